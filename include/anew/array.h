@@ -1,0 +1,265 @@
+// Array: an immutable value, concrete or traced; what operations take (ArrayLike) and how arrays are made and indexed.
+// Copying an Array copies a handle. A C++ number converts implicitly and is weak: it takes the dtype of its partner.
+#pragma once
+#include <anew/base.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace anew {
+
+class Array;
+class ArrayLike;
+class Index;
+struct Value;  // what an Array holds; inside the library only
+
+// A list of axes; {} means all of them.
+class Axes {
+ public:
+  Axes() = default;
+  template <std::integral T>
+  Axes(T axis) : all_(false), axes_{static_cast<int>(axis)} {}
+  Axes(std::initializer_list<int> axes) : all_(axes.size() == 0), axes_(axes) {}
+  Axes(std::vector<int> axes) : all_(false), axes_(std::move(axes)) {}
+  bool all() const { return all_; }
+  const std::vector<int>& list() const { return axes_; }
+
+ private:
+  bool all_ = true;
+  std::vector<int> axes_;
+};
+
+struct AtRef;
+
+class Array {
+ public:
+  Array() = default;  // no array yet: using it throws
+  template <Number T>
+  Array(T v) : Array(std::is_floating_point_v<T> ? from_float(static_cast<double>(v))
+                     : std::is_same_v<T, bool>   ? from_bool(static_cast<bool>(v))
+                                                 : from_integer(static_cast<std::int64_t>(v))) {}
+  Array(const ShapeDtype& abstract);  // a type without data, for make_program, eval_shape and plans
+  // Wraps memory without copying it; `owner` is kept as long as any array looks at the memory.
+  static Array borrow(const void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner = {},
+                      const Location& at = Location::current());
+
+  const Shape& shape(const Location& at = Location::current()) const;
+  DType dtype(const Location& at = Location::current()) const;
+  ShapeDtype type(const Location& at = Location::current()) const;
+  int ndim(const Location& at = Location::current()) const { return shape(at).ndim(); }
+  std::int64_t size(const Location& at = Location::current()) const { return shape(at).size(); }
+  std::size_t nbytes(const Location& at = Location::current()) const;
+  template <Number T = double>
+  T item(const Location& at = Location::current()) const { return convert_item<T>(at); }
+  // The elements, row-major. T must be the exact type; the span lives as long as this array.
+  template <Number T>
+  std::span<const T> data(const Location& at = Location::current()) const;
+  template <Number T = double>
+  std::vector<T> to_vector(const Location& at = Location::current()) const;
+
+  explicit operator bool() const { return to_bool(Location::current()); }
+  template <Number T>
+    requires(!std::same_as<T, bool>)
+  explicit operator T() const { return convert_item<T>(Location::current()); }
+
+  Array operator[](const Index& index) const;
+  AtRef at(const Index& index) const;
+  Array reshape(const Shape& shape, const Location& at = Location::current()) const;
+  Array astype(DType dtype, const Location& at = Location::current()) const;
+  Array T(const Location& at = Location::current()) const;
+
+  Array& operator+=(const ArrayLike& b);  // rebinds: x = x + b
+  Array& operator-=(const ArrayLike& b);
+  Array& operator*=(const ArrayLike& b);
+  Array& operator/=(const ArrayLike& b);
+
+  friend Array operator+(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator-(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator*(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator/(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator%(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator-(const ArrayLike& a);
+  friend Array operator<(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator<=(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator>(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator>=(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator==(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator!=(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator&(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator|(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator^(const ArrayLike& a, const ArrayLike& b);
+  friend Array operator~(const ArrayLike& a);
+  friend std::ostream& operator<<(std::ostream&, const Array&);
+
+  // Inside the library.
+  explicit Array(std::shared_ptr<const Value> value) : value_(std::move(value)) {}
+  const Value* value() const { return value_.get(); }
+  const std::shared_ptr<const Value>& shared_value() const { return value_; }
+
+ private:
+  static Array from_float(double v);
+  static Array from_integer(std::int64_t v);
+  static Array from_bool(bool v);
+  template <Number T>
+  T convert_item(const Location& at) const {
+    if constexpr (std::is_same_v<T, bool>) return to_bool(at);
+    else if constexpr (std::is_integral_v<T>) return static_cast<T>(to_integer(at));
+    else return static_cast<T>(to_double(at));
+  }
+  bool to_bool(const Location& at) const;
+  std::int64_t to_integer(const Location& at) const;
+  double to_double(const Location& at) const;
+  std::shared_ptr<const Value> value_;
+};
+
+// What every operation takes: an array, or anything that converts to one, and the line where that happened.
+class ArrayLike {
+ public:
+  template <class T>
+    requires std::convertible_to<const T&, Array>
+  ArrayLike(const T& x, const Location& at = Location::current()) : value(x), at(at) {}
+  Array value;
+  Location at;
+};
+
+class ArrayList {
+ public:
+  ArrayList(std::initializer_list<Array> xs, const Location& at = Location::current()) : values(xs), at(at) {}
+  ArrayList(std::vector<Array> xs, const Location& at = Location::current()) : values(std::move(xs)), at(at) {}
+  std::vector<Array> values;
+  Location at;
+};
+
+// ---- indexing: x[i], x[{slice(1, 5), 0, ellipsis, newaxis}]
+struct Bound {
+  std::optional<std::int64_t> value;
+  Bound(none_t) {}
+  template <std::integral T>
+  Bound(T v) : value(static_cast<std::int64_t>(v)) {}
+};
+struct Slice {
+  Bound start = none, stop = none, step = none;
+};
+inline Slice slice() { return {}; }
+inline Slice slice(Bound stop) { return {none, stop, none}; }
+inline Slice slice(Bound start, Bound stop, Bound step = none) { return {start, stop, step}; }
+
+struct IndexItem {
+  enum class Kind { integer, range, rest, insert, array } kind;
+  std::int64_t i = 0;
+  Slice s = {};
+  Array a = {};
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  IndexItem(T v) : kind(Kind::integer), i(static_cast<std::int64_t>(v)) {}
+  IndexItem(Slice s) : kind(Kind::range), s(s) {}
+  IndexItem(ellipsis_t) : kind(Kind::rest) {}
+  IndexItem(newaxis_t) : kind(Kind::insert) {}
+  IndexItem(Array a) : kind(Kind::array), a(std::move(a)) {}
+};
+class Index {
+ public:
+  Index(std::initializer_list<IndexItem> items, const Location& at = Location::current()) : items(items), at(at) {}
+  template <class T>
+    requires std::convertible_to<const T&, IndexItem>
+  Index(const T& item, const Location& at = Location::current()) : items{IndexItem(item)}, at(at) {}
+  std::vector<IndexItem> items;
+  Location at;
+};
+struct AtRef {  // x.at(i).set(v): a new array, changed at i
+  Array base;
+  Index index;
+  Array set(const ArrayLike& v) const;
+  Array add(const ArrayLike& v) const;
+};
+
+// ---- making arrays
+namespace detail {
+template <class T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, bool>) return bool_;
+  else if constexpr (std::is_integral_v<T>) return sizeof(T) == 8 ? i64 : std::is_unsigned_v<T> && sizeof(T) == 4 ? u32 : i32;
+  else return sizeof(T) == 8 ? f64 : f32;
+}
+template <class T>
+constexpr DType literal_dtype() {
+  if constexpr (std::is_same_v<T, bool>) return bool_;
+  else return std::is_integral_v<T> ? i32 : f32;
+}
+// Copies `count` numbers of C++ type `from` into a new array.
+Array from_memory(const void* data, std::size_t count, DType from, const Shape& shape, DType to, const Location& at);
+[[noreturn]] void ragged(const Location& at);
+}  // namespace detail
+
+// std::vector<bool> is not a range of bool; everything else is copied as it lies.
+template <Number T>
+Array array(const std::vector<T>& v, const Shape& shape, std::optional<DType> dtype = {},
+            const Location& at = Location::current()) {
+  constexpr DType from = detail::dtype_of<T>();
+  if constexpr (std::is_same_v<T, bool>) {
+    std::vector<char> bytes(v.begin(), v.end());
+    return detail::from_memory(bytes.data(), bytes.size(), bool_, shape, dtype.value_or(bool_), at);
+  } else if constexpr (sizeof(T) != size_of(from)) {
+    using Wide = std::conditional_t<std::is_integral_v<T>, std::int32_t, double>;
+    std::vector<Wide> wide(v.begin(), v.end());
+    return detail::from_memory(wide.data(), wide.size(), from, shape, dtype.value_or(from), at);
+  } else {
+    return detail::from_memory(v.data(), v.size(), from, shape, dtype.value_or(from), at);
+  }
+}
+template <Number T>
+Array array(const std::vector<T>& v, std::optional<DType> dtype = {}, const Location& at = Location::current()) {
+  return array(v, Shape(v.size()), dtype, at);
+}
+template <Number T>
+Array array(std::initializer_list<T> v, std::optional<DType> dtype = {}, const Location& at = Location::current()) {
+  return array(std::vector<T>(v), Shape(v.size()), dtype.value_or(detail::literal_dtype<T>()), at);
+}
+template <Number T>
+Array array(std::initializer_list<std::initializer_list<T>> v, std::optional<DType> dtype = {},
+            const Location& at = Location::current()) {
+  std::vector<T> flat;
+  for (auto& row : v) {
+    if (row.size() != v.begin()->size()) detail::ragged(at);
+    flat.insert(flat.end(), row.begin(), row.end());
+  }
+  return array(flat, {v.size(), v.begin()->size()}, dtype.value_or(detail::literal_dtype<T>()), at);
+}
+template <Number T>
+Array array(std::initializer_list<std::initializer_list<std::initializer_list<T>>> v, std::optional<DType> dtype = {},
+            const Location& at = Location::current()) {
+  std::vector<T> flat;
+  for (auto& plane : v) {
+    for (auto& row : plane) {
+      if (plane.size() != v.begin()->size() || row.size() != v.begin()->begin()->size()) detail::ragged(at);
+      flat.insert(flat.end(), row.begin(), row.end());
+    }
+  }
+  Shape shape{v.size(), v.begin()->size(), v.begin()->size() ? v.begin()->begin()->size() : 0};
+  return array(flat, shape, dtype.value_or(detail::literal_dtype<T>()), at);
+}
+template <Number T>
+Array array(T v, std::optional<DType> dtype = {}, const Location& at = Location::current()) {
+  return array(std::vector<T>{v}, Shape{}, dtype.value_or(detail::literal_dtype<T>()), at);
+}
+Array array(std::initializer_list<Array> v, const Location& at = Location::current());  // mixed numbers, or arrays: stacked
+Array array(std::initializer_list<std::initializer_list<Array>> v, const Location& at = Location::current());
+Array array(std::initializer_list<Array> v, DType dtype, const Location& at = Location::current());
+Array array(std::initializer_list<std::initializer_list<Array>> v, DType dtype, const Location& at = Location::current());
+Array asarray(const ArrayLike& x);
+
+extern template std::span<const bool> Array::data<bool>(const Location&) const;
+extern template std::span<const std::int32_t> Array::data<std::int32_t>(const Location&) const;
+extern template std::span<const std::int64_t> Array::data<std::int64_t>(const Location&) const;
+extern template std::span<const std::uint32_t> Array::data<std::uint32_t>(const Location&) const;
+extern template std::span<const float> Array::data<float>(const Location&) const;
+extern template std::span<const double> Array::data<double>(const Location&) const;
+extern template std::vector<double> Array::to_vector<double>(const Location&) const;
+extern template std::vector<float> Array::to_vector<float>(const Location&) const;
+extern template std::vector<std::int32_t> Array::to_vector<std::int32_t>(const Location&) const;
+extern template std::vector<std::int64_t> Array::to_vector<std::int64_t>(const Location&) const;
+extern template std::vector<std::uint32_t> Array::to_vector<std::uint32_t>(const Location&) const;
+extern template std::vector<bool> Array::to_vector<bool>(const Location&) const;
+
+}  // namespace anew

@@ -1,0 +1,163 @@
+// The vocabulary every other header uses: dtypes, shapes, types, source lines, errors and warnings.
+// Nothing here knows about arrays.
+#pragma once
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <iosfwd>
+#include <source_location>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace anew {
+
+using Location = std::source_location;
+
+template <class T>
+concept Number = std::is_arithmetic_v<T>;
+
+enum class DType : std::uint8_t { bool_, i32, i64, u32, bf16, f16, f32, f64 };
+using enum DType;
+
+constexpr bool is_float(DType d) { return d >= bf16; }
+constexpr bool is_integer(DType d) { return d == i32 || d == i64 || d == u32; }
+constexpr std::size_t size_of(DType d) {
+  constexpr std::size_t sizes[] = {1, 4, 8, 4, 2, 2, 4, 8};
+  return sizes[static_cast<int>(d)];
+}
+std::string_view name_of(DType d);       // "f32"
+std::string_view long_name_of(DType d);  // "float32", as printed in params
+
+// The empty tree, an absent axis, open ends of a slice, parts of an index.
+struct none_t {
+  friend constexpr bool operator==(none_t, none_t) = default;
+};
+inline constexpr none_t none{};
+struct no_axis_t {};
+inline constexpr no_axis_t no_axis{};
+struct ellipsis_t {};
+inline constexpr ellipsis_t ellipsis{};
+struct newaxis_t {};
+inline constexpr newaxis_t newaxis{};
+
+inline namespace literals {
+constexpr std::size_t operator""_KiB(unsigned long long n) { return n << 10; }
+constexpr std::size_t operator""_MiB(unsigned long long n) { return n << 20; }
+constexpr std::size_t operator""_GiB(unsigned long long n) { return n << 30; }
+}  // namespace literals
+
+// A size in a brace list: any integer converts, so that {2, v.size()} is neither an error nor a warning.
+struct Dim {
+  std::int64_t value;
+  template <std::integral T>
+  constexpr Dim(T v) : value(static_cast<std::int64_t>(v)) {}
+};
+
+// Sizes of an array, outermost first. At most `max_ndim` of them, held inline; negative sizes are kept as given
+// (reshape reads -1) and refused by whoever makes an array.
+class Shape {
+ public:
+  static constexpr int max_ndim = 16;
+
+  constexpr Shape() = default;
+  template <std::integral T>
+  constexpr Shape(T n) { push_back(static_cast<std::int64_t>(n)); }
+  constexpr Shape(std::initializer_list<Dim> dims) {
+    for (Dim d : dims) push_back(d.value);
+  }
+  explicit Shape(std::span<const std::int64_t> dims) {
+    for (std::int64_t d : dims) push_back(d);
+  }
+  Shape(const std::vector<std::int64_t>& dims) : Shape(std::span<const std::int64_t>(dims)) {}
+  Shape(const std::vector<int>& dims) {
+    for (int d : dims) push_back(d);
+  }
+
+  constexpr int ndim() const { return ndim_; }
+  constexpr std::int64_t operator[](int i) const { return dims_[static_cast<std::size_t>(i < 0 ? i + ndim_ : i)]; }
+  constexpr std::int64_t& operator[](int i) { return dims_[static_cast<std::size_t>(i < 0 ? i + ndim_ : i)]; }
+  constexpr std::int64_t size() const {  // number of elements
+    std::int64_t n = 1;
+    for (std::int64_t d : *this) n *= d;
+    return n;
+  }
+  constexpr void push_back(std::int64_t d) {
+    if (ndim_ == max_ndim) too_many();
+    dims_[static_cast<std::size_t>(ndim_++)] = d;
+  }
+  void insert(int at, std::int64_t d);
+  void erase(int at);
+
+  constexpr std::int64_t* begin() { return dims_.data(); }
+  constexpr std::int64_t* end() { return dims_.data() + ndim_; }
+  constexpr const std::int64_t* begin() const { return dims_.data(); }
+  constexpr const std::int64_t* end() const { return dims_.data() + ndim_; }
+
+  std::string str() const;  // "[5,4]"
+  friend constexpr bool operator==(const Shape& a, const Shape& b) {
+    if (a.ndim_ != b.ndim_) return false;
+    for (int i = 0; i < a.ndim_; ++i)
+      if (a[i] != b[i]) return false;
+    return true;
+  }
+  friend std::ostream& operator<<(std::ostream&, const Shape&);
+
+ private:
+  [[noreturn]] static void too_many();
+  std::array<std::int64_t, max_ndim> dims_{};
+  int ndim_ = 0;
+};
+
+// The type of an array: what is known of it before it has data.
+struct ShapeDtype {
+  Shape shape;
+  DType dtype = f32;
+  std::size_t bytes() const { return static_cast<std::size_t>(shape.size()) * size_of(dtype); }
+  std::string str() const;  // "f32[5,4]"
+  friend bool operator==(const ShapeDtype&, const ShapeDtype&) = default;
+  friend std::ostream& operator<<(std::ostream&, const ShapeDtype&);
+};
+
+// A user's line, as text.
+struct SourceLine {
+  std::string file;
+  int line = 0;
+  std::string function;
+  std::string str() const;  // "model.cpp:41 (layer)"
+};
+SourceLine source_line(const Location& at);
+
+// Every misuse of the library. what() ends with "; at model.cpp:41 (layer)" and, where there is one, "; hint: ...".
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& text, const Location& at = Location::current(), const std::string& hint = "");
+  const std::string& file() const { return file_; }
+  int line() const { return line_; }
+
+ private:
+  std::string file_;
+  int line_ = 0;
+};
+
+// A broken promise of the library itself.
+class InternalError : public std::logic_error {
+ public:
+  explicit InternalError(const std::string& text, const Location& at = Location::current());
+};
+
+struct Warning {
+  std::string text, file;
+  int line = 0;
+};
+// What happens to warnings; by default one line on stderr per place. Returns the former handler; {} restores the default.
+using WarningHandler = std::function<void(const Warning&)>;
+WarningHandler set_warning_handler(WarningHandler handler);
+
+}  // namespace anew

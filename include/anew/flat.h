@@ -1,0 +1,141 @@
+// The type-erased form of every transformation: functions of lists of arrays. Templates and trees are sugar above this
+// page, and it is what the library compiles once. Also here: Program and Residual, what inspection returns.
+#pragma once
+#include <anew/array.h>
+#include <anew/policy.h>
+
+#include <functional>
+#include <map>
+
+namespace anew {
+
+using Arrays = std::vector<Array>;
+using FlatFunction = std::function<Arrays(std::span<const Array>)>;
+
+namespace ir {
+struct Program;
+}
+
+// A traced function: printed in the seeds' notation, parsed back, evaluated.
+struct Equation {
+  std::string primitive, params;
+  std::vector<ShapeDtype> inputs, outputs;
+  SourceLine location;
+};
+class Program {
+ public:
+  Program() = default;
+  Program(std::shared_ptr<const ir::Program> code, Arrays constants) : code_(std::move(code)), constants_(std::move(constants)) {}
+  std::string str() const;
+  std::vector<ShapeDtype> inputs() const;   // without the captured constants
+  std::vector<ShapeDtype> outputs() const;
+  std::vector<Equation> equations() const;
+  int count(std::string_view primitive) const;  // nested programs included; a shared one once
+  const Arrays& constants() const { return constants_; }
+  const std::shared_ptr<const ir::Program>& code() const { return code_; }
+  friend std::ostream& operator<<(std::ostream&, const Program&);
+
+ private:
+  std::shared_ptr<const ir::Program> code_;
+  Arrays constants_;
+};
+Program parse_program(std::string_view text, const Location& at = Location::current());
+// Parsed text has no constants: they come first in `arrays`.
+Arrays evaluate(const Program& program, std::span<const Array> arrays, const Location& at = Location::current());
+
+// One value that the backward pass keeps, and why.
+struct Residual {
+  enum class Kind { literal, constant, argument, named, output };
+  ShapeDtype type;
+  std::size_t bytes = 0;
+  Kind kind = Kind::output;
+  std::string primitive, name, path;  // path: of an argument
+  SourceLine location;
+  std::int64_t trips = 1;             // of the loops that stack it
+  std::string reason, text;
+};
+
+struct ScanOptions {
+  std::optional<std::int64_t> length = {};
+  bool reverse = false;
+  int unroll = 1;
+  std::optional<int> checkpoints = {};
+};
+struct JitOptions {
+  std::optional<std::size_t> memory_budget = {};
+  int threads = 0;
+  std::vector<int> donate = {};
+};
+
+namespace flat {
+
+// Where a transformation was asked for, and how to call its arguments in reports.
+struct CallInfo {
+  Location at = Location::current();
+  std::vector<std::string> paths = {};  // one per leaf; empty: "0", "1", ...
+};
+
+// A function linearized at a point: applied forward (f_lin) or transposed (the pullback).
+class Linear {
+ public:
+  Arrays operator()(std::span<const Array> tangents, const Location& at = Location::current()) const;
+  Arrays pullback(std::span<const Array> cotangents, const Location& at = Location::current()) const;
+  // The last call: residuals are freed as they are used.
+  Arrays consume(std::span<const Array> cotangents, const Location& at = Location::current()) &&;
+  std::vector<Residual> residuals() const;
+  Program program() const;           // inputs: the residuals in order, then the tangents
+  Program pullback_program() const;  // inputs: the residuals in order, then the cotangents
+
+  struct State;
+  explicit Linear(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+std::pair<Arrays, Linear> linearize(const FlatFunction& f, std::span<const Array> x, const CallInfo& info = {});
+std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx,
+                              const Location& at = Location::current());
+// Gradient of the first output, a scalar, with respect to all of x. `values` receives every output (value, aux...).
+Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values = nullptr, const Location& at = Location::current());
+
+Arrays checkpoint(const FlatFunction& f, std::span<const Array> x, const Policy& policy, const Location& at = Location::current());
+
+// What a jitted function remembers between calls.
+class JitCache {
+ public:
+  JitCache();
+  std::size_t size() const;
+  struct State;
+  State& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options = {},
+           std::string_view name = "<lambda>", const Location& at = Location::current());
+
+// body: (carry..., x...) -> (carry..., y...).
+struct ScanResult {
+  Arrays carry, ys;
+};
+using ScanBody = std::function<ScanResult(std::span<const Array> carry, std::span<const Array> x)>;
+ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, const ScanOptions& options = {},
+                const std::vector<std::string>& carry_paths = {}, const Location& at = Location::current());
+
+Array name(const Array& x, std::string_view name, const Location& at = Location::current());
+
+std::vector<Residual> saved_residuals(const FlatFunction& f, std::span<const Array> x, const CallInfo& info = {});
+std::string saved_residuals_text(const std::vector<Residual>& residuals);  // what print_saved_residuals prints
+void print_saved_residuals(const FlatFunction& f, std::span<const Array> x, const CallInfo& info = {});
+std::string fwd_bwd_text(const FlatFunction& f, std::span<const Array> x, const CallInfo& info = {});
+void print_fwd_bwd(const FlatFunction& f, std::span<const Array> x, const CallInfo& info = {});
+Program make_program(const FlatFunction& f, std::span<const Array> x, const Location& at = Location::current());
+// Results of f as abstract arrays; nothing is computed.
+Arrays eval_shape(const FlatFunction& f, std::span<const Array> x, const Location& at = Location::current());
+
+}  // namespace flat
+}  // namespace anew
+
+// Compiled once, in the library, rather than in every user's file.
+extern template class std::vector<anew::Array>;
+extern template class std::vector<anew::Residual>;

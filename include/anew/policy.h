@@ -1,0 +1,110 @@
+// Checkpoint policies: values that say of each equation whether its outputs may be saved. Printable, comparable, hashable,
+// combinable; any callable over a PolicyQuery is one. Constant-initialised, so usable at namespace scope.
+#pragma once
+#include <anew/base.h>
+
+#include <memory>
+#include <utility>
+
+namespace anew {
+
+enum class Save : std::uint8_t { recompute, save, offload };
+
+// What a policy may look at: types and static parameters, never values.
+struct PolicyQuery {
+  std::string_view primitive;              // "sin", "dot_general", "name", ...
+  std::string_view name;                   // of a `name` equation, else empty
+  std::span<const ShapeDtype> input_types;
+  std::string_view params;                 // as printed
+  std::span<const ShapeDtype> output_types;
+  bool batched_dot = false;                // a dot_general with batch dimensions
+};
+
+class Policy {
+ public:
+  enum class Kind : std::uint8_t { everything, nothing, dots, dots_no_batch, only_names, names_but, anything_except_names,
+                                   offload_dots_no_batch, save_and_offload_names, any_of, all_of, not_, callable };
+  // Names, parts and callables live behind one pointer, so that the plain policies are constant-initialised.
+  struct Details {
+    std::vector<std::string> names, offload_names;
+    std::vector<Policy> parts;
+    std::string text;                                 // of a callable
+    std::function<Save(const PolicyQuery&)> rule;
+    const void* identity = nullptr;                   // a callable equals its copies
+  };
+
+  constexpr explicit Policy(Kind kind) : kind_(kind) {}
+  Policy(Kind kind, Details details) : kind_(kind), details_(std::make_shared<const Details>(std::move(details))) {}
+  template <class F>
+    requires std::is_invocable_v<const F&, const PolicyQuery&>
+  Policy(F f, const Location& at = Location::current()) : Policy(callable(describe(at), wrap(std::move(f)))) {}
+  template <class F>
+    requires std::is_invocable_v<const F&, const PolicyQuery&>
+  Policy(std::string name, F f) : Policy(callable(std::move(name), wrap(std::move(f)))) {}
+
+  Save operator()(const PolicyQuery& q) const;
+  Kind kind() const { return kind_; }
+  const Details* details() const { return details_.get(); }
+  std::string str() const;
+  // Names it mentions that may be saved or refused: each must occur in the checkpointed function.
+  std::vector<std::string> mentioned_names() const;
+  bool offloads() const;
+  std::size_t hash() const;
+  friend bool operator==(const Policy& a, const Policy& b);
+  friend std::ostream& operator<<(std::ostream&, const Policy&);
+
+ private:
+  using Rule = std::function<Save(const PolicyQuery&)>;
+  template <class F>
+  static Rule wrap(F f) {
+    using R = std::invoke_result_t<const F&, const PolicyQuery&>;
+    static_assert(std::same_as<R, bool> || std::same_as<R, Save>, "anew::Policy: the callable must return bool or anew::Save");
+    if constexpr (std::same_as<R, Save>) return f;
+    else return [f = std::move(f)](const PolicyQuery& q) { return f(q) ? Save::save : Save::recompute; };
+  }
+  static std::string describe(const Location& at);
+  static Policy callable(std::string text, Rule rule);
+  Kind kind_;
+  std::shared_ptr<const Details> details_;
+};
+
+namespace checkpoint_policies {
+inline const constinit Policy everything_saveable{Policy::Kind::everything};
+inline const constinit Policy nothing_saveable{Policy::Kind::nothing};
+inline const constinit Policy dots_saveable{Policy::Kind::dots};
+inline const constinit Policy dots_with_no_batch_dims_saveable{Policy::Kind::dots_no_batch};
+inline const constinit Policy checkpoint_dots{Policy::Kind::dots};
+inline const constinit Policy checkpoint_dots_with_no_batch_dims{Policy::Kind::dots_no_batch};
+
+template <std::convertible_to<std::string>... S>
+Policy save_only_these_names(const S&... s) { return Policy(Policy::Kind::only_names, {.names = {std::string(s)...}}); }
+template <std::convertible_to<std::string>... S>
+Policy save_any_names_but_these(const S&... s) { return Policy(Policy::Kind::names_but, {.names = {std::string(s)...}}); }
+template <std::convertible_to<std::string>... S>
+Policy save_anything_except_these_names(const S&... s) {
+  return Policy(Policy::Kind::anything_except_names, {.names = {std::string(s)...}});
+}
+Policy any_of(std::vector<Policy> p);
+template <std::convertible_to<Policy>... P>
+  requires(sizeof...(P) > 1)
+Policy any_of(const P&... p) { return any_of(std::vector<Policy>{Policy(p)...}); }
+Policy all_of(std::vector<Policy> p);
+template <std::convertible_to<Policy>... P>
+  requires(sizeof...(P) > 1)
+Policy all_of(const P&... p) { return all_of(std::vector<Policy>{Policy(p)...}); }
+Policy not_(Policy p);
+inline Policy save_from_both_policies(Policy p, Policy q) { return any_of(std::move(p), std::move(q)); }
+struct OffloadNames {
+  std::vector<std::string> save = {}, offload = {};
+  std::string src = "device", dst = "pinned_host";
+};
+Policy save_and_offload_only_these_names(OffloadNames names, const Location& at = Location::current());
+Policy offload_dot_with_no_batch_dims(std::string src = "device", std::string dst = "pinned_host");
+}  // namespace checkpoint_policies
+
+}  // namespace anew
+
+template <>
+struct std::hash<anew::Policy> {
+  std::size_t operator()(const anew::Policy& p) const { return p.hash(); }
+};

@@ -1,0 +1,131 @@
+// The primitive row: everything the library knows about one operation. First-order rows give infer, lower (or view) and
+// derivative rules; higher-order rows (those that hold Programs) give run, jvp, split, transpose and dce.
+// A rule runs with the trace that shall see its operations already current; it calls ordinary operations.
+// An empty Array in a list of tangents or cotangents is a symbolic zero: rules see it, never compute with it.
+#pragma once
+#include <anew/array.h>
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/params.h"
+#include "ir/program.h"
+#include "loops/kernel.h"
+
+namespace anew {
+class SplitTrace;  // src/transforms
+}
+
+namespace anew::ir {
+
+using Arrays = std::vector<Array>;
+using Types = std::vector<Type>;
+using Strides = Shape;  // in elements
+
+struct InferArgs {
+  const Params& params;
+  std::span<const Type> in;
+  const Location& at;
+};
+struct JvpArgs {
+  const ParamsRef& params;
+  std::span<const Array> x, y;  // primal inputs and outputs
+  std::span<const Array> t;     // input tangents; empty where there is none
+};
+struct TransposeArgs {
+  const ParamsRef& params;
+  std::span<const Array> ct;       // output cotangents; empty where there is none
+  std::span<const Array> x;        // inputs; empty where linear
+  std::span<const Type> in;        // types of all inputs
+  const std::vector<bool>& linear;
+};
+// One piece of memory that a kernel or runtime call reads or writes.
+struct Memory {
+  std::byte* data = nullptr;  // of element 0
+  Type type;
+  Strides strides;
+};
+// What an equation runs as: kernels over (inputs..., outputs...) in order, or one call into the runtime.
+struct Lowered {
+  std::vector<loops::Kernel> kernels;
+  std::function<void(std::span<const Memory> in, std::span<const Memory> out)> call;
+};
+// Where a view finds its elements in its operand's memory.
+struct View {
+  std::int64_t offset = 0;
+  Strides strides;
+};
+
+struct Facts {
+  bool elementwise = false;                     // operands have one shape or are scalars
+  std::vector<int> linear_in = {};              // operands it is (multi)linear in
+  double flops_per_element = 0;                 // of the output
+  bool effects = false;
+  // Where finite differences make sense, and how far samples may be scaled; see tests/laws.
+};
+
+// A call with inputs on which the laws are run. Inputs are described, so that `ir` needs no random numbers.
+struct SampleInput {
+  Type type;
+  double lo = -1, hi = 1;   // uniform in between; integers too
+};
+struct Sample {
+  ParamsRef params;
+  std::vector<SampleInput> inputs;
+};
+
+// Partial evaluation of one higher-order equation met by a SplitTrace; see transforms/split.h.
+struct SplitArgs {
+  SplitTrace& trace;
+  const ParamsRef& params;
+  std::span<const Array> in;  // as the trace holds them: known, unknown or both
+  const Location& at;
+};
+struct NestedTransposeArgs {
+  const ParamsRef& params;
+  std::span<const Array> ct;   // output cotangents; empty where there is none
+  std::span<const Array> x;    // inputs; empty where linear
+  std::span<const Type> in;
+  const std::vector<bool>& linear;
+  std::span<const Array> accumulated;  // per input: the cotangent so far; empty where there is none
+  const Location& at;
+};
+struct NestedJvp {
+  Arrays y, t;  // t: empty where zero
+};
+struct DceResult {
+  bool drop = false;                 // nothing is left
+  ParamsRef params;
+  std::vector<bool> used_inputs;
+  std::vector<bool> kept_outputs;    // those the new equation still has (at least the used ones)
+};
+
+struct Primitive {
+  std::string name;
+  std::function<Types(const InferArgs&)> infer = {};
+  ParamsRef (*parse)(const NamedParams&) = &NoParams::parse;
+
+  // first-order
+  std::function<Lowered(const Params&, std::span<const Type> in, std::span<const Type> out)> lower = {};
+  std::function<std::optional<View>(const Params&, const Type& in, const Strides&, const Type& out)> view = {};  // nothing: must copy by `lower`
+  std::function<Arrays(const JvpArgs&)> jvp = {};
+  std::function<Arrays(const TransposeArgs&)> transpose = {};  // one per input; empty where not linear or zero
+  Facts facts = {};
+  std::function<std::vector<Sample>()> samples = {};
+
+  // higher-order
+  std::function<Arrays(const ParamsRef&, std::span<const Array>, const Location&)> run = {};
+  std::function<NestedJvp(const ParamsRef&, std::span<const Array> x, std::span<const Array> t, const Location&)> nested_jvp = {};
+  std::function<Arrays(const SplitArgs&)> split = {};
+  std::function<Arrays(const NestedTransposeArgs&)> nested_transpose = {};  // per input: the cotangent now; empty where zero
+  std::function<DceResult(const Eqn&, const std::vector<bool>& used_outputs)> dce = {};
+
+  bool higher_order() const { return static_cast<bool>(run); }
+};
+
+// Where a rule is missing: names the primitive, the transformation and the file to edit.
+[[noreturn]] void missing_rule(const Primitive& p, std::string_view transformation, std::string_view folder, const Location& at);
+
+}  // namespace anew::ir

@@ -1,0 +1,184 @@
+// Interpreters by context. `bind` hands an equation to the current trace (scoped, thread-local); none means: evaluate now.
+// A transformation is a Trace: it unboxes its own values, applies the row's rule under another trace and boxes the results.
+// Values of other traces are constants to it; a value whose trace has ended is an error wherever it turns up.
+#pragma once
+#include <anew/array.h>
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/primitive.h"
+#include "runtime/buffer.h"
+
+namespace anew {
+
+using ir::Arrays;
+using ir::ParamsRef;
+using ir::Primitive;
+using ir::Type;
+using ir::Types;
+
+class Trace;
+
+// How a value came to be: for residual reports and error messages.
+struct Origin {
+  const Primitive* primitive = nullptr;   // null: an input or a constant
+  ParamsRef params;
+  Location at;
+  int output = 0;
+  std::uint64_t sequence = 0;             // order of binding in this thread
+  const Primitive* rule_of = nullptr;     // bound by this primitive's derivative rule
+};
+
+// What an Array points to. Concrete: a strided look at a buffer, or a literal held inline. Traced: belongs to `trace`,
+// which alone reads first, second and var. Abstract: a type only.
+struct Value {
+  Type type;
+  bool weak = false;      // a C++ number: takes the dtype of its partner
+  bool literal = false;   // a scalar known while tracing; enters Programs as a literal
+  bool abstract = false;  // no data
+  std::uint64_t bits = 0; // of a literal, in its dtype
+  BufferRef buffer = {};
+  std::int64_t offset = 0;  // in elements
+  ir::Strides strides = {};
+  std::shared_ptr<Trace> trace = {};
+  Array first, second;    // the trace's: primal and tangent, or known and staged
+  ir::Var var = -1;       // the staging trace's
+  Origin origin = {};
+  mutable std::shared_ptr<const Value> dense = {};  // the row-major copy that data() made; see array.cpp
+
+  bool concrete() const { return !trace && !abstract; }
+  const std::byte* data() const;
+};
+
+// One equation on its way to a trace.
+struct Request {
+  const Primitive& primitive;
+  const ParamsRef& params;
+  std::span<const Array> inputs;
+  Location at;
+};
+
+class Trace : public std::enable_shared_from_this<Trace> {
+ public:
+  virtual ~Trace() = default;
+  virtual Arrays process(const Request& r) = 0;
+  virtual std::string_view what() const = 0;  // "jit", "checkpoint", "grad", ... for messages
+  bool alive = true;
+  Location at;                                // of the transformation, where known
+  bool concrete_values = false;               // its values wrap values of the parent: `if` works when those are concrete
+};
+
+// Runs the equation under the current trace and records where its outputs come from. `at` yields to a pinned line.
+Arrays bind(const Primitive& p, const ParamsRef& params, std::span<const Array> inputs, const Location& at);
+inline Arrays bind(const Primitive& p, const ParamsRef& params, std::initializer_list<Array> in, const Location& at) {
+  return bind(p, params, std::span<const Array>(in.begin(), in.size()), at);
+}
+Array bind1(const Primitive& p, const ParamsRef& params, std::initializer_list<Array> inputs, const Location& at);
+// The same under a given trace (null: evaluate now).
+Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std::span<const Array> inputs, const Location& at);
+
+Trace* current_trace();
+class TraceScope {  // makes `t` current for a scope
+ public:
+  explicit TraceScope(Trace* t);
+  ~TraceScope();
+  TraceScope(const TraceScope&) = delete;
+
+ private:
+  Trace* saved_;
+};
+// Ends a trace at the end of a scope: whatever still refers to its values is an escaped value from then on.
+class TraceLife {
+ public:
+  explicit TraceLife(std::shared_ptr<Trace> t) : trace_(std::move(t)) {}
+  ~TraceLife() { trace_->alive = false; }
+  TraceLife(const TraceLife&) = delete;
+
+ private:
+  std::shared_ptr<Trace> trace_;
+};
+
+// Composite functions and derivative rules: every equation bound in the scope has this line. The outermost pin wins.
+class PinLine {
+ public:
+  explicit PinLine(const Location& at);
+  ~PinLine();
+  PinLine(const PinLine&) = delete;
+
+ private:
+  const Location* saved_;
+  Location at_;
+};
+// The pinned line, if any, else `at`.
+Location line_or(const Location& at);
+// Equations bound in the scope are marked as made by this primitive's rule; the scope also replaces a pinned line.
+class RuleScope {
+ public:
+  RuleScope(const Primitive* rule_of, const Location& at);
+  ~RuleScope();
+  RuleScope(const RuleScope&) = delete;
+
+ private:
+  const Primitive* saved_rule_;
+  const Location* saved_pin_;
+  Location at_;
+};
+
+// ---- values
+Array make_literal(ir::Literal l);                    // strong
+Array make_concrete(const Type& type, BufferRef buffer, std::int64_t offset, const ir::Strides& strides);
+Array empty_array(const Type& type, const Location& at);  // row-major, uninitialised; checks the size
+Array traced_value(const std::shared_ptr<Trace>& trace, const Type& type);   // caller fills through mutable_value
+Value& mutable_value(const Array& fresh);             // only for a value just made
+// A second handle with an identity of its own: the same data, no origin, not weak.
+Array fresh_alias(const Array& x);
+ir::Strides row_major(const Shape& shape);
+ir::Literal literal_of(const Array& x);               // of a literal
+Type type_of(const Array& x);                         // throws InternalError on an empty Array
+// Throws "uninitialised array" / "escaped value" where x cannot be an operand now.
+void check_operand(const Array& x, const Location& at);
+
+// ---- evaluation
+// Runs a Program under the current trace, releasing each value after its last use.
+Arrays evaluate(const ir::Program& p, std::span<const Array> inputs);
+// Told every equation that the eager evaluator runs (views and nested programs' inner equations too). Tests count with it.
+using Observer = std::function<void(const Primitive&)>;
+Observer set_observer(Observer o);  // thread-local; returns the former
+
+// ---- staging
+// Builds a Program. Foreign values become constants (captured arrays) or literals.
+class StagingTrace final : public Trace {
+ public:
+  explicit StagingTrace(std::string_view what, const Location& at = Location::current());
+  Arrays process(const Request& r) override;
+  std::string_view what() const override { return what_; }
+
+  Array add_input(const Type& type);
+  Array lift(const Array& x, const Location& at);   // as a value of this trace (a constant input for a foreign one) or a literal
+  const Arrays& constants() const { return constants_; }
+  // The Program: constants, then the inputs in order; outputs may be foreign (captured) too. Ends nothing.
+  ir::Program finish(std::span<const Array> outputs);
+  ir::Program& building() { return program_; }
+
+ private:
+  ir::Atom atom(const Array& x, const Location& at);
+  std::string what_;
+  ir::Program program_;
+  Arrays constants_;
+  std::vector<ir::Var> constant_vars_, input_vars_;
+  std::vector<std::pair<const Value*, int>> seen_;   // sorted by pointer: constants by identity
+};
+
+struct Staged {
+  ir::Program program;
+  Arrays constants;
+  int outputs = 0;
+};
+using FlatFunction = std::function<Arrays(std::span<const Array>)>;
+// Traces f on values of these types.
+Staged stage(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at);
+
+}  // namespace anew
