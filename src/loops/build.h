@@ -141,6 +141,10 @@ Kernel copy(std::span<const std::int64_t> extents, const ShapeDtype& in, std::ve
 // out = the scalar operand in, everywhere.
 Kernel fill(const ShapeDtype& out);
 
+// The same kernel over a longer list of operands, of which its k-th becomes number positions[k]: an equation that runs
+// as several kernels gives all of them the same list.
+Kernel over(Kernel kernel, std::vector<ShapeDtype> operands, std::span<const int> positions);
+
 // The same kernel with every f32 call replaced by its expression; f64 calls stay.
 Kernel expand(const Kernel& kernel);
 

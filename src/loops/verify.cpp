@@ -1,0 +1,202 @@
+// The verifier: what every kernel must satisfy before it is run or compiled. It is written from kernel.h alone, knows
+// nothing of the interpreter, and names the offending node, access or store in its message.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "loops/kernel.h"
+
+namespace anew::loops {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Kernel& kernel) : k_(kernel) {}
+
+  void check() {
+    if (k_.extents.size() > Shape::max_ndim) fail(fmt::format("{} loop variables", k_.extents.size()));
+    if (k_.reduced.size() != k_.extents.size())
+      fail(fmt::format("{} loop variables, {} marks of reduction", k_.extents.size(), k_.reduced.size()));
+    for (std::size_t v = 0; v < k_.extents.size(); ++v)
+      if (k_.extents[v] < 0) fail(fmt::format("i{} has extent {}", v, k_.extents[v]));
+    for (std::size_t a = 0; a < k_.accesses.size(); ++a) check(k_.accesses[a], fmt::format("access {}", a));
+    for (std::size_t n = 0; n < k_.nodes.size(); ++n) check(n);
+    check_stores();
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& text) const { throw InternalError("[kernel] " + text + "\n" + k_.str()); }
+
+  bool empty() const { return std::find(k_.extents.begin(), k_.extents.end(), 0) != k_.extents.end(); }
+
+  void check(const Access& access, const std::string& what) const {
+    if (access.operand < 0 || static_cast<std::size_t>(access.operand) >= k_.operands.size())
+      fail(fmt::format("{} names operand #{} of {}", what, access.operand, k_.operands.size()));
+    const Shape& shape = k_.operands[static_cast<std::size_t>(access.operand)].shape;
+    if (static_cast<int>(access.index.size()) != shape.ndim())
+      fail(fmt::format("{} has {} indices, operand #{} has shape {}", what, access.index.size(), access.operand, shape.str()));
+    for (int d = 0; d < shape.ndim(); ++d) {
+      const Affine& f = access.index[static_cast<std::size_t>(d)];
+      if (f.coefficients.size() != k_.extents.size())
+        fail(fmt::format("{} has {} coefficients in dimension {}, the nest has {} variables", what, f.coefficients.size(), d,
+                         k_.extents.size()));
+      if (empty()) continue;
+      __int128 low = f.constant, high = f.constant;
+      for (std::size_t v = 0; v < k_.extents.size(); ++v) {
+        const __int128 reach = static_cast<__int128>(f.coefficients[v]) * (k_.extents[v] - 1);
+        (reach < 0 ? low : high) += reach;
+      }
+      if (low < 0 || high >= shape[d])
+        fail(fmt::format("{} leaves operand #{} of shape {}: dimension {} reaches [{}, {}]", what, access.operand, shape.str(),
+                         d, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)));
+    }
+  }
+
+  DType type(std::int32_t n) const { return k_.nodes[static_cast<std::size_t>(n)].dtype; }
+
+  void check(std::size_t at) const {
+    const Node& n = k_.nodes[at];
+    auto require = [&](bool condition, const char* text) {
+      if (!condition) fail(fmt::format("%{} ({} {}): {}", at, name_of(n.op), name_of(n.dtype), text));
+    };
+    const int given = (n.a >= 0) + (n.b >= 0) + (n.c >= 0);
+    auto operands = [&](int count) {
+      require(given == count && (count < 1 || n.a >= 0) && (count < 2 || n.b >= 0), "wrong number of operands");
+      for (std::int32_t x : {n.a, n.b, n.c})
+        require(x < static_cast<std::int64_t>(at), "reads a node that does not precede it");
+    };
+    auto same = [&] {
+      for (std::int32_t x : {n.a, n.b, n.c}) require(x < 0 || type(x) == n.dtype, "operands of another type");
+    };
+    switch (n.op) {
+      case Op::load:
+        operands(0);
+        require(n.imm < k_.accesses.size(), "no such access");
+        require(k_.operands[static_cast<std::size_t>(k_.accesses[n.imm].operand)].dtype == n.dtype, "operand of another type");
+        break;
+      case Op::index:
+        operands(0);
+        require(n.imm < k_.extents.size(), "no such loop variable");
+        require(is_integer(n.dtype), "an index is an integer");
+        break;
+      case Op::constant: operands(0); break;
+      case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::rem:
+        operands(2), same();
+        require(n.dtype != bool_, "no arithmetic on bool");
+        break;
+      case Op::fma:
+        operands(3), same();
+        require(is_float(n.dtype), "floats only");
+        break;
+      case Op::neg: case Op::abs:
+        operands(1), same();
+        require(n.dtype != bool_, "no arithmetic on bool");
+        break;
+      case Op::sqrt: case Op::floor: case Op::ceil: case Op::round_even: case Op::trunc:
+        operands(1), same();
+        require(is_float(n.dtype), "floats only");
+        break;
+      case Op::eq: case Op::ne: case Op::lt: case Op::le: case Op::gt: case Op::ge:
+        operands(2);
+        require(n.dtype == bool_, "a comparison is bool");
+        require(type(n.a) == type(n.b), "operands of different types");
+        break;
+      case Op::select:
+        operands(3);
+        require(type(n.a) == bool_, "the condition is not bool");
+        require(type(n.b) == n.dtype && type(n.c) == n.dtype, "operands of another type");
+        break;
+      case Op::and_: case Op::or_: case Op::xor_:
+        operands(2), same();
+        require(!is_float(n.dtype), "bool or integers only");
+        break;
+      case Op::not_:
+        operands(1), same();
+        require(!is_float(n.dtype), "bool or integers only");
+        break;
+      case Op::shl: case Op::shr_arith: case Op::shr_logical:
+        operands(2), same();
+        require(is_integer(n.dtype), "integers only");
+        break;
+      case Op::popcount:
+        operands(1), same();
+        require(is_integer(n.dtype), "integers only");
+        break;
+      case Op::bitcast:
+        operands(1);
+        require(size_of(type(n.a)) == size_of(n.dtype) && size_of(n.dtype) >= 4, "types of 4 or 8 bytes, equally large");
+        break;
+      case Op::convert: operands(1); break;
+      case Op::call:
+        require(n.imm < math_count, "no such function");
+        operands(arity(static_cast<Math>(n.imm))), same();
+        require(is_float(n.dtype), "floats only");
+        break;
+    }
+  }
+
+  void check_stores() const {
+    const bool reduces = k_.combine != Combine::none;
+    const bool finds_index = k_.combine == Combine::argmax || k_.combine == Combine::argmin;
+    if (k_.stores.empty()) fail("no store");
+    if (reduces && k_.stores.size() != 1) fail(fmt::format("a reduction has one store, not {}", k_.stores.size()));
+    std::int64_t joined = 1;
+    for (std::size_t v = 0; v < k_.extents.size(); ++v) {
+      if (!k_.reduced[v]) continue;
+      if (!reduces) fail(fmt::format("i{} is reduced, but nothing says how", v));
+      joined *= k_.extents[v];
+    }
+    if (finds_index && joined == 0) fail(fmt::format("{} of no elements", name_of(k_.combine)));
+    std::vector<bool> written(k_.operands.size());
+    for (std::size_t s = 0; s < k_.stores.size(); ++s) {
+      const Store& store = k_.stores[s];
+      const std::string what = fmt::format("store {}", s);
+      if (store.node < 0 || static_cast<std::size_t>(store.node) >= k_.nodes.size())
+        fail(fmt::format("{} of node %{}", what, store.node));
+      check(store.to, what);
+      const auto operand = static_cast<std::size_t>(store.to.operand);
+      if (written[operand]) fail(fmt::format("{} writes operand #{} again", what, operand));
+      written[operand] = true;
+      check_injective(store.to, what);
+      const DType from = type(store.node), to = k_.operands[operand].dtype;
+      const bool narrows = from == f32 && (to == bf16 || to == f16);
+      if (finds_index ? !is_integer(to) : from != to && !narrows)
+        fail(fmt::format("{} puts {} into operand #{} of {}", what, name_of(from), operand, name_of(to)));
+      if (reduces) check_combine(from);
+    }
+  }
+
+  void check_combine(DType dtype) const {
+    const bool logical = k_.combine == Combine::and_ || k_.combine == Combine::or_;
+    const bool order = k_.combine >= Combine::argmax || k_.combine == Combine::max || k_.combine == Combine::min;
+    if (logical ? is_float(dtype) : dtype == bool_ && !order)
+      fail(fmt::format("{} of {}", name_of(k_.combine), name_of(dtype)));
+  }
+
+  // Two iterations must not write one element. Enough for the maps that exist: every variable of the result that runs
+  // moves a dimension of its own.
+  void check_injective(const Access& access, const std::string& what) const {
+    std::vector<int> variable_of(access.index.size(), -1);
+    for (std::size_t v = 0; v < k_.extents.size(); ++v) {
+      bool moves = false;
+      for (std::size_t d = 0; d < access.index.size(); ++d) {
+        if (access.index[d].coefficients[v] == 0) continue;
+        if (k_.reduced[v]) fail(fmt::format("{} depends on i{}, which is reduced", what, v));
+        if (k_.extents[v] > 1 && variable_of[d] >= 0)
+          fail(fmt::format("{} moves dimension {} by i{} and i{}", what, d, variable_of[d], v));
+        if (k_.extents[v] > 1) variable_of[d] = static_cast<int>(v);
+        moves = true;
+      }
+      if (!moves && !k_.reduced[v] && k_.extents[v] > 1 && !empty())
+        fail(fmt::format("{} does not depend on i{}, so writes an element twice", what, v));
+    }
+  }
+
+  const Kernel& k_;
+};
+
+}  // namespace
+
+void verify(const Kernel& kernel) { Verifier(kernel).check(); }
+
+}  // namespace anew::loops
