@@ -1,1 +1,21 @@
-# What `cmake --install` gives.
+# What `cmake --install` gives: headers, the library, `find_package(anew)` and pkg-config `anew`.
+# A static library carries its need for fmt on to whoever links it; a shared one keeps it to itself.
+# The pkg-config file finds its prefix from its own place, so an installed tree can be moved.
+include(CMakePackageConfigHelpers)
+
+install(DIRECTORY include/anew DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS anew EXPORT anewTargets)
+
+set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/anew)
+install(EXPORT anewTargets NAMESPACE anew:: DESTINATION ${config_dir})
+configure_package_config_file(cmake/anewConfig.cmake.in anewConfig.cmake INSTALL_DESTINATION ${config_dir})
+write_basic_package_version_file(anewConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/anewConfig.cmake ${PROJECT_BINARY_DIR}/anewConfigVersion.cmake DESTINATION ${config_dir})
+
+get_target_property(type anew TYPE)
+if(type STREQUAL "STATIC_LIBRARY")
+  set(ANEW_PC_REQUIRES fmt)
+endif()
+file(RELATIVE_PATH ANEW_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/anew.pc.in anew.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/anew.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
