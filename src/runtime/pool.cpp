@@ -1,0 +1,259 @@
+// The pool: workers spin for a while after each job, then sleep. A job is open from publish to close; a worker that
+// wakes too late finds it closed and is not waited for, so a caller never waits for a thread that has not started.
+// Invariant: `state_` is generation << 16 | open << 15 | workers inside; the job is written only while nobody is inside.
+#include "runtime/pool.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/base.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace anew {
+namespace {
+
+constexpr int max_threads = 256;
+constexpr auto spin_time = std::chrono::microseconds(150);
+
+void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+thread_local bool inside_chunk = false;
+
+class Pool {
+ public:
+  static Pool& instance() {
+    // Never destroyed: static destructors of the user may still compute. The guard only stops the workers.
+    static Pool* pool = new Pool;
+    static Guard guard{pool};
+    return *pool;
+  }
+
+  int threads() {
+    const int n = threads_.load(std::memory_order_relaxed);
+    return n > 0 ? n : first_threads();
+  }
+
+  void set_threads(int n) {
+    if (inside_chunk) throw InternalError("set_threads from inside a chunk of parallel_for");
+    if (n < 1 || n > max_threads)
+      throw Error(fmt::format("[set_threads] the number of threads must be from 1 to {}, not {}", max_threads, n));
+    while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+    if (n != threads_.load(std::memory_order_relaxed)) stop();
+    threads_.store(n, std::memory_order_relaxed);
+    busy_.store(false, std::memory_order_release);
+  }
+
+  void run(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int64_t, std::int64_t)> body) {
+    const std::int64_t chunks = n / grain + (n % grain != 0);
+    if (chunks > 1 && threads() > 1 && !busy_.exchange(true, std::memory_order_acquire)) {
+      fork_join(n, grain, chunks, body);
+      return;
+    }
+    for (std::int64_t c = 0; c < chunks; ++c) body(c * grain, c + 1 == chunks ? n : (c + 1) * grain);
+  }
+
+ private:
+  static constexpr std::uint64_t open_bit = 1 << 15, inside_mask = open_bit - 1, generation_step = 1 << 16;
+
+  struct Guard {
+    Pool* pool;
+    // If another thread is still computing at exit the workers stay: they die with the process.
+    ~Guard() {
+      if (pool->process_ != getpid() || inside_chunk || pool->busy_.exchange(true, std::memory_order_acquire)) return;
+      pool->stop();
+      pool->threads_.store(1, std::memory_order_relaxed);
+      pool->busy_.store(false, std::memory_order_release);
+    }
+  };
+
+  int first_threads() {
+    const char* text = std::getenv("ANEW_THREADS");
+    int n = text && *text ? parse_threads(text) : static_cast<int>(std::thread::hardware_concurrency());
+    n = n < 1 ? 1 : n > max_threads ? max_threads : n;
+    int none = 0;
+    threads_.compare_exchange_strong(none, n, std::memory_order_relaxed);
+    return threads_.load(std::memory_order_relaxed);
+  }
+
+  void fork_join(std::int64_t n, std::int64_t grain, std::int64_t chunks,
+                 FunctionRef<void(std::int64_t, std::int64_t)> body) {
+    if (workers_.empty()) start();
+    n_ = n, grain_ = grain, chunks_ = chunks, body_ = &body;
+    next_.store(0, std::memory_order_relaxed);
+    failed_.store(std::numeric_limits<std::int64_t>::max(), std::memory_order_relaxed);
+    // Pairs with sleep(): either the sleeper sees this job or we see the sleeper.
+    const std::uint64_t generation = state_.load(std::memory_order_relaxed) & ~(generation_step - 1);
+    state_.store((generation + generation_step) | open_bit, std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) {
+      { std::lock_guard lock(mutex_); }
+      wake_.notify_all();
+    }
+    inside_chunk = true;
+    work();
+    inside_chunk = false;
+    state_.fetch_and(~open_bit, std::memory_order_acq_rel);
+    for (int spins = 0; state_.load(std::memory_order_acquire) & inside_mask; ++spins) {
+      if (spins < 4096)
+        relax();
+      else
+        std::this_thread::yield();
+    }
+    std::exception_ptr error = std::exchange(error_, nullptr);
+    busy_.store(false, std::memory_order_release);
+    if (error) std::rethrow_exception(error);
+  }
+
+  // Chunks are claimed in order, so every chunk before one that threw has been claimed and runs: the exception that
+  // is kept is the one a serial run would have met.
+  void work() {
+    for (std::int64_t c; (c = next_.fetch_add(1, std::memory_order_relaxed)) < chunks_;) {
+      if (failed_.load(std::memory_order_relaxed) < c) continue;
+      try {
+        (*body_)(c * grain_, c + 1 == chunks_ ? n_ : (c + 1) * grain_);
+      } catch (...) {
+        std::lock_guard lock(mutex_);
+        if (c < failed_.load(std::memory_order_relaxed)) {
+          failed_.store(c, std::memory_order_relaxed);
+          error_ = std::current_exception();
+        }
+      }
+    }
+  }
+
+  void start() {
+    process_ = getpid();
+    stopping_.store(false, std::memory_order_relaxed);
+    // More threads than cores: spinning would only steal time from those that work.
+    const bool crowded = threads() > static_cast<int>(std::thread::hardware_concurrency());
+    for (int i = 1; i < threads(); ++i) workers_.emplace_back([this, crowded] { loop(crowded); });
+  }
+
+  void stop() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_.store(true, std::memory_order_seq_cst);
+    }
+    wake_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+    workers_.clear();
+  }
+
+  void loop(bool crowded) {
+    FloatMode mode;
+    inside_chunk = true;
+    std::uint64_t done = 0;
+    while (true) {
+      std::uint64_t state = state_.load(std::memory_order_acquire);
+      if (fresh(state, done)) {
+        done = state / generation_step;
+        if (!enter(state)) continue;
+        work();
+        state_.fetch_sub(1, std::memory_order_acq_rel);
+      }
+      if (!spin(done, crowded) && !sleep(done)) return;
+    }
+  }
+
+  static bool fresh(std::uint64_t state, std::uint64_t done) {
+    return (state & open_bit) && state / generation_step != done;
+  }
+
+  bool enter(std::uint64_t state) {
+    const std::uint64_t generation = state / generation_step;
+    while ((state & open_bit) && state / generation_step == generation)
+      if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+        return true;
+    return false;
+  }
+
+  bool spin(std::uint64_t done, bool crowded) {
+    const auto end = std::chrono::steady_clock::now() + (crowded ? std::chrono::microseconds(2) : spin_time);
+    do {
+      for (int i = 0; i < 32; ++i) {
+        if (fresh(state_.load(std::memory_order_relaxed), done)) return true;
+        relax();
+      }
+      if (stopping_.load(std::memory_order_relaxed)) return false;
+    } while (std::chrono::steady_clock::now() < end);
+    return false;
+  }
+
+  bool sleep(std::uint64_t done) {
+    std::unique_lock lock(mutex_);
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    wake_.wait(lock, [&] { return stopping_.load() || fresh(state_.load(std::memory_order_seq_cst), done); });
+    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    return !stopping_.load();
+  }
+
+  alignas(64) std::atomic<std::uint64_t> state_{0};
+  alignas(64) std::atomic<std::int64_t> next_{0};
+  alignas(64) std::atomic<std::int64_t> failed_{0};
+  std::int64_t n_ = 0, grain_ = 1, chunks_ = 0;
+  FunctionRef<void(std::int64_t, std::int64_t)>* body_ = nullptr;
+  std::exception_ptr error_;
+  alignas(64) std::atomic<bool> busy_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<int> threads_{0}, sleepers_{0};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<std::thread> workers_;
+  pid_t process_ = getpid();
+};
+
+}  // namespace
+
+int parse_threads(const char* text) {
+  int n = 0;
+  const char* end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, n);
+  if (error != std::errc{} || stop != end || n < 1 || n > max_threads)
+    throw Error(fmt::format("[threads] ANEW_THREADS must be a number from 1 to {}, not '{}'", max_threads, text));
+  return n;
+}
+
+void parallel_for(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int64_t, std::int64_t)> body) {
+  if (n <= 0) return;
+  if (grain < 1) throw InternalError("parallel_for needs a grain of at least 1");
+  Pool::instance().run(n, grain, body);
+}
+
+int threads() { return Pool::instance().threads(); }
+
+void set_threads(int n) { Pool::instance().set_threads(n); }
+
+#if defined(__x86_64__)
+// Only the control bits matter; the low six are sticky flags. Reading costs a third of writing.
+FloatMode::FloatMode() : saved_(_mm_getcsr()), changed_((saved_ & ~0x3fu) != 0x1f80) {
+  if (changed_) _mm_setcsr(0x1f80);
+}
+FloatMode::~FloatMode() {
+  if (changed_) _mm_setcsr(saved_);
+}
+#else
+FloatMode::FloatMode() = default;
+FloatMode::~FloatMode() = default;
+#endif
+
+}  // namespace anew
