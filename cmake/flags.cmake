@@ -11,7 +11,8 @@ if(ANEW_WERROR)
   target_compile_options(anew_flags INTERFACE -Werror)
 endif()
 if(ANEW_SANITIZE)
-  target_compile_options(anew_flags INTERFACE -fsanitize=${ANEW_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(anew_flags INTERFACE -fsanitize=${ANEW_SANITIZE} -fno-sanitize-recover=all
+                                              -fno-omit-frame-pointer)
   target_link_options(anew_flags INTERFACE -fsanitize=${ANEW_SANITIZE})
 endif()
 

@@ -10,7 +10,8 @@ set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/anew)
 install(EXPORT anewTargets NAMESPACE anew:: DESTINATION ${config_dir})
 configure_package_config_file(cmake/anewConfig.cmake.in anewConfig.cmake INSTALL_DESTINATION ${config_dir})
 write_basic_package_version_file(anewConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/anewConfig.cmake ${PROJECT_BINARY_DIR}/anewConfigVersion.cmake DESTINATION ${config_dir})
+install(FILES ${PROJECT_BINARY_DIR}/anewConfig.cmake ${PROJECT_BINARY_DIR}/anewConfigVersion.cmake
+        DESTINATION ${config_dir})
 
 get_target_property(type anew TYPE)
 if(type STREQUAL "STATIC_LIBRARY")

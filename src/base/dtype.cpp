@@ -14,7 +14,8 @@ std::string_view name_of(DType d) {
 }
 
 std::string_view long_name_of(DType d) {
-  constexpr std::string_view names[] = {"bool", "int32", "int64", "uint32", "bfloat16", "float16", "float32", "float64"};
+  constexpr std::string_view names[] = {"bool",     "int32",   "int64",   "uint32",
+                                        "bfloat16", "float16", "float32", "float64"};
   return names[static_cast<int>(d)];
 }
 

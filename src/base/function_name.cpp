@@ -1,6 +1,6 @@
 // Signatures are read from the end, because types in front of a name (std::function<A(A)> f(int)) can hold anything:
-//   g++    std::vector<U> ns::Q<T>::n(U) const [with U = float; T = int]     main()::<lambda(int)> mutable
-//   clang  std::vector<U> ns::Q<int>::n(U) const [T = int, U = float]        auto main()::(anonymous class)::operator()(int)
+//   g++    std::vector<U> ns::Q<T>::n(U) const [with U = float; T = int]   main()::<lambda(int)> mutable
+//   clang  std::vector<U> ns::Q<int>::n(U) const [T = int, U = float]      auto (anonymous class)::operator()(int)
 #include "base/function_name.h"
 
 namespace anew {
@@ -9,8 +9,8 @@ namespace {
 constexpr auto npos = std::string_view::npos;
 
 bool in_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '~' ||
-         static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+         c == '~' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 std::string_view trimmed(std::string_view s) {

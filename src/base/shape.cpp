@@ -19,14 +19,16 @@ void Shape::too_many() { throw Error(fmt::format("[shape] an array has at most {
 // Positions count from the end if negative; -1 inserts behind the last size.
 void Shape::insert(int at, std::int64_t d) {
   const int i = at < 0 ? at + ndim_ + 1 : at;
-  if (i < 0 || i > ndim_) throw Error(fmt::format("[shape] insert at {} is out of range for {}", at, str()), Location());
+  if (i < 0 || i > ndim_)
+    throw Error(fmt::format("[shape] insert at {} is out of range for {}", at, str()), Location());
   push_back(d);
   std::rotate(begin() + i, end() - 1, end());
 }
 
 void Shape::erase(int at) {
   const int i = at < 0 ? at + ndim_ : at;
-  if (i < 0 || i >= ndim_) throw Error(fmt::format("[shape] erase at {} is out of range for {}", at, str()), Location());
+  if (i < 0 || i >= ndim_)
+    throw Error(fmt::format("[shape] erase at {} is out of range for {}", at, str()), Location());
   std::copy(begin() + i + 1, end(), begin() + i);
   dims_[static_cast<std::size_t>(--ndim_)] = 0;
 }

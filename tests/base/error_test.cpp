@@ -19,8 +19,8 @@ TEST(Error, TextNamesFileLineAndFunction) {
 TEST(Error, HintComesLast) {
   const Location at = Location::current();
   const Error e("[sum] axis 3 is out of range for f32[2]", at, "axes count from 0");
-  EXPECT_EQ(std::string(e.what()), "[sum] axis 3 is out of range for f32[2]; at " + source_line(at).str() +
-                                       "; hint: axes count from 0");
+  EXPECT_EQ(std::string(e.what()),
+            "[sum] axis 3 is out of range for f32[2]; at " + source_line(at).str() + "; hint: axes count from 0");
 }
 
 TEST(Error, WithoutAPlace) {
@@ -32,8 +32,9 @@ TEST(Error, WithoutAPlace) {
 
 TEST(Error, InternalErrorsSaySo) {
   const Location at = Location::current();
-  EXPECT_EQ(std::string(InternalError("rule missing", at).what()),
-            "internal error: rule missing; at " + source_line(at).str() + "; hint: this is a bug of anew, please report it");
+  EXPECT_EQ(
+      std::string(InternalError("rule missing", at).what()),
+      "internal error: rule missing; at " + source_line(at).str() + "; hint: this is a bug of anew, please report it");
 }
 
 TEST(SourceLine, ShowsTheBaseName) {

@@ -1,5 +1,5 @@
-// Signatures as g++ 12 and clang 19 write them, and the names users see. The last test asks the compiler at hand, so that
-// a new version with another spelling is noticed.
+// Signatures as g++ 12 and clang 19 write them, and the names users see. The last test asks the compiler at hand, so
+// that a new version with another spelling is noticed.
 #include "base/function_name.h"
 
 #include <anew/base.h>

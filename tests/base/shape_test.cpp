@@ -96,7 +96,8 @@ TEST(Shape, EditedOutOfRange) {
 TEST(Shape, AtMostSixteenDimensions) {
   EXPECT_EQ(Shape(std::vector<int>(16, 1)).ndim(), 16);
   EXPECT_EQ(error_of([] { Shape(std::vector<int>(17, 1)); }), "[shape] an array has at most 16 dimensions");
-  EXPECT_EQ(error_of([] { Shape(std::vector<int>(16, 1)).insert(0, 1); }), "[shape] an array has at most 16 dimensions");
+  EXPECT_EQ(error_of([] { Shape(std::vector<int>(16, 1)).insert(0, 1); }),
+            "[shape] an array has at most 16 dimensions");
 }
 
 TEST(Shape, CheckedBytes) {
@@ -121,9 +122,7 @@ TEST(Shape, HashFollowsEquality) {
   EXPECT_NE(hash_value(ShapeDtype{{2}, f32}), hash_value(ShapeDtype{{2}, f64}));
 }
 
-TEST(Literals, Bytes) {
-  static_assert(1_KiB == 1024 && 3_MiB == 3 * 1024 * 1024 && 2_GiB == std::size_t{2} << 30);
-}
+TEST(Literals, Bytes) { static_assert(1_KiB == 1024 && 3_MiB == 3 * 1024 * 1024 && 2_GiB == std::size_t{2} << 30); }
 
 }  // namespace
 }  // namespace anew

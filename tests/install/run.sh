@@ -9,7 +9,8 @@ trap 'rm -rf "$work"' EXIT
 expected="f32[5,4] has 80 bytes"
 
 same() {  # name, output
-  [[ $2 == "$expected" ]] && echo "$1: $2" || { echo "$1: expected '$expected', got '$2'" >&2; exit 1; }
+  [[ $2 == "$expected" ]] || { echo "$1: expected '$expected', got '$2'" >&2; exit 1; }
+  echo "$1: $2"
 }
 
 cmake --install "$build" --prefix "$work/first" >"$work/install.log"
