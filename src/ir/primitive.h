@@ -3,7 +3,7 @@
 // A rule runs with the trace that shall see its operations already current; it calls ordinary operations.
 // An empty Array in a list of tangents or cotangents is a symbolic zero: rules see it, never compute with it.
 #pragma once
-#include <anew/array.h>
+#include <anew/flat.h>
 
 #include <functional>
 #include <span>
@@ -20,7 +20,7 @@ class SplitTrace;  // src/transforms
 
 namespace anew::ir {
 
-using Arrays = std::vector<Array>;
+using anew::Arrays;
 using Types = std::vector<Type>;
 using Strides = Shape;  // in elements
 

@@ -3,10 +3,12 @@
 // Values of other traces are constants to it; a value whose trace has ended is an error wherever it turns up.
 #pragma once
 #include <anew/array.h>
+#include <anew/flat.h>
 
 #include <memory>
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/primitive.h"
@@ -14,7 +16,6 @@
 
 namespace anew {
 
-using ir::Arrays;
 using ir::ParamsRef;
 using ir::Primitive;
 using ir::Type;
@@ -22,7 +23,7 @@ using ir::Types;
 
 class Trace;
 
-// How a value came to be: for residual reports and error messages.
+// How a value came to be: for residual reports. Set by whoever makes the value, in eager evaluation and staging.
 struct Origin {
   const Primitive* primitive = nullptr;   // null: an input or a constant
   ParamsRef params;
@@ -40,6 +41,8 @@ struct Value {
   bool literal = false;   // a scalar known while tracing; enters Programs as a literal
   bool abstract = false;  // no data
   std::uint64_t bits = 0; // of a literal, in its dtype
+  double number = 0;      // of a weak number, in full
+  std::int64_t integer = 0;
   BufferRef buffer = {};
   std::int64_t offset = 0;  // in elements
   ir::Strides strides = {};
@@ -47,7 +50,7 @@ struct Value {
   Array first, second;    // the trace's: primal and tangent, or known and staged
   ir::Var var = -1;       // the staging trace's
   Origin origin = {};
-  mutable std::shared_ptr<const Value> dense = {};  // the row-major copy that data() made; see array.cpp
+  mutable Array dense = {};  // the row-major copy that data() made; guarded in array.cpp
 
   bool concrete() const { return !trace && !abstract; }
   const std::byte* data() const;
@@ -77,10 +80,17 @@ inline Arrays bind(const Primitive& p, const ParamsRef& params, std::initializer
   return bind(p, params, std::span<const Array>(in.begin(), in.size()), at);
 }
 Array bind1(const Primitive& p, const ParamsRef& params, std::initializer_list<Array> inputs, const Location& at);
+std::uint64_t next_sequence();
 // The same under a given trace (null: evaluate now).
 Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std::span<const Array> inputs, const Location& at);
 
+// Evaluates an equation on concrete inputs (eager.cpp).
+Arrays evaluate_now(const Request& r);
+// A row-major array with the elements of x, x itself if it is one already.
+Array contiguous(const Array& x);
+
 Trace* current_trace();
+const Primitive* current_rule();
 class TraceScope {  // makes `t` current for a scope
  public:
   explicit TraceScope(Trace* t);
@@ -169,15 +179,13 @@ class StagingTrace final : public Trace {
   ir::Program program_;
   Arrays constants_;
   std::vector<ir::Var> constant_vars_, input_vars_;
-  std::vector<std::pair<const Value*, int>> seen_;   // sorted by pointer: constants by identity
+  std::unordered_map<const Value*, ir::Var> seen_;   // constants by identity
 };
 
 struct Staged {
   ir::Program program;
   Arrays constants;
-  int outputs = 0;
 };
-using FlatFunction = std::function<Arrays(std::span<const Array>)>;
 // Traces f on values of these types.
 Staged stage(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at);
 

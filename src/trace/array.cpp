@@ -1,0 +1,166 @@
+// Array's own members: looking at types and elements. A traced value has no elements, unless its trace only wraps a
+// concrete one (grad, jvp outside of any staging), which is what makes plain `if` work under grad.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "trace/trace.h"
+
+namespace anew {
+namespace {
+
+const Value& value_at(const Array& x, const Location& at) {
+  check_operand(x, line_or(at));
+  return *x.value();
+}
+
+// The concrete array behind x; throws the concretization error where there is none.
+Array concrete(const Array& x, std::string_view wanted, const Location& at) {
+  value_at(x, at);
+  Array y = x;
+  while (y.value()->trace && y.value()->trace->concrete_values) y = y.value()->first;
+  const Value& v = *y.value();
+  if (v.trace)
+    throw Error(fmt::format("{} of a traced array {}: its value is not known while the function is traced for {} at {}", wanted,
+                            v.type.str(), v.trace->what(), source_line(v.trace->at).str()),
+                line_or(at),
+                "compute with arrays (where, maximum, cond), or pass what decides as a static argument (an int, bool or enum)");
+  if (v.abstract) throw Error(fmt::format("{} of an abstract array {}: it has no data", wanted, v.type.str()), line_or(at));
+  return y;
+}
+
+const std::byte* only_element(const Array& x, const Array& y, std::string_view wanted, const Location& at) {
+  if (y.value()->type.shape.size() != 1)
+    throw Error(fmt::format("{} of an array {} with {} elements", wanted, x.value()->type.str(), y.value()->type.shape.size()), line_or(at),
+                "only an array of one element is one number; reduce it first (all, any, sum, max)");
+  return y.value()->data();
+}
+
+template <class T>
+T read(const std::byte* p) {
+  T v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+template <class F>
+auto with_type(DType d, F f) {
+  switch (d) {
+    case bool_: return f(std::type_identity<bool>{});
+    case i32: return f(std::type_identity<std::int32_t>{});
+    case i64: return f(std::type_identity<std::int64_t>{});
+    case u32: return f(std::type_identity<std::uint32_t>{});
+    case f32: return f(std::type_identity<float>{});
+    case f64: return f(std::type_identity<double>{});
+    case bf16:
+    case f16: break;
+  }
+  throw InternalError(fmt::format("no C++ type for {}", name_of(d)));
+}
+
+template <class T>
+T number(const Array& x, std::string_view wanted, const Location& at) {
+  Array y = concrete(x, wanted, at);
+  const std::byte* p = only_element(x, y, wanted, at);
+  return with_type(y.value()->type.dtype, [&]<class S>(std::type_identity<S>) { return static_cast<T>(read<S>(p)); });
+}
+
+Array weak(ir::Literal l) {
+  Array x = make_literal(l);
+  mutable_value(x).weak = true;
+  return x;
+}
+
+// The row-major copy of a strided array is made once and kept with it, so that spans stay valid.
+const std::byte* dense_data(const Array& y) {
+  const Value& v = *y.value();
+  if (v.literal || v.strides == row_major(v.type.shape) || v.type.shape.size() == 0) return v.data();
+  static std::mutex guard;
+  std::lock_guard lock(guard);
+  if (!v.dense.value()) v.dense = contiguous(y);
+  return v.dense.value()->data();
+}
+
+}  // namespace
+
+Array Array::from_float(double v) {
+  Array x = weak(ir::Literal::of(f32, v));
+  mutable_value(x).number = v;
+  return x;
+}
+Array Array::from_integer(std::int64_t v) {
+  bool fits = v == static_cast<std::int32_t>(v);
+  Array x = weak(ir::Literal::of(fits ? i32 : i64, v));
+  mutable_value(x).number = static_cast<double>(v);
+  mutable_value(x).integer = v;
+  return x;
+}
+Array Array::from_bool(bool v) {
+  Array x = weak(ir::Literal::of(bool_, std::int64_t{v}));
+  mutable_value(x).number = v;
+  mutable_value(x).integer = v;
+  return x;
+}
+
+Array::Array(const ShapeDtype& type) {
+  auto v = std::make_shared<Value>();
+  v->type = type;
+  v->abstract = true;
+  value_ = std::move(v);
+}
+
+Array Array::borrow(const void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner, const Location& at) {
+  auto bytes = checked_bytes(shape, dtype);
+  if (!bytes) throw Error(fmt::format("[borrow] an array of type {} is too large (or has a negative size)", ShapeDtype{shape, dtype}.str()), line_or(at));
+  if (!data && *bytes) throw Error("[borrow] the pointer is null", line_or(at));
+  if (reinterpret_cast<std::uintptr_t>(data) % size_of(dtype))
+    throw Error(fmt::format("[borrow] the pointer is not aligned for {}", name_of(dtype)), line_or(at));
+  return make_concrete({shape, dtype}, anew::borrow(const_cast<void*>(data), *bytes, std::move(owner)), 0, row_major(shape));
+}
+
+const Shape& Array::shape(const Location& at) const { return value_at(*this, at).type.shape; }
+DType Array::dtype(const Location& at) const { return value_at(*this, at).type.dtype; }
+ShapeDtype Array::type(const Location& at) const { return value_at(*this, at).type; }
+std::size_t Array::nbytes(const Location& at) const { return value_at(*this, at).type.bytes(); }
+
+bool Array::to_bool(const Location& at) const { return number<bool>(*this, "boolean conversion", at); }
+std::int64_t Array::to_integer(const Location& at) const { return number<std::int64_t>(*this, "integer conversion", at); }
+double Array::to_double(const Location& at) const { return number<double>(*this, "conversion to a number", at); }
+
+template <Number T>
+std::span<const T> Array::data(const Location& at) const {
+  Array y = concrete(*this, "data()", at);
+  const Value& v = *y.value();
+  if (v.type.dtype != detail::dtype_of<T>())
+    throw Error(fmt::format("data<{}>() of an array {}", name_of(detail::dtype_of<T>()), v.type.str()), line_or(at),
+                "data() takes the exact type; to_vector<T>() converts");
+  return {reinterpret_cast<const T*>(dense_data(y)), static_cast<std::size_t>(v.type.shape.size())};
+}
+
+template <Number T>
+std::vector<T> Array::to_vector(const Location& at) const {
+  Array y = concrete(*this, "to_vector()", at);
+  const std::byte* p = dense_data(y);
+  auto n = static_cast<std::size_t>(y.value()->type.shape.size());
+  return with_type(y.value()->type.dtype, [&]<class S>(std::type_identity<S>) {
+    std::vector<T> out(n);
+    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<T>(read<S>(p + i * sizeof(S)));
+    return out;
+  });
+}
+
+template std::span<const bool> Array::data<bool>(const Location&) const;
+template std::span<const std::int32_t> Array::data<std::int32_t>(const Location&) const;
+template std::span<const std::int64_t> Array::data<std::int64_t>(const Location&) const;
+template std::span<const std::uint32_t> Array::data<std::uint32_t>(const Location&) const;
+template std::span<const float> Array::data<float>(const Location&) const;
+template std::span<const double> Array::data<double>(const Location&) const;
+template std::vector<double> Array::to_vector<double>(const Location&) const;
+template std::vector<float> Array::to_vector<float>(const Location&) const;
+template std::vector<std::int32_t> Array::to_vector<std::int32_t>(const Location&) const;
+template std::vector<std::int64_t> Array::to_vector<std::int64_t>(const Location&) const;
+template std::vector<std::uint32_t> Array::to_vector<std::uint32_t>(const Location&) const;
+template std::vector<bool> Array::to_vector<bool>(const Location&) const;
+
+}  // namespace anew

@@ -1,0 +1,183 @@
+// Eager evaluation: an equation on concrete inputs becomes a view, or runs what its row lowers to.
+// Lowered kernels are translated once per (primitive, params, types) and kept per thread; large ones share the pool,
+// cut by shapes only.
+#include <fmt/format.h>
+
+#include <cstring>
+#include <unordered_map>
+
+#include "loops/build.h"
+#include "loops/interpreter.h"
+#include "runtime/pool.h"
+#include "trace/trace.h"
+
+namespace anew {
+namespace {
+
+thread_local Observer observer;
+
+// What an equation of these types runs as.
+struct Prepared {
+  const Primitive* primitive;
+  ParamsRef params;
+  Types in, out;
+  std::vector<loops::Bytecode> kernels;
+  std::function<void(std::span<const ir::Memory>, std::span<const ir::Memory>)> call;
+
+  bool is_for(const Request& r) const {
+    if (primitive != &r.primitive || in.size() != r.inputs.size()) return false;
+    for (std::size_t i = 0; i < in.size(); ++i)
+      if (!(in[i] == r.inputs[i].value()->type)) return false;
+    return params == r.params || params->equals(*r.params);
+  }
+};
+
+std::size_t hash_of(const Request& r) {
+  std::size_t h = reinterpret_cast<std::size_t>(&r.primitive);
+  hash_combine(h, r.params->hash());
+  for (const Array& x : r.inputs) hash_combine(h, hash_value(x.value()->type));
+  return h;
+}
+
+std::shared_ptr<const Prepared> prepare(const Request& r) {
+  constexpr std::size_t most = 4096;  // then start again: a cache, not a leak
+  thread_local std::unordered_map<std::size_t, std::shared_ptr<const Prepared>> cache;
+  std::size_t h = hash_of(r);
+  if (auto it = cache.find(h); it != cache.end() && it->second->is_for(r)) return it->second;
+  auto p = std::make_shared<Prepared>();
+  p->primitive = &r.primitive;
+  p->params = r.params;
+  for (const Array& x : r.inputs) p->in.push_back(x.value()->type);
+  p->out = r.primitive.infer({*r.params, p->in, r.at});
+  if (!r.primitive.view) {
+    if (!r.primitive.lower) ir::missing_rule(r.primitive, "lower", "ops", r.at);
+    ir::Lowered lowered = r.primitive.lower(*r.params, p->in, p->out);
+    for (const loops::Kernel& k : lowered.kernels) p->kernels.emplace_back(k);
+    p->call = std::move(lowered.call);
+  }
+  if (cache.size() >= most) cache.clear();
+  cache[h] = p;
+  return p;
+}
+
+void run_kernel(const loops::Bytecode& code, std::span<const loops::Operand> operands) {
+  const loops::Partition& part = code.partition();
+  constexpr double worth = 8000;  // nanoseconds of work below which a second thread does not pay
+  if (part.units < 2 || part.nanoseconds < worth) return loops::run(code, operands);
+  BufferRef scratch = part.scratch ? allocate(part.scratch) : BufferRef{};
+  void* memory = part.scratch ? scratch.data() : nullptr;
+  auto pieces = static_cast<std::int64_t>(std::min(64.0, part.nanoseconds / (worth / 2)));
+  std::int64_t grain = std::max<std::int64_t>(1, part.units / std::max<std::int64_t>(pieces, 2));
+  if (grain > 512) grain = (grain + 511) / 512 * 512;
+  parallel_for(part.units, grain, [&](std::int64_t begin, std::int64_t end) {
+    loops::run(code, operands, {begin, end}, memory);
+  });
+  if (part.scratch) loops::finish(code, operands, memory);
+}
+
+ir::Memory memory_of(const Array& x) {
+  const Value& v = *x.value();
+  return {const_cast<std::byte*>(v.data()), v.type, v.strides};
+}
+
+void stamp(const Array& fresh, const Request& r, int output, std::uint64_t sequence) {
+  mutable_value(fresh).origin = {&r.primitive, r.params, r.at, output, sequence, current_rule()};
+}
+
+Arrays run_lowered(const Prepared& p, const Request& r) {
+  Arrays out;
+  out.reserve(p.out.size());
+  for (const Type& t : p.out) out.push_back(empty_array(t, r.at));
+  FloatMode mode;
+  if (p.call) {
+    std::vector<ir::Memory> in, to;
+    for (const Array& x : r.inputs) in.push_back(memory_of(x));
+    for (const Array& x : out) to.push_back(memory_of(x));
+    p.call(in, to);
+    return out;
+  }
+  constexpr std::size_t few = 8;
+  std::array<loops::Operand, few> inline_operands;
+  std::vector<loops::Operand> many;
+  std::size_t n = r.inputs.size() + out.size();
+  if (n > few) many.resize(n);
+  std::span<loops::Operand> operands = n > few ? std::span(many) : std::span(inline_operands).first(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const Value& v = *(i < r.inputs.size() ? r.inputs[i] : out[i - r.inputs.size()]).value();
+    operands[i] = {const_cast<std::byte*>(v.data()), v.strides.begin()};
+  }
+  for (const loops::Bytecode& code : p.kernels) run_kernel(code, operands);
+  return out;
+}
+
+// The elements of x in a new row-major array; not a row of the language, so no trace ever sees it.
+const Primitive& copy_primitive() {
+  static const Primitive row{
+      .name = "copy",
+      .infer = [](const ir::InferArgs& a) { return Types{a.in[0]}; },
+      .lower =
+          [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
+            return ir::Lowered{{loops::elementwise({in[0]}, [](loops::Expr x) { return x; })}, {}};
+          },
+  };
+  return row;
+}
+
+Array look(const Prepared& p, const Request& r) {
+  Array x = r.inputs[0];
+  auto view = r.primitive.view(*r.params, p.in[0], x.value()->strides, p.out[0]);
+  if (!view) {
+    x = contiguous(x);
+    view = r.primitive.view(*r.params, p.in[0], x.value()->strides, p.out[0]);
+    if (!view) throw InternalError(fmt::format("[{}] has no view of a row-major operand", r.primitive.name));
+  }
+  const Value& v = *x.value();
+  if (v.literal) {  // a scalar held inline has no buffer to look at
+    Array own = empty_array({{}, v.type.dtype}, r.at);
+    std::memcpy(own.value()->buffer.data(), &v.bits, size_of(v.type.dtype));
+    return make_concrete(p.out[0], own.value()->buffer, view->offset, view->strides);
+  }
+  return make_concrete(p.out[0], v.buffer, v.offset + view->offset, view->strides);
+}
+
+}  // namespace
+
+Observer set_observer(Observer o) {
+  std::swap(o, observer);
+  return o;
+}
+
+Array contiguous(const Array& x) {
+  const Value& v = *x.value();
+  if (v.literal || v.strides == row_major(v.type.shape) || v.type.shape.size() == 0) return x;
+  Request r{copy_primitive(), ir::no_params(), std::span(&x, 1), Location::current()};
+  return run_lowered(*prepare(r), r)[0];
+}
+
+Arrays evaluate_now(const Request& r) {
+  for (const Array& x : r.inputs) {
+    const Value& v = *x.value();
+    if (v.trace)
+      throw Error(fmt::format("[{}] a value of type {} that is being traced for {} is used outside of that trace", r.primitive.name,
+                              v.type.str(), v.trace->what()),
+                  r.at, "traced values belong to the thread and the call that trace them");
+    if (v.abstract)
+      throw Error(fmt::format("[{}] an abstract array of type {} has no data to compute with", r.primitive.name, v.type.str()), r.at,
+                  "abstract arrays describe arguments of make_program, eval_shape and saved_residuals");
+  }
+  if (observer) observer(r.primitive);
+  std::uint64_t sequence = next_sequence();
+  Arrays out;
+  if (r.primitive.higher_order()) {
+    out = r.primitive.run(r.params, r.inputs, r.at);
+    for (Array& y : out) y = Array(std::make_shared<const Value>(*y.value()));  // an identity and origin of its own
+  } else {
+    auto prepared = prepare(r);
+    if (r.primitive.view) out.push_back(look(*prepared, r));
+    else out = run_lowered(*prepared, r);
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) stamp(out[i], r, static_cast<int>(i), sequence);
+  return out;
+}
+
+}  // namespace anew

@@ -1,0 +1,96 @@
+// Staging: equations are recorded in a Program instead of being run.
+#include <fmt/format.h>
+
+#include "trace/trace.h"
+
+namespace anew {
+
+StagingTrace::StagingTrace(std::string_view what, const Location& where) : what_(what) { at = where; }
+
+Array StagingTrace::add_input(const Type& type) {
+  auto var = static_cast<ir::Var>(program_.types.size());
+  program_.types.push_back(type);
+  input_vars_.push_back(var);
+  Array x = traced_value(shared_from_this(), type);
+  mutable_value(x).var = var;
+  mutable_value(x).origin.sequence = next_sequence();
+  return x;
+}
+
+ir::Atom StagingTrace::atom(const Array& x, const Location& at) {
+  check_operand(x, at);
+  const Value& v = *x.value();
+  if (v.trace.get() == this) return v.var;
+  if (v.literal) return ir::Literal{v.type.dtype, v.bits};
+  if (v.abstract) throw Error(fmt::format("an abstract array of type {} was captured by a traced function", v.type.str()), at,
+                              "pass it as an argument");
+  if (auto it = seen_.find(&v); it != seen_.end()) return it->second;
+  auto var = static_cast<ir::Var>(program_.types.size());
+  program_.types.push_back(v.type);
+  constant_vars_.push_back(var);
+  constants_.push_back(x);
+  seen_.emplace(&v, var);
+  return var;
+}
+
+Array StagingTrace::lift(const Array& x, const Location& where) {
+  if (x.value() && x.value()->trace.get() == this) return x;
+  ir::Atom a = atom(x, where);
+  if (!a.is_var()) return x;
+  Array y = traced_value(shared_from_this(), program_.type(a.var));
+  mutable_value(y).var = a.var;
+  return y;
+}
+
+Arrays StagingTrace::process(const Request& r) {
+  ir::Eqn e{&r.primitive, r.params, {}, {}, r.at, current_rule()};
+  Types in;
+  for (const Array& x : r.inputs) {
+    e.inputs.push_back(atom(x, r.at));
+    in.push_back(x.value()->type);
+  }
+  Types types = r.primitive.infer({*r.params, in, r.at});
+  std::uint64_t sequence = next_sequence();
+  Arrays out;
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    auto var = static_cast<ir::Var>(program_.types.size());
+    program_.types.push_back(types[i]);
+    e.outputs.push_back(var);
+    Array y = traced_value(shared_from_this(), types[i]);
+    Value& v = mutable_value(y);
+    v.var = var;
+    v.origin = {&r.primitive, r.params, r.at, static_cast<int>(i), sequence, current_rule()};
+    out.push_back(std::move(y));
+  }
+  program_.eqns.push_back(std::move(e));
+  return out;
+}
+
+ir::Program StagingTrace::finish(std::span<const Array> outputs) {
+  ir::Program p = program_;
+  p.outputs.clear();
+  for (const Array& x : outputs) p.outputs.push_back(atom(x, at));
+  p.types = program_.types;  // capturing an output may have added a variable
+  p.inputs = constant_vars_;
+  p.inputs.insert(p.inputs.end(), input_vars_.begin(), input_vars_.end());
+  p.constants = static_cast<int>(constant_vars_.size());
+  return p;
+}
+
+Staged stage(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at) {
+  auto trace = std::make_shared<StagingTrace>(what, at);
+  TraceLife life(trace);
+  Arrays inputs;
+  for (const Type& t : types) inputs.push_back(trace->add_input(t));
+  Arrays outputs;
+  {
+    TraceScope scope(trace.get());
+    outputs = f(inputs);
+  }
+  Staged s;
+  s.program = trace->finish(outputs);
+  s.constants = trace->constants();
+  return s;
+}
+
+}  // namespace anew

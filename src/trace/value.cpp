@@ -1,0 +1,80 @@
+// Making values: concrete, literal, traced.
+#include <fmt/format.h>
+
+#include "trace/trace.h"
+
+namespace anew {
+
+std::uint64_t next_sequence() {
+  thread_local std::uint64_t counter = 0;
+  return ++counter;
+}
+
+const std::byte* Value::data() const {
+  if (literal) return reinterpret_cast<const std::byte*>(&bits);
+  return buffer.data() + static_cast<std::size_t>(offset) * size_of(type.dtype);
+}
+
+ir::Strides row_major(const Shape& shape) {
+  ir::Strides s = shape;
+  std::int64_t step = 1;
+  for (int i = shape.ndim() - 1; i >= 0; --i) {
+    s[i] = step;
+    step *= shape[i];
+  }
+  return s;
+}
+
+Array make_literal(ir::Literal l) {
+  auto v = std::make_shared<Value>();
+  v->type = {{}, l.dtype};
+  v->literal = true;
+  v->bits = l.bits;
+  return Array(std::shared_ptr<const Value>(std::move(v)));
+}
+
+ir::Literal literal_of(const Array& x) { return {x.value()->type.dtype, x.value()->bits}; }
+
+Array make_concrete(const Type& type, BufferRef buffer, std::int64_t offset, const ir::Strides& strides) {
+  auto v = std::make_shared<Value>();
+  v->type = type;
+  v->buffer = std::move(buffer);
+  v->offset = offset;
+  v->strides = strides;
+  return Array(std::shared_ptr<const Value>(std::move(v)));
+}
+
+Array empty_array(const Type& type, const Location& at) {
+  auto bytes = checked_bytes(type.shape, type.dtype);
+  if (!bytes) throw Error(fmt::format("an array of type {} is too large (or has a negative size)", type.str()), at);
+  return make_concrete(type, allocate(*bytes), 0, row_major(type.shape));
+}
+
+Array traced_value(const std::shared_ptr<Trace>& trace, const Type& type) {
+  auto v = std::make_shared<Value>();
+  v->type = type;
+  v->trace = trace;
+  return Array(std::shared_ptr<const Value>(std::move(v)));
+}
+
+Value& mutable_value(const Array& fresh) { return const_cast<Value&>(*fresh.value()); }
+
+Array fresh_alias(const Array& x) {
+  auto v = std::make_shared<Value>(*x.value());
+  v->weak = false;
+  v->origin = {};
+  v->dense = {};
+  if (v->literal) {  // an argument is a value like any other, not a constant of the program
+    v->literal = false;
+    v->buffer = allocate(8);
+    std::memcpy(v->buffer.data(), &v->bits, sizeof v->bits);
+  }
+  return Array(std::shared_ptr<const Value>(std::move(v)));
+}
+
+Type type_of(const Array& x) {
+  if (!x.value()) throw InternalError("type_of an empty Array");
+  return x.value()->type;
+}
+
+}  // namespace anew
