@@ -65,7 +65,7 @@ void run_kernel(const loops::Bytecode& code, std::span<const loops::Operand> ope
   constexpr double worth = 8000;  // nanoseconds of work below which a second thread does not pay
   if (part.units < 2 || part.nanoseconds < worth) return loops::run(code, operands);
   BufferRef scratch = part.scratch ? allocate(part.scratch) : BufferRef{};
-  void* memory = part.scratch ? scratch.data() : nullptr;
+  void* memory = part.scratch ? scratch->data() : nullptr;
   auto pieces = static_cast<std::int64_t>(std::min(64.0, part.nanoseconds / (worth / 2)));
   std::int64_t grain = std::max<std::int64_t>(1, part.units / std::max<std::int64_t>(pieces, 2));
   if (grain > 512) grain = (grain + 511) / 512 * 512;
@@ -134,7 +134,7 @@ Array look(const Prepared& p, const Request& r) {
   const Value& v = *x.value();
   if (v.literal) {  // a scalar held inline has no buffer to look at
     Array own = empty_array({{}, v.type.dtype}, r.at);
-    std::memcpy(own.value()->buffer.data(), &v.bits, size_of(v.type.dtype));
+    std::memcpy(own.value()->buffer->data(), &v.bits, size_of(v.type.dtype));
     return make_concrete(p.out[0], own.value()->buffer, view->offset, view->strides);
   }
   return make_concrete(p.out[0], v.buffer, v.offset + view->offset, view->strides);

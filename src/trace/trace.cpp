@@ -59,7 +59,7 @@ Arrays bind(const Primitive& p, const ParamsRef& params, std::span<const Array> 
 }
 
 Array bind1(const Primitive& p, const ParamsRef& params, std::initializer_list<Array> inputs, const Location& at) {
-  return bind(p, params, std::span<const Array>(inputs.begin(), inputs.size()), at)[0];
+  return anew::bind(p, params, std::span<const Array>(inputs.begin(), inputs.size()), at)[0];
 }
 
 Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {
@@ -81,7 +81,7 @@ Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {
     for (const ir::Atom& a : e.inputs)
       if (a.is_var() && last[static_cast<std::size_t>(a.var)] == i) env[static_cast<std::size_t>(a.var)] = {};
     RuleScope scope(e.rule_of, e.at);
-    Arrays out = bind(*e.primitive, e.params, operands, e.at);
+    Arrays out = anew::bind(*e.primitive, e.params, operands, e.at);
     for (std::size_t k = 0; k < out.size(); ++k) {
       std::size_t v = static_cast<std::size_t>(e.outputs[k]);
       if (last[v] > i) env[v] = std::move(out[k]);

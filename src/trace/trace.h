@@ -74,7 +74,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   bool concrete_values = false;               // its values wrap values of the parent: `if` works when those are concrete
 };
 
-// Runs the equation under the current trace and records where its outputs come from. `at` yields to a pinned line.
+// Runs the equation under the current trace. `at` yields to a pinned line. (Qualify calls: std::bind is found by ADL.)
 Arrays bind(const Primitive& p, const ParamsRef& params, std::span<const Array> inputs, const Location& at);
 inline Arrays bind(const Primitive& p, const ParamsRef& params, std::initializer_list<Array> in, const Location& at) {
   return bind(p, params, std::span<const Array>(in.begin(), in.size()), at);

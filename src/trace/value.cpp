@@ -1,6 +1,8 @@
 // Making values: concrete, literal, traced.
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "trace/trace.h"
 
 namespace anew {
@@ -12,7 +14,7 @@ std::uint64_t next_sequence() {
 
 const std::byte* Value::data() const {
   if (literal) return reinterpret_cast<const std::byte*>(&bits);
-  return buffer.data() + static_cast<std::size_t>(offset) * size_of(type.dtype);
+  return buffer->data() + static_cast<std::size_t>(offset) * size_of(type.dtype);
 }
 
 ir::Strides row_major(const Shape& shape) {
@@ -67,7 +69,7 @@ Array fresh_alias(const Array& x) {
   if (v->literal) {  // an argument is a value like any other, not a constant of the program
     v->literal = false;
     v->buffer = allocate(8);
-    std::memcpy(v->buffer.data(), &v->bits, sizeof v->bits);
+    std::memcpy(v->buffer->data(), &v->bits, sizeof v->bits);
   }
   return Array(std::shared_ptr<const Value>(std::move(v)));
 }
