@@ -6,6 +6,8 @@
 //     static auto fields() { return std::tuple{field("type", &IotaParams::type), field("dimension", &IotaParams::dimension)}; }
 //   };
 #pragma once
+#include <algorithm>
+#include <bit>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,8 +35,14 @@ struct ParamList {
 struct ParamFunction {
   std::string name;
 };
+// A value that is written as a call, any_of(dots_saveable, ...), or as a bare word that stands for one.
+struct ParamCall {
+  std::string name;
+  std::vector<ParamValue> args;
+  bool bare = false;  // the word alone, without ()
+};
 struct ParamValue {
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, DType, ProgramRef, ParamFunction, ParamList> v;
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, DType, ProgramRef, ParamFunction, ParamList, ParamCall> v;
 };
 using NamedParams = std::vector<std::pair<std::string_view, ParamValue>>;
 
@@ -45,6 +53,10 @@ struct Params {
   virtual NamedParams list() const = 0;
 };
 using ParamsRef = std::shared_ptr<const Params>;
+
+// As printed, on one line: "(0, 1)", and "axes=(0, 1) keepdims=False", by name.
+std::string str(const ParamValue& v);
+std::string str(const Params& p);
 
 // Equality of nested programs is structural (program.cpp).
 bool equal(const ProgramRef& a, const ProgramRef& b);
@@ -118,6 +130,10 @@ bool from_param(const ParamValue& p, std::vector<T>& v) {
 template <class T>
 bool equal_param(const T& a, const T& b) {
   if constexpr (std::is_same_v<T, ProgramRef>) return equal(a, b);
+  else if constexpr (std::is_same_v<T, double>) return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  else if constexpr (requires { a.has_value(); *a; }) return a.has_value() == b.has_value() && (!a || equal_param(*a, *b));
+  else if constexpr (requires { typename T::value_type; requires std::is_same_v<T, std::vector<typename T::value_type>>; })
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) { return equal_param(x, y); });
   else return a == b;
 }
 template <class T>
@@ -125,6 +141,7 @@ std::size_t hash_param(const T& v) {
   if constexpr (std::is_same_v<T, ProgramRef>) return hash_value(v);
   else if constexpr (std::is_same_v<T, Shape>) return anew::hash_value(v);
   else if constexpr (std::is_enum_v<T>) return static_cast<std::size_t>(v);
+  else if constexpr (std::is_same_v<T, double>) return static_cast<std::size_t>(std::bit_cast<std::uint64_t>(v));
   else if constexpr (requires { std::hash<T>{}(v); }) return std::hash<T>{}(v);
   else if constexpr (requires { v.begin(); }) {
     std::size_t h = 7;

@@ -1,0 +1,131 @@
+// Programs as values: types of inputs and outputs, structural equality and hash, and walks over nested programs.
+// Equality looks through the numbering of variables (each is known by where it is defined) and at neither lines nor
+// at which rule made an equation; two programs that print alike are equal.
+#include "ir/program.h"
+
+#include <unordered_set>
+
+#include "ir/primitive.h"
+
+namespace anew::ir {
+namespace {
+
+void collect_programs(const ParamValue& v, std::vector<ProgramRef>& out) {
+  if (auto* program = std::get_if<ProgramRef>(&v.v)) {
+    if (*program) out.push_back(*program);
+  } else if (auto* list = std::get_if<ParamList>(&v.v)) {
+    for (const ParamValue& item : list->items) collect_programs(item, out);
+  }
+}
+
+void visit_programs(const Program& p, std::unordered_set<const Program*>& seen,
+                    const std::function<void(const Program&)>& fn) {
+  if (!seen.insert(&p).second) return;
+  fn(p);
+  for (const Eqn& e : p.eqns)
+    for (const ProgramRef& nested : nested_programs(e)) visit_programs(*nested, seen, fn);
+}
+
+// Variables numbered in the order of their definition: what equality and hash see instead of the variables themselves.
+class Numbering {
+ public:
+  explicit Numbering(const Program& p) : numbers_(p.types.size(), -1) {
+    for (Var v : p.inputs) define(v);
+    for (const Eqn& e : p.eqns)
+      for (Var v : e.outputs) define(v);
+  }
+  int operator[](Var v) const { return numbers_[static_cast<std::size_t>(v)]; }
+
+ private:
+  void define(Var v) { numbers_[static_cast<std::size_t>(v)] = next_++; }
+  std::vector<int> numbers_;
+  int next_ = 0;
+};
+
+class Comparison {
+ public:
+  Comparison(const Program& a, const Program& b) : a_(a), b_(b), a_numbers_(a), b_numbers_(b) {}
+
+  bool equal() const {
+    return a_.constants == b_.constants && all(a_.inputs, b_.inputs) && all(a_.outputs, b_.outputs) &&
+           all(a_.eqns, b_.eqns);
+  }
+
+ private:
+  template <class T>
+  bool all(const std::vector<T>& a, const std::vector<T>& b) const {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const T& x, const T& y) { return same(x, y); });
+  }
+  bool same(Var a, Var b) const { return a_numbers_[a] == b_numbers_[b] && a_.type(a) == b_.type(b); }
+  bool same(const Atom& a, const Atom& b) const {
+    if (a.is_var() != b.is_var()) return false;
+    return a.is_var() ? same(a.var, b.var) : a.literal == b.literal;
+  }
+  bool same(const Eqn& a, const Eqn& b) const {
+    return a.primitive == b.primitive && all(a.inputs, b.inputs) && all(a.outputs, b.outputs) &&
+           (a.params == b.params || a.params->equals(*b.params));
+  }
+  const Program& a_;
+  const Program& b_;
+  Numbering a_numbers_, b_numbers_;
+};
+
+}  // namespace
+
+std::vector<Type> Program::input_types() const {
+  std::vector<Type> out;
+  for (Var v : inputs) out.push_back(type(v));
+  return out;
+}
+
+std::vector<Type> Program::output_types() const {
+  std::vector<Type> out;
+  for (const Atom& a : outputs) out.push_back(type(a));
+  return out;
+}
+
+bool equal(const Program& a, const Program& b) { return &a == &b || Comparison(a, b).equal(); }
+
+bool equal(const ProgramRef& a, const ProgramRef& b) { return a == b || (a && b && equal(*a, *b)); }
+
+std::size_t hash_value(const Program& p) {
+  const Numbering numbers(p);
+  std::size_t h = p.inputs.size();
+  auto add_atom = [&](const Atom& a) {
+    hash_combine(h, a.is_var() ? static_cast<std::size_t>(numbers[a.var])
+                               : a.literal.bits ^ (static_cast<std::size_t>(a.literal.dtype) + 1) << 56);
+  };
+  hash_combine(h, static_cast<std::size_t>(p.constants));
+  for (Var v : p.inputs) hash_combine(h, anew::hash_value(p.type(v)));
+  for (const Eqn& e : p.eqns) {
+    hash_combine(h, std::hash<const Primitive*>{}(e.primitive));
+    hash_combine(h, e.params->hash());
+    for (const Atom& a : e.inputs) add_atom(a);
+    for (Var v : e.outputs) hash_combine(h, anew::hash_value(p.type(v)));
+  }
+  for (const Atom& a : p.outputs) add_atom(a);
+  return h;
+}
+
+std::size_t hash_value(const ProgramRef& p) { return p ? hash_value(*p) : 0; }
+
+std::vector<ProgramRef> nested_programs(const Eqn& e) {
+  std::vector<ProgramRef> out;
+  for (const auto& [name, value] : e.params->list()) collect_programs(value, out);
+  return out;
+}
+
+void for_each_program(const Program& p, const std::function<void(const Program&)>& fn) {
+  std::unordered_set<const Program*> seen;
+  visit_programs(p, seen, fn);
+}
+
+int count(const Program& p, std::string_view primitive) {
+  int n = 0;
+  for_each_program(p, [&](const Program& q) {
+    for (const Eqn& e : q.eqns) n += e.primitive->name == primitive;
+  });
+  return n;
+}
+
+}  // namespace anew::ir
