@@ -26,10 +26,10 @@ class Policy {
                                    offload_dots_no_batch, save_and_offload_names, any_of, all_of, not_, callable };
   // Names, parts and callables live behind one pointer, so that the plain policies are constant-initialised.
   struct Details {
-    std::vector<std::string> names, offload_names;
-    std::vector<Policy> parts;
-    std::string text;                                 // of a callable
-    std::function<Save(const PolicyQuery&)> rule;
+    std::vector<std::string> names = {}, offload_names = {};
+    std::vector<Policy> parts = {};
+    std::string text = {};                            // of a callable
+    std::function<Save(const PolicyQuery&)> rule = {};
     const void* identity = nullptr;                   // a callable equals its copies
   };
 

@@ -20,9 +20,7 @@ std::string scientific(double v, DType dtype) {
   } else if (dtype == bf16 || dtype == f16) {
     for (int precision = 0; precision < 9; ++precision) {
       end = std::to_chars(text, text + sizeof text, v, std::chars_format::scientific, precision);
-      double back = 0;
-      std::from_chars(text, end.ptr, back);
-      if (loops::rounded(dtype, static_cast<float>(back)) == static_cast<float>(v)) break;
+      if (read_float({text, end.ptr}, dtype) == v) break;
     }
   } else {
     end = std::to_chars(text, text + sizeof text, static_cast<float>(v), std::chars_format::scientific);
@@ -31,6 +29,17 @@ std::string scientific(double v, DType dtype) {
 }
 
 }  // namespace
+
+std::optional<double> read_float(std::string_view text, DType dtype) {
+  auto read = [&](auto v) -> std::optional<double> {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return v;
+  };
+  if (dtype == f64) return read(double{});
+  const std::optional<double> v = read(float{});
+  return v ? loops::rounded(dtype, static_cast<float>(*v)) : v;
+}
 
 Decimal shortest_decimal(double v, DType dtype) {
   Decimal out;

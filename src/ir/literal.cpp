@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <cmath>
+#include <limits>
 
 #include "ir/decimal.h"
 #include "ir/program.h"
@@ -28,7 +30,10 @@ std::uint64_t to_bits(DType dtype, T v) {
 
 }  // namespace
 
-Literal Literal::of(DType dtype, double v) { return {dtype, to_bits(dtype, v)}; }
+// There is one nan, so that programs that print alike are equal.
+Literal Literal::of(DType dtype, double v) {
+  return {dtype, to_bits(dtype, std::isnan(v) ? std::numeric_limits<double>::quiet_NaN() : v)};
+}
 Literal Literal::of(DType dtype, std::int64_t v) { return {dtype, to_bits(dtype, v)}; }
 
 std::int64_t Literal::as_integer() const {

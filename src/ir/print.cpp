@@ -37,7 +37,7 @@ std::string letters(std::size_t n) {
 
 NamedParams by_name(const Params& p) {
   NamedParams list = p.list();
-  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return list;
 }
 
