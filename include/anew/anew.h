@@ -1,0 +1,12 @@
+// The whole library: arrays and operations, policies, trees, transformations, control flow, inspection.
+#pragma once
+#include <anew/array.h>
+#include <anew/base.h>
+#include <anew/control.h>
+#include <anew/flat.h>
+#include <anew/inspect.h>
+#include <anew/nn.h>
+#include <anew/ops.h>
+#include <anew/policy.h>
+#include <anew/transforms.h>
+#include <anew/tree.h>

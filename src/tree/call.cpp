@@ -1,0 +1,34 @@
+// The type-erased ends of a call: a function of lists of arrays that runs a Call or a loop of the template layer. The
+// closure is a pointer to the stack of the caller, valid because flat forms call a function only before they return.
+#include <anew/call.h>
+#include <anew/control.h>
+#include <anew/transforms.h>
+#include <fmt/format.h>
+
+namespace anew::detail {
+
+FlatFunction flat_function(void* call, RunCall run) {
+  return [call, run](std::span<const Array> leaves) { return run(call, leaves); };
+}
+
+flat::ScanBody scan_body(void* loop, RunBody run) {
+  return [loop, run](std::span<const Array> carry, std::span<const Array> x) { return run(loop, carry, x); };
+}
+
+void never_called() { throw InternalError("a transformation has results of a function that it never called"); }
+
+void wrong_number_of_results(std::size_t given) {
+  throw InternalError(fmt::format("a function of one result was given {} results", given));
+}
+
+Arrays ResultShape<Array>::one(Array r) {
+  Arrays out;
+  out.push_back(std::move(r));
+  return out;
+}
+
+void name_all(Arrays& xs, std::string_view name, const Location& at) {
+  for (Array& x : xs) x = flat::name(x, name, at);
+}
+
+}  // namespace anew::detail

@@ -1,0 +1,66 @@
+// What happens at the leaves of a tree, the same for all types of trees: copying, taking and putting arrays, building key
+// paths, comparing structures. A `put` that runs out of arrays, or has some left, is a mistake of the library.
+#include <anew/tree.h>
+#include <fmt/format.h>
+
+namespace anew::detail {
+
+void LeafPass::leaf(Array& a) {
+  switch (action_) {
+    case Action::copy: out_->push_back(a); return;
+    case Action::take:
+      out_->push_back(std::move(a));
+      a = Array();
+      return;
+    case Action::put:
+      if (next_ == in_.size()) throw InternalError(fmt::format("a tree has more leaves than the {} given", in_.size()));
+      a = in_[next_++];
+      return;
+  }
+}
+
+void LeafPass::leaves(std::vector<Array>& list) {
+  for (Array& a : list) leaf(a);
+}
+
+void LeafPass::finish() const {
+  if (next_ != in_.size()) throw InternalError(fmt::format("a tree has {} leaves, {} were given", next_, in_.size()));
+}
+
+std::size_t PathPass::enter_index(std::size_t i) {
+  std::size_t mark = path_.size();
+  fmt::format_to(std::back_inserter(path_), "[{}]", i);
+  return mark;
+}
+
+std::size_t PathPass::enter_key(std::string_view key) {
+  std::size_t mark = path_.size();
+  fmt::format_to(std::back_inserter(path_), "['{}']", key);
+  return mark;
+}
+
+std::size_t PathPass::enter_field(std::string_view name) {
+  std::size_t mark = path_.size();
+  fmt::format_to(std::back_inserter(path_), ".{}", name);
+  return mark;
+}
+
+void compare_paths(const std::vector<std::string>& got, const std::vector<std::string>& want, std::string_view op,
+                   std::string_view what, std::string_view like, const Location& at) {
+  std::size_t same = 0;
+  while (same < got.size() && same < want.size() && got[same] == want[same]) ++same;
+  if (same == got.size() && same == want.size()) return;
+  std::string difference = same == want.size()  ? fmt::format("{} is too much", got[same])
+                           : same == got.size() ? fmt::format("{} is missing", want[same])
+                                                : fmt::format("{} stands in the place of {}", got[same], want[same]);
+  throw Error(fmt::format("[{}] the {} has {} leaves and the {} has {}, which do not correspond: {}", op, what,
+                          got.size(), like, want.size(), difference),
+              at);
+}
+
+void check_leaf_count(std::size_t given, std::size_t wanted, const Location& at) {
+  if (given != wanted)
+    throw Error(fmt::format("[tree_unflatten] the tree has {} leaves, {} were given", wanted, given), at);
+}
+
+}  // namespace anew::detail
