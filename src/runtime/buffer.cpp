@@ -35,7 +35,7 @@ namespace {
 
 constexpr std::size_t alignment = 64;
 constexpr std::size_t header = 64;
-constexpr std::size_t large = std::size_t{1} << 20;      // from here on blocks are mapped one by one
+constexpr std::size_t large = std::size_t{1} << 20;  // from here on blocks are mapped one by one
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t impossible = std::size_t{1} << 47;  // the address space of a process
 constexpr std::uint32_t borrowed = std::numeric_limits<std::uint32_t>::max();
@@ -250,10 +250,8 @@ struct BufferMaker {
     live.fetch_sub(b->bytes_, std::memory_order_relaxed);
     const std::uint32_t c = b->size_class_;
     poison(b->data_, class_bytes(c));
-    if (c < local_classes && local.lists[c].count < local_limits[c] && open_local())
-      local.lists[c].push(b);
-    else
-      give(b);
+    if (c < local_classes && local.lists[c].count < local_limits[c] && open_local()) local.lists[c].push(b);
+    else give(b);
   }
 
   static BufferRef borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner) {
@@ -292,9 +290,7 @@ BufferRef borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner) {
   return BufferMaker::borrow(data, bytes, std::move(owner));
 }
 
-MemoryStatistics memory_statistics() {
-  return {live.load(), peak.load(), cached.load(), system_calls.load()};
-}
+MemoryStatistics memory_statistics() { return {live.load(), peak.load(), cached.load(), system_calls.load()}; }
 
 void reset_peak() { peak.store(live.load()); }
 

@@ -106,7 +106,9 @@ class Pool {
     const std::uint64_t generation = state_.load(std::memory_order_relaxed) & ~(generation_step - 1);
     state_.store((generation + generation_step) | open_bit, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) > 0) {
-      { std::lock_guard lock(mutex_); }
+      {
+        std::lock_guard lock(mutex_);
+      }
       wake_.notify_all();
     }
     inside_chunk = true;
@@ -114,10 +116,8 @@ class Pool {
     inside_chunk = false;
     state_.fetch_and(~open_bit, std::memory_order_acq_rel);
     for (int spins = 0; state_.load(std::memory_order_acquire) & inside_mask; ++spins) {
-      if (spins < 4096)
-        relax();
-      else
-        std::this_thread::yield();
+      if (spins < 4096) relax();
+      else std::this_thread::yield();
     }
     std::exception_ptr error = std::exchange(error_, nullptr);
     busy_.store(false, std::memory_order_release);
@@ -130,7 +130,7 @@ class Pool {
     for (std::int64_t c; (c = next_.fetch_add(1, std::memory_order_relaxed)) < chunks_;) {
       if (failed_.load(std::memory_order_relaxed) < c) continue;
       try {
-        (*body_)(c * grain_, c + 1 == chunks_ ? n_ : (c + 1) * grain_);
+        (*body_)(c* grain_, c + 1 == chunks_ ? n_ : (c + 1) * grain_);
       } catch (...) {
         std::lock_guard lock(mutex_);
         if (c < failed_.load(std::memory_order_relaxed)) {

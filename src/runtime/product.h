@@ -1,0 +1,39 @@
+// Matrix products, f32 and f64, in the fixed order that makes their bits depend on nothing but the operands: logical k
+// in order, in blocks of 256; a block is one chain acc = fma(a, b, acc) from +0; block results are added in order.
+// Tiles, strides, forms, batches, threads and instruction sets are free choices under that order.
+#pragma once
+#include <anew/base.h>
+
+#include <cstdint>
+#include <span>
+
+namespace anew {
+
+// Element (i, j) lies at data[i * row_stride + j * column_stride]; strides may be 0 or negative.
+template <class T>
+struct Matrix {
+  const T* data;
+  std::int64_t row_stride, column_stride;
+};
+
+// c(i, j) = sum over k of a(i, k) * b(k, j), for c[i * c_row_stride + j * c_column_stride]. With no k it is +0.
+// c overlaps neither a nor b, and no two of its elements are one.
+template <class T>
+void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, std::int64_t c_row_stride,
+             std::int64_t c_column_stride);
+
+// One dimension that all three share: a product for each of its indices.
+struct BatchDim {
+  std::int64_t size, a_stride, b_stride, c_stride;
+};
+template <class T>
+void batched_product(std::span<const BatchDim> batch, std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a,
+                     Matrix<T> b, T* c, std::int64_t c_row_stride, std::int64_t c_column_stride);
+
+// Which instructions the product uses: the best that the machine has, unless a test says otherwise.
+enum class Isa { portable, avx2, avx512 };
+bool has_isa(Isa isa);
+Isa product_isa();
+void set_product_isa(Isa isa);
+
+}  // namespace anew

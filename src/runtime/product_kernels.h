@@ -1,0 +1,45 @@
+// The innermost loops of the matrix product, one table of them per instruction set and element type.
+// Invariant: every kernel makes one chain acc = fma(a, b, acc) over its k in order per element of c, nothing else; so all
+// tables give the same bits. Files of this table include nothing whose inline code another file could share.
+#pragma once
+#include <cstdint>
+
+namespace anew {
+
+constexpr std::int64_t product_block = 256;  // k per chain; fixed by the meaning of dot, see docs on bits
+
+// What a tile does with c: set = chain from +0, add = c + (chain from +0), extend = continue the chain in c.
+enum class Update { set, add, extend };
+
+template <class T>
+struct Kernels {
+  static constexpr int max_rows = 14, max_vectors = 4;
+
+  // c[r][j] for r < rows and j < columns, where (vectors - 1) * lanes < columns <= vectors * lanes.
+  // a(r, k) = a[r * a_row + k * a_k], b(k, j) = b[k * b_k + j]; packed tiles have a_row 1 and a_k = rows.
+  using Tile = void (*)(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_k, const T* b, std::int64_t b_k,
+                        T* c, std::int64_t c_row, std::int64_t columns, Update update);
+  // to[k * to_k + r] = from[r * from_row + k] for r < rows <= lanes. What lies between the rows of `to`, where to_k is
+  // larger, is undefined afterwards; nothing past the last of them is written.
+  using Transpose = void (*)(std::int64_t rows, std::int64_t k, const T* from, std::int64_t from_row, T* to,
+                             std::int64_t to_k);
+  // to[k * to_k + j] = from[k * from_k + j] for j < columns; what lies between is undefined too.
+  using Copy = void (*)(std::int64_t columns, std::int64_t k, const T* from, std::int64_t from_k, T* to,
+                        std::int64_t to_k);
+
+  int lanes, rows, wide_rows;                // elements of a vector; largest tiles of 1 and 2, of 3 and 4 vectors
+  Tile tile[max_vectors + 1][max_rows + 1];  // [vectors][rows]
+  Tile packed[3][max_rows + 1];
+  Transpose transpose;
+  Copy copy;
+};
+
+// The latter two exist on x86-64 only; whether this machine can run them is asked by product.cpp.
+template <class T>
+const Kernels<T>* portable_kernels();
+template <class T>
+const Kernels<T>* avx2_kernels();
+template <class T>
+const Kernels<T>* avx512_kernels();
+
+}  // namespace anew

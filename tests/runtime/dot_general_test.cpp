@@ -1,0 +1,185 @@
+// dot_general against a loop over its meaning: random ranks, dimension lists and layouts, for all types.
+#include "runtime/dot_general.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "runtime/pool.h"
+#include "runtime/product.h"
+
+namespace anew {
+namespace {
+
+// A multi-index over sizes, last dimension fastest.
+bool next(std::vector<std::int64_t>& index, const std::vector<std::int64_t>& sizes) {
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    if (++index[d] < sizes[d]) return true;
+    index[d] = 0;
+  }
+  return false;
+}
+
+template <class T>
+T join(T acc, T x, T y) {
+  if constexpr (std::is_floating_point_v<T>) return std::fma(x, y, acc);
+  else if constexpr (std::is_same_v<T, bool>) return acc || (x && y);
+  else
+    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(acc) +
+                          static_cast<std::make_unsigned_t<T>>(x) * static_cast<std::make_unsigned_t<T>>(y));
+}
+
+struct Dims {
+  std::vector<int> lhs_batch, rhs_batch, lhs_contract, rhs_contract;
+};
+
+template <class T>
+struct Tensor {
+  std::vector<std::int64_t> sizes, strides;
+  std::unique_ptr<T[]> data;
+  std::int64_t offset = 0;
+
+  // Dimensions lie in memory in random order, with gaps, some of them reversed or of stride 0.
+  Tensor(std::vector<std::int64_t> s, std::mt19937& bits) : sizes(std::move(s)), strides(sizes.size()) {
+    std::vector<std::size_t> order(sizes.size());
+    std::iota(order.begin(), order.end(), 0);
+    if (bits() % 2) std::shuffle(order.begin(), order.end(), bits);
+    std::int64_t stride = bits() % 4 ? 1 : 3;
+    for (std::size_t i = order.size(); i-- > 0;) {
+      const std::size_t d = order[i];
+      strides[d] = bits() % 10 ? stride : 0;
+      if (strides[d]) stride *= std::max<std::int64_t>(1, sizes[d]);
+      if (bits() % 8 == 0) ++stride;
+      if (bits() % 8 == 0) offset += std::max<std::int64_t>(0, sizes[d] - 1) * strides[d], strides[d] = -strides[d];
+    }
+    const auto size = static_cast<std::size_t>(stride + 1);
+    data = std::make_unique<T[]>(size);
+    std::normal_distribution<double> normal;
+    for (std::size_t i = 0; i < size; ++i) {
+      if constexpr (std::is_floating_point_v<T>) data[i] = static_cast<T>(normal(bits));
+      else data[i] = static_cast<T>(bits());
+      if constexpr (std::is_same_v<T, bool>) data[i] = bits() % 8 == 0;
+    }
+  }
+  T at(const std::vector<std::int64_t>& index) const {
+    std::int64_t p = offset;
+    for (std::size_t d = 0; d < sizes.size(); ++d) p += index[d] * strides[d];
+    return data[static_cast<std::size_t>(p)];
+  }
+};
+
+template <class T>
+std::vector<T> reference(const Tensor<T>& a, const Tensor<T>& b, const Dims& dims) {
+  const auto has = [](const std::vector<int>& list, int d) {
+    return std::find(list.begin(), list.end(), d) != list.end();
+  };
+  std::vector<std::int64_t> out, inner;
+  std::vector<int> rows, columns;
+  for (int d : dims.lhs_batch) out.push_back(a.sizes[static_cast<std::size_t>(d)]);
+  for (int d = 0; d < static_cast<int>(a.sizes.size()); ++d)
+    if (!has(dims.lhs_batch, d) && !has(dims.lhs_contract, d))
+      rows.push_back(d), out.push_back(a.sizes[static_cast<std::size_t>(d)]);
+  for (int d = 0; d < static_cast<int>(b.sizes.size()); ++d)
+    if (!has(dims.rhs_batch, d) && !has(dims.rhs_contract, d))
+      columns.push_back(d), out.push_back(b.sizes[static_cast<std::size_t>(d)]);
+  for (int d : dims.lhs_contract) inner.push_back(a.sizes[static_cast<std::size_t>(d)]);
+  std::int64_t count = 1, depth = 1;
+  for (std::int64_t s : out) count *= s;
+  for (std::int64_t s : inner) depth *= s;
+  std::vector<T> result;
+  std::vector<std::int64_t> o(out.size()), ia(a.sizes.size()), ib(b.sizes.size());
+  for (std::int64_t e = 0; e < count; ++e, next(o, out)) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < dims.lhs_batch.size(); ++i, ++at)
+      ia[static_cast<std::size_t>(dims.lhs_batch[i])] = ib[static_cast<std::size_t>(dims.rhs_batch[i])] = o[at];
+    for (int d : rows) ia[static_cast<std::size_t>(d)] = o[at++];
+    for (int d : columns) ib[static_cast<std::size_t>(d)] = o[at++];
+    T total{}, acc{};
+    std::vector<std::int64_t> k(inner.size());
+    for (std::int64_t i = 0; i < depth; ++i, next(k, inner)) {
+      for (std::size_t c = 0; c < k.size(); ++c)
+        ia[static_cast<std::size_t>(dims.lhs_contract[c])] = ib[static_cast<std::size_t>(dims.rhs_contract[c])] = k[c];
+      acc = join(acc, a.at(ia), b.at(ib));
+      if constexpr (std::is_floating_point_v<T>) {
+        if (i % 256 == 255 || i + 1 == depth) {
+          total = i < 256 ? acc : total + acc;
+          acc = 0;
+        }
+      }
+    }
+    result.push_back(std::is_floating_point_v<T> ? total : acc);
+  }
+  return result;
+}
+
+template <class T>
+void random_dots(DType dtype, unsigned seed, int trials) {
+  std::mt19937 bits(seed);
+  const auto pick = [&](int n) { return static_cast<int>(bits() % static_cast<unsigned>(n)); };
+  for (int trial = 0; trial < trials; ++trial) {
+    const int batch = pick(3), contract = pick(4), left = pick(3), right = pick(3);
+    const auto size = [&](int large) -> std::int64_t { return pick(25) == 0 ? 0 : pick(4) == 0 ? 1 : 1 + pick(large); };
+    std::vector<std::int64_t> a_sizes(static_cast<std::size_t>(batch + contract + left)),
+        b_sizes(static_cast<std::size_t>(batch + contract + right));
+    std::vector<int> a_order(a_sizes.size()), b_order(b_sizes.size());
+    std::iota(a_order.begin(), a_order.end(), 0);
+    std::iota(b_order.begin(), b_order.end(), 0);
+    std::shuffle(a_order.begin(), a_order.end(), bits);
+    std::shuffle(b_order.begin(), b_order.end(), bits);
+    Dims dims;
+    for (int i = 0; i < batch + contract; ++i) {
+      const auto s = i < batch ? size(5) : size(contract == 1 ? 400 : 12);
+      const int x = a_order[static_cast<std::size_t>(i)], y = b_order[static_cast<std::size_t>(i)];
+      a_sizes[static_cast<std::size_t>(x)] = b_sizes[static_cast<std::size_t>(y)] = s;
+      (i < batch ? dims.lhs_batch : dims.lhs_contract).push_back(x);
+      (i < batch ? dims.rhs_batch : dims.rhs_contract).push_back(y);
+    }
+    for (int i = batch + contract; i < batch + contract + left; ++i)
+      a_sizes[static_cast<std::size_t>(a_order[static_cast<std::size_t>(i)])] = size(left == 1 ? 40 : 8);
+    for (int i = batch + contract; i < batch + contract + right; ++i)
+      b_sizes[static_cast<std::size_t>(b_order[static_cast<std::size_t>(i)])] = size(right == 1 ? 40 : 8);
+    const Tensor<T> a(a_sizes, bits), b(b_sizes, bits);
+    const std::vector<T> expected = reference(a, b, dims);
+    const Shape a_shape(a.sizes), a_strides(a.strides), b_shape(b.sizes), b_strides(b.strides);
+    for (int t : {1, 2, 4}) {
+      set_threads(t);
+      const auto got = std::make_unique<T[]>(expected.size() + 1);
+      dot_general(dtype, {a.data.get() + a.offset, a_shape, a_strides}, {b.data.get() + b.offset, b_shape, b_strides},
+                  {dims.lhs_batch, dims.rhs_batch, dims.lhs_contract, dims.rhs_contract}, got.get());
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const T e = expected[i];
+        wrong += std::memcmp(&e, &got[i], sizeof(T)) != 0;
+      }
+      ASSERT_EQ(wrong, 0u) << "trial " << trial << " lhs " << a_shape.str() << " strides " << a_strides.str() << " rhs "
+                           << b_shape.str() << " strides " << b_strides.str() << " threads " << t;
+    }
+  }
+}
+
+class DotGeneralTest : public ::testing::Test {
+ protected:
+  void TearDown() override { set_threads(initial_); }
+  int initial_ = threads();
+};
+
+TEST_F(DotGeneralTest, F32) { random_dots<float>(f32, 1, 500); }
+TEST_F(DotGeneralTest, F64) { random_dots<double>(f64, 2, 300); }
+TEST_F(DotGeneralTest, I32) { random_dots<std::int32_t>(i32, 3, 100); }
+TEST_F(DotGeneralTest, I64) { random_dots<std::int64_t>(i64, 4, 100); }
+TEST_F(DotGeneralTest, U32) { random_dots<std::uint32_t>(u32, 5, 100); }
+TEST_F(DotGeneralTest, Bool) { random_dots<bool>(bool_, 6, 100); }
+
+TEST_F(DotGeneralTest, OtherTypesAreOurFault) {
+  const Shape none;
+  EXPECT_THROW(dot_general(bf16, {nullptr, none, none}, {nullptr, none, none}, {}, nullptr), InternalError);
+}
+
+}  // namespace
+}  // namespace anew
