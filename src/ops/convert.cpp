@@ -1,0 +1,107 @@
+// Operations that change no number but its type or its standing: conversion, stop_gradient, name.
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+#include "ops/elementwise.h"
+#include "ops/known_rows.h"
+#include "ops/promote.h"
+#include "ops/rows.h"
+
+namespace anew {
+namespace {
+
+struct ConvertParams : ir::ParamsOf<ConvertParams> {
+  explicit ConvertParams(DType d = f32) : new_dtype(d) {}
+  DType new_dtype;
+  static auto fields() { return std::tuple{ir::field("new_dtype", &ConvertParams::new_dtype)}; }
+};
+
+Primitive conversion() {
+  Primitive p = elementwise_row("convert_element_type", 1, Accepts::anything, false, 1, {});
+  p.parse = &ConvertParams::parse;
+  p.infer = [](const ir::InferArgs& a) {
+    require_count("convert_element_type", 1, a.in, a.at);
+    return Types{{a.in[0].shape, params_of<ConvertParams>(a.params).new_dtype}};
+  };
+  p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
+    DType to = params_of<ConvertParams>(params).new_dtype;
+    return ir::Lowered{{loops::elementwise({in[0]}, [to](Expr x) { return convert(x, to); })}, {}};
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    DType to = params_of<ConvertParams>(*a.params).new_dtype;
+    return Arrays{is_float(to) ? lax::convert_element_type(a.t[0], to) : Array()};
+  };
+  p.transpose = [](const ir::TransposeArgs& a) { return Arrays{lax::convert_element_type(a.ct[0], a.in[0].dtype)}; };
+  p.facts.linear_in = {0};
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (auto [from, to] : {std::pair{f32, f64}, {f64, f32}, {f32, i32}, {i32, f32}, {bool_, f32}, {f32, bool_}})
+      for (const Shape& s : {Shape{}, Shape{2, 3}, Shape{0}}) out.push_back({make_params(ConvertParams(to)), {{{s, from}, 0.2, 0.8}}});
+    return out;
+  };
+  return p;
+}
+
+// The same elements under another equation.
+Primitive same(std::string name) {
+  Primitive p;
+  p.name = std::move(name);
+  p.infer = [op = p.name](const ir::InferArgs& a) {
+    require_count(op, 1, a.in, a.at);
+    return Types{a.in[0]};
+  };
+  p.view = [](const ir::Params&, const Type&, const ir::Strides& strides, const Type&) { return ir::View{0, strides}; };
+  p.facts.elementwise = true;
+  return p;
+}
+
+Primitive stopping() {
+  Primitive p = same("stop_gradient");
+  p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
+  p.samples = [] { return unary_samples(-1, 1); };
+  return p;
+}
+
+Primitive naming() {
+  Primitive p = same("name");
+  p.parse = &NameParams::parse;
+  p.jvp = [](const ir::JvpArgs& a) { return Arrays{a.t[0]}; };
+  p.samples = [] { return unary_samples(-1, 1, make_params(NameParams("here"))); };
+  return p;
+}
+
+struct ConvertRows : Family {
+  const Primitive& convert_element_type = row(conversion());
+  const Primitive& stop_gradient = row(stopping());
+  const Primitive& name = row(naming());
+};
+
+const ConvertRows& rows() {
+  static const ConvertRows& r = *new ConvertRows;
+  return r;
+}
+
+}  // namespace
+
+std::span<const ir::Primitive* const> convert_rows() { return rows().list(); }
+const ir::Primitive& name_row() { return rows().name; }
+
+Array stop_gradient(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return bind1(rows().stop_gradient, ir::no_params(), {strong(x.value)}, x.at);
+}
+Array astype(const ArrayLike& x, DType dtype) { return coerce(x.value, dtype, x.at); }
+Array Array::astype(DType dtype, const Location& at) const { return coerce(*this, dtype, at); }
+Array asarray(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return strong(x.value);
+}
+
+namespace lax {
+Array convert_element_type(const ArrayLike& x, DType dtype) {
+  check_operand(x.value, line_or(x.at));
+  if (is_weak(x.value) || type_of(x.value).dtype == dtype) return coerce(x.value, dtype, x.at);
+  return bind1(rows().convert_element_type, make_params(ConvertParams(dtype)), {x.value}, x.at);
+}
+}  // namespace lax
+}  // namespace anew

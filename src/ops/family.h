@@ -1,0 +1,33 @@
+// A family of rows: primitives that share their rules, made together in one file. A row enters its family's list by being
+// made, so there is no second list to keep; rows are never destroyed, since user code may run before main and after it.
+#pragma once
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "ir/primitive.h"
+#include "trace/trace.h"
+
+namespace anew {
+
+class Family {
+ public:
+  const Primitive& row(Primitive p) {
+    rows_.push_back(std::move(p));
+    list_.push_back(&rows_.back());
+    return rows_.back();
+  }
+  std::span<const Primitive* const> list() const { return list_; }
+
+ private:
+  std::deque<Primitive> rows_;  // addresses are stable
+  std::vector<const Primitive*> list_;
+};
+
+template <class P>
+const P& params_of(const ir::Params& p) { return static_cast<const P&>(p); }
+
+template <class P>
+ParamsRef make_params(P p) { return std::make_shared<const P>(std::move(p)); }
+
+}  // namespace anew

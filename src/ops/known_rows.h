@@ -1,0 +1,20 @@
+// Rows of src/ops that other files bind directly: the accumulation of tangents and cotangents, relu, and names.
+#pragma once
+#include <string>
+
+#include "ir/params.h"
+#include "ir/primitive.h"
+
+namespace anew {
+
+const ir::Primitive& add_any_row();
+const ir::Primitive& relu_row();
+const ir::Primitive& name_row();
+
+struct NameParams : ir::ParamsOf<NameParams> {
+  explicit NameParams(std::string name = {}) : name(std::move(name)) {}
+  std::string name;
+  static auto fields() { return std::tuple{ir::field("name", &NameParams::name)}; }
+};
+
+}  // namespace anew

@@ -1,0 +1,123 @@
+// Promotion, weak numbers, broadcasting, axes.
+#include "ops/promote.h"
+
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace anew {
+namespace {
+
+int kind(DType d) { return d == bool_ ? 0 : is_float(d) ? 2 : 1; }
+
+std::string types_of(std::span<const Array> xs) {
+  std::string text;
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == xs.size() ? " and " : ", ") + type_of(xs[i]).str();
+  return text;
+}
+
+}  // namespace
+
+DType promote(DType a, DType b) {
+  if (a == b) return a;
+  if (kind(a) != kind(b)) return kind(a) > kind(b) ? a : b;
+  if (is_integer(a)) return i64;                                  // two of i32, u32, i64
+  if (size_of(a) == size_of(b)) return f32;                       // bf16 and f16
+  return size_of(a) > size_of(b) ? a : b;
+}
+
+DType floating(DType d) { return is_float(d) ? d : d == i64 ? f64 : f32; }
+
+bool is_weak(const Array& x) { return x.value() && x.value()->weak; }
+
+DType common_dtype(std::span<const Array> xs) {
+  std::optional<DType> strong;
+  int weak = -1;
+  for (const Array& x : xs) {
+    DType d = type_of(x).dtype;
+    if (is_weak(x) && d != bool_) weak = std::max(weak, kind(d));
+    else strong = strong ? promote(*strong, d) : d;
+  }
+  if (strong && kind(*strong) >= weak) return *strong;
+  if (weak == 2) return f32;
+  DType wide = i32;  // a number beyond 32 bits, among numbers only
+  for (const Array& x : xs)
+    if (!strong && type_of(x).dtype == i64) wide = i64;
+  return wide;
+}
+
+Array literal(DType dtype, double v) { return make_literal(ir::Literal::of(dtype, v)); }
+Array literal_integer(DType dtype, std::int64_t v) { return make_literal(ir::Literal::of(dtype, v)); }
+Array zero_like(const Array& x) { return literal(type_of(x).dtype, 0.0); }
+
+Array strong(const Array& x) { return is_weak(x) ? make_literal(literal_of(x)) : x; }
+
+Array coerce(const Array& x, DType dtype, const Location& at) {
+  check_operand(x, line_or(at));
+  const Value& v = *x.value();
+  if (v.weak) return is_float(v.type.dtype) ? literal(dtype, v.number) : literal_integer(dtype, v.integer);
+  if (v.type.dtype == dtype) return x;
+  return lax::convert_element_type(ArrayLike(x, at), dtype);
+}
+
+Shape broadcast_shapes(std::string_view op, std::span<const Array> xs, const Location& at) {
+  Shape out;
+  int ndim = 0;
+  for (const Array& x : xs) ndim = std::max(ndim, type_of(x).shape.ndim());
+  for (int i = 0; i < ndim; ++i) out.push_back(1);
+  for (const Array& x : xs) {
+    const Shape& s = x.value()->type.shape;
+    for (int i = 1; i <= s.ndim(); ++i) {
+      if (s[-i] == 1 || s[-i] == out[-i]) continue;
+      if (out[-i] != 1) throw Error(fmt::format("[{}] shapes do not broadcast: {}", op, types_of(xs)), line_or(at));
+      out[-i] = s[-i];
+    }
+  }
+  return out;
+}
+
+Arrays broadcast_operands(std::string_view op, Arrays xs, const Location& at) {
+  bool same = true;
+  const Shape* first = nullptr;
+  for (const Array& x : xs) {
+    const Shape& s = x.value()->type.shape;
+    if (s.ndim() == 0) continue;
+    if (!first) first = &s;
+    same = same && s == *first;
+  }
+  if (same) return xs;
+  Shape shape = broadcast_shapes(op, xs, at);
+  for (Array& x : xs)
+    if (x.value()->type.shape.ndim() != 0) x = broadcast_to(ArrayLike(x, at), shape);
+  return xs;
+}
+
+Arrays operands(std::string_view op, Arrays xs, const Location& at, std::optional<DType> dtype) {
+  for (const Array& x : xs) check_operand(x, line_or(at));
+  DType d = dtype ? *dtype : common_dtype(xs);
+  for (Array& x : xs) x = coerce(x, d, at);
+  return broadcast_operands(op, std::move(xs), at);
+}
+
+int checked_axis(std::string_view op, int axis, int ndim, const Type& type, const Location& at) {
+  if (axis < -ndim || axis >= ndim) throw Error(fmt::format("[{}] axis {} is out of range for {}", op, axis, type.str()), line_or(at));
+  return axis < 0 ? axis + ndim : axis;
+}
+
+std::vector<int> checked_axes(std::string_view op, const Axes& axes, const Type& type, const Location& at) {
+  std::vector<int> out;
+  int ndim = type.shape.ndim();
+  if (axes.all()) {
+    for (int i = 0; i < ndim; ++i) out.push_back(i);
+    return out;
+  }
+  for (int a : axes.list()) out.push_back(checked_axis(op, a, ndim, type, at));
+  std::sort(out.begin(), out.end());
+  if (auto it = std::adjacent_find(out.begin(), out.end()); it != out.end())
+    throw Error(fmt::format("[{}] axis {} is given twice for {}", op, *it, type.str()), line_or(at));
+  return out;
+}
+
+}  // namespace anew

@@ -1,0 +1,44 @@
+// Types and shapes of operands: the one place that knows promotion and broadcasting.
+// Invariant: what leaves here for a row has one dtype and one shape, or is a scalar; no weak number gets into a Program.
+#pragma once
+#include <anew/array.h>
+
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+#include "trace/trace.h"
+
+namespace anew {
+
+// The least type that holds both, in JAX's order: bool < integers < f16, bf16 < f32 < f64.
+DType promote(DType a, DType b);
+// The type of arithmetic that leaves the integers: f32, of 64-bit integers f64.
+DType floating(DType d);
+// The common type of operands. Weak numbers yield to every array of their kind or above; alone they have default types.
+DType common_dtype(std::span<const Array> xs);
+
+bool is_weak(const Array& x);
+// x as this type: a weak number becomes a literal of it, an array of another type is converted.
+Array coerce(const Array& x, DType dtype, const Location& at);
+// x without weakness.
+Array strong(const Array& x);
+// A strong scalar literal.
+Array literal(DType dtype, double v);
+Array literal_integer(DType dtype, std::int64_t v);
+// A literal zero of the dtype of x.
+Array zero_like(const Array& x);
+
+// The shape that all of these broadcast to, by NumPy's rule; throws with the types.
+Shape broadcast_shapes(std::string_view op, std::span<const Array> xs, const Location& at);
+// Every x that is not a scalar, broadcast to the common shape; scalars stay what they are.
+Arrays broadcast_operands(std::string_view op, Arrays xs, const Location& at);
+// Checked, of one dtype (`dtype` if given), broadcast.
+Arrays operands(std::string_view op, Arrays xs, const Location& at, std::optional<DType> dtype = {});
+
+// A negative axis counts from the end; throws "[op] axis 3 is out of range for f32[2,3]".
+int checked_axis(std::string_view op, int axis, int ndim, const Type& type, const Location& at);
+// Ascending, without repeats; all axes for {}.
+std::vector<int> checked_axes(std::string_view op, const Axes& axes, const Type& type, const Location& at);
+
+}  // namespace anew

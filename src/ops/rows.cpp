@@ -1,0 +1,28 @@
+// The list of families. A new family adds its line here and its declaration in rows.h.
+#include "ops/rows.h"
+
+#include <algorithm>
+
+namespace anew {
+
+const std::vector<const ir::Primitive*>& first_order_rows() {
+  static const auto& rows = *[] {
+    auto* all = new std::vector<const ir::Primitive*>;
+    for (auto family : {unary_rows, binary_rows, compare_rows, select_rows, convert_rows, reduce_rows, shape_rows, pad_rows,
+                        dot_rows}) {
+      auto list = family();
+      all->insert(all->end(), list.begin(), list.end());
+    }
+    std::sort(all->begin(), all->end(), [](auto* a, auto* b) { return a->name < b->name; });
+    return all;
+  }();
+  return rows;
+}
+
+const ir::Primitive* find_first_order_row(std::string_view name) {
+  const auto& rows = first_order_rows();
+  auto it = std::lower_bound(rows.begin(), rows.end(), name, [](auto* p, std::string_view n) { return p->name < n; });
+  return it != rows.end() && (*it)->name == name ? *it : nullptr;
+}
+
+}  // namespace anew

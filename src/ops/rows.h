@@ -1,0 +1,24 @@
+// Every first-order row, by family: the only list of them. Higher-order rows are in src/control.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "ir/primitive.h"
+
+namespace anew {
+
+std::span<const ir::Primitive* const> unary_rows();
+std::span<const ir::Primitive* const> binary_rows();
+std::span<const ir::Primitive* const> compare_rows();
+std::span<const ir::Primitive* const> select_rows();
+std::span<const ir::Primitive* const> convert_rows();
+std::span<const ir::Primitive* const> reduce_rows();
+std::span<const ir::Primitive* const> shape_rows();
+std::span<const ir::Primitive* const> pad_rows();
+std::span<const ir::Primitive* const> dot_rows();
+
+const std::vector<const ir::Primitive*>& first_order_rows();
+// By name; null if there is none.
+const ir::Primitive* find_first_order_row(std::string_view name);
+
+}  // namespace anew
