@@ -37,8 +37,9 @@ std::optional<double> read_float(std::string_view text, DType dtype) {
     return v;
   };
   if (dtype == f64) return read(double{});
-  const std::optional<double> v = read(float{});
-  return v ? loops::rounded(dtype, static_cast<float>(*v)) : v;
+  std::optional<double> v = read(float{});
+  if (v) v = loops::rounded(dtype, static_cast<float>(*v));
+  return v && std::isfinite(*v) ? v : std::nullopt;
 }
 
 Decimal shortest_decimal(double v, DType dtype) {

@@ -55,7 +55,8 @@ class Lexer {
     if (c == '-' && text_.substr(i_, 4) == "-inf") return i_ += 4, Token::Kind::floating;
     if (is_digit(c) || (c == '-' && is_digit(peek(1)))) return number();
     if (c == '\'') return quoted(at);
-    if (std::string_view("{}[]():;.,=@<").find(c) == std::string_view::npos)
+    if (c == '<') parse_error(at, "a function (<fn ...>) cannot be read back");
+    if (std::string_view("{}[]():;.,=@").find(c) == std::string_view::npos)
       parse_error(at, fmt::format("no token starts with '{}'", c));
     ++i_;
     return Token::Kind::mark;

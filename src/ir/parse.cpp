@@ -228,7 +228,6 @@ class Parser {
       default: break;
     }
     if (at("{")) return {std::make_shared<const Program>(program())};
-    if (at("<")) parse_error(t, "a function (<fn ...>) cannot be read back");
     if (accept("(")) return {ParamList{values(")"), false}};
     if (accept("[")) return {ParamList{values("]"), true}};
     if (accept("@")) {

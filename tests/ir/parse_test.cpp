@@ -1,0 +1,121 @@
+// Reading text: exact messages with line and column, and texts that the printer would lay out otherwise.
+#include "ir/samples.h"
+
+namespace anew::ir::testing {
+namespace {
+
+std::string error_of(std::string_view text) {
+  try {
+    parse(text, find_row);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(Parse, AnyLayoutOfTheSameTokens) {
+  const Program a = parse("{ lambda ; x:f32[] y:f32[]. let z:f32[] = mul x y; w:f32[] = sin z in (w,) }", find_row);
+  const Program b = parse("{lambda;x:f32[]y:f32[].let\n  z:f32[] = mul x\n    y\n  w:f32[] = sin z in(w)}", find_row);
+  EXPECT_TRUE(equal(a, b));
+  EXPECT_EQ(a.eqns.size(), 2u);
+  EXPECT_EQ(a.eqns[0].primitive, &mul_row);
+  EXPECT_NO_THROW(verify(b));
+}
+
+TEST(Parse, ParamsInAnyOrder) {
+  const Program p = parse(
+      "{ lambda ; a:f32[]. let b:f32[] = reduce_precision[mantissa_bits=7 exponent_bits=5] a in (b,) }", find_row);
+  EXPECT_EQ(static_cast<const PrecisionParams&>(*p.eqns[0].params).mantissa_bits, 7);
+}
+
+TEST(Parse, Tokens) {
+  EXPECT_EQ(error_of(""), "[parse] 1:1: expected '{', got the end");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[]. let\n  b:f32[] = sin #a in (b,) }"),
+            "[parse] 2:17: no token starts with '#'");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[]. let b:f32[] = call[name='x\n"),
+            "[parse] 1:45: the string does not end on its line");
+  EXPECT_EQ(error_of("{ lambda ; . let in () } }"), "[parse] 1:26: expected the end, got '}'");
+}
+
+TEST(Parse, Programs) {
+  EXPECT_EQ(error_of("{ lambda a:f32[] let"), "[parse] 1:18: 'let' is not a name of a variable");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[] in"), "[parse] 1:20: 'in' is not a name of a variable");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[], b:f32[]. let in () }"), "[parse] 1:19: expected '.', got ','");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[] a:f32[]. let in () }"), "[parse] 1:20: variable a is defined twice");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[]. let 3 in () }"), "[parse] 1:25: expected an equation or 'in', got '3'");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[]. let in (a b) }"), "[parse] 1:31: expected ',', got 'b'");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[]. let in (b,) }"), "[parse] 1:29: variable b is not defined");
+  EXPECT_EQ(
+      error_of("let @f = { lambda ; . let in () } in\nlet @f = { lambda ; . let in () } in { lambda ; . let in () }"),
+      "[parse] 2:6: program @f is defined twice");
+}
+
+TEST(Parse, Types) {
+  EXPECT_EQ(error_of("{ lambda ; a:f31[]. let in () }"), "[parse] 1:14: expected a type, got 'f31'");
+  EXPECT_EQ(error_of("{ lambda ; a:3. let in () }"), "[parse] 1:14: expected a type, got '3'");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[x]. let in () }"), "[parse] 1:18: expected a size, got 'x'");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[2 3]. let in () }"), "[parse] 1:20: expected ',', got '3'");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[-2]. let in () }"), "[parse] 1:14: f32[-2] is not a type of an array");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]. let in () }"),
+            "[parse] 1:50: an array has at most 16 dimensions");
+}
+
+TEST(Parse, Equations) {
+  EXPECT_EQ(error_of("{ lambda ; a:f32[]. let\n    b:f32[] = sim a\n  in (b,) }"),
+            "[parse] 2:15: there is no primitive 'sim'");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[]. let b:f32[] sin a in (b,) }"), "[parse] 1:37: expected ':', got 'a'");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[]. let b:f32[] = sin b in (b,) }"),
+            "[parse] 1:39: variable b is an output of its own equation");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[]. let b:f32[] = sin c; c:f32[] = sin a in (b,) }"),
+            "[parse] 1:39: variable c is not defined");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[]. let a:f32[] = sin a in (a,) }"), "[parse] 1:25: variable a is defined twice");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[]. let b:f32[] = sin (a) in (b,) }"),
+            "[parse] 1:39: expected an equation or 'in', got '('");
+}
+
+TEST(Parse, Literals) {
+  EXPECT_EQ(error_of("{ lambda ; . let in (1.0,) }"), "[parse] 1:25: expected ':', got ','");
+  EXPECT_EQ(error_of("{ lambda ; . let in (1.0:f32[1],) }"), "[parse] 1:26: a literal is a scalar, not f32[1]");
+  EXPECT_EQ(error_of("{ lambda ; . let in (1:f32[],) }"), "[parse] 1:22: '1' is not a literal of f32");
+  EXPECT_EQ(error_of("{ lambda ; . let in (1.0:i32[],) }"), "[parse] 1:22: '1.0' is not a literal of i32");
+  EXPECT_EQ(error_of("{ lambda ; . let in (True:i32[],) }"), "[parse] 1:22: 'True' is not a literal of i32");
+  EXPECT_EQ(error_of("{ lambda ; . let in (1:bool[],) }"), "[parse] 1:22: '1' is not a literal of bool");
+  EXPECT_EQ(error_of("{ lambda ; . let in (-1:u32[],) }"), "[parse] 1:22: '-1' does not fit u32");
+  EXPECT_EQ(error_of("{ lambda ; . let in (2147483648:i32[],) }"), "[parse] 1:22: '2147483648' does not fit i32");
+  EXPECT_EQ(error_of("{ lambda ; . let in (9223372036854775808:i64[],) }"),
+            "[parse] 1:22: '9223372036854775808' does not fit i64");
+  EXPECT_EQ(error_of("{ lambda ; . let in (1e+39:f32[],) }"), "[parse] 1:22: '1e+39' does not fit f32");
+  EXPECT_EQ(error_of("{ lambda ; . let in (70000.0:f16[],) }"), "[parse] 1:22: '70000.0' does not fit f16");
+  EXPECT_EQ(error_of("{ lambda ; . let in (],) }"), "[parse] 1:22: expected a variable or a literal, got ']'");
+}
+
+TEST(Parse, Params) {
+  auto with = [](std::string params) {
+    return error_of("{ lambda ; a:f32[]. let b:f32[] = " + params + " a in (b,) }");
+  };
+  EXPECT_EQ(with("reduce_precision[exponent_bits=8]"),
+            "[parse] 1:51: the params of reduce_precision do not fit: one is missing, unknown or of another kind");
+  EXPECT_EQ(with("reduce_precision[exponent_bits=8 mantissa_bits=2.0]"),
+            "[parse] 1:51: the params of reduce_precision do not fit: one is missing, unknown or of another kind");
+  EXPECT_EQ(with("reduce_precision[exponent_bits=8 mantissa_bits=3000000000]"),
+            "[parse] 1:51: the params of reduce_precision do not fit: one is missing, unknown or of another kind");
+  EXPECT_EQ(with("sin[accuracy=None]"),
+            "[parse] 1:38: the params of sin do not fit: one is missing, unknown or of another kind");
+  EXPECT_EQ(with("sin[accuracy]"), "[parse] 1:47: expected '=', got ']'");
+  EXPECT_EQ(with("sin[3=4]"), "[parse] 1:39: expected a param or ']', got '3'");
+  EXPECT_EQ(with("sin[x=(1 2)]"), "[parse] 1:44: expected ',' or ')', got '2'");
+  EXPECT_EQ(with("sin[x=;]"), "[parse] 1:41: expected a value, got ';'");
+  EXPECT_EQ(with("call[name=f program=@g]"), "[parse] 1:56: program @g is not defined");
+  EXPECT_EQ(with("call[name=f program=<fn at model.cpp:12>]"),
+            "[parse] 1:55: a function (<fn ...>) cannot be read back");
+}
+
+// A nested program sees no variable from outside.
+TEST(Parse, NestedProgramsAreClosed) {
+  EXPECT_EQ(
+      error_of("{ lambda ; a:f32[]. let\n    b:f32[] = call[name=f program={ lambda ; . let in (a,) }]\n  in (b,) }"),
+      "[parse] 2:56: variable a is not defined");
+}
+
+}  // namespace
+}  // namespace anew::ir::testing
