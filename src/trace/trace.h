@@ -145,6 +145,13 @@ Array traced_value(const std::shared_ptr<Trace>& trace, const Type& type);   // 
 Value& mutable_value(const Array& fresh);             // only for a value just made
 // A second handle with an identity of its own: the same data, no origin, not weak.
 Array fresh_alias(const Array& x);
+// What makes two handles one variable: aliases of a traced value are the same, concrete arrays are told apart.
+struct Identity {
+  const void *owner, *first, *second;
+  ir::Var var;
+  friend auto operator<=>(const Identity&, const Identity&) = default;
+};
+Identity identity(const Array& x);
 ir::Strides row_major(const Shape& shape);
 ir::Literal literal_of(const Array& x);               // of a literal
 Type type_of(const Array& x);                         // throws InternalError on an empty Array

@@ -74,6 +74,12 @@ Array fresh_alias(const Array& x) {
   return Array(std::shared_ptr<const Value>(std::move(v)));
 }
 
+Identity identity(const Array& x) {
+  const Value& v = *x.value();
+  if (!v.trace) return {&v, nullptr, nullptr, -1};
+  return {v.trace.get(), v.first.value(), v.second.value(), v.var};
+}
+
 Type type_of(const Array& x) {
   if (!x.value()) throw InternalError("type_of an empty Array");
   return x.value()->type;

@@ -1,0 +1,83 @@
+// checkpoint: computes what its body computes; differentiated, it keeps its inputs and what the policy lets be saved,
+// and recomputes the rest inside the equation that consumes the cotangent (spec/checkpoint.md part 1).
+#include <fmt/format.h>
+
+#include "control/nested_rules.h"
+#include "control/report.h"
+#include "control/rows.h"
+
+namespace anew {
+namespace {
+
+const CheckpointParams& of(const ParamsRef& p) { return static_cast<const CheckpointParams&>(*p); }
+
+MakeParams with_program(const CheckpointParams& like, bool differentiated) {
+  return [policy = like.policy, differentiated](ir::ProgramRef program) {
+    auto p = std::make_shared<CheckpointParams>();
+    p->differentiated = differentiated;
+    p->policy = policy;
+    p->program = std::move(program);
+    return p;
+  };
+}
+
+// The outermost policy decides what the forward pass stores: inside another checkpoint's split, that one's.
+Arrays split_checkpoint(const ir::SplitArgs& a) {
+  const CheckpointParams& p = of(a.params);
+  bool outermost = !a.trace.policy();
+  NestedSplit how{.policy = outermost ? p.policy : a.trace.policy(),
+                  .inline_known = outermost,
+                  .known = with_program(p, p.differentiated),
+                  .staged = with_program(p, true)};
+  if (outermost) {
+    std::string where = source_line(a.at).str();
+    where = where.substr(0, where.rfind(" ("));
+    how.residual_reason = fmt::format("policy {} of checkpoint at {}", p.policy.str(), where);
+    how.input_reason = fmt::format("input of checkpoint at {}", where);
+    if (!p.differentiated) {
+      report_unmatched_names(p.policy, *p.program, a.at);
+      how.inspect = [&](const Split& s) {
+        report_nothing_repeated(s, a.at);
+        if (s.residuals == 0) a.trace.note_inputs_only(a.at);
+      };
+    }
+  }
+  return split_nested(checkpoint_row(), *p.program, a, how);
+}
+
+}  // namespace
+
+const ir::Primitive& checkpoint_row() {
+  static const ir::Primitive row{
+      .name = "checkpoint",
+      .infer = [](const ir::InferArgs& a) { return infer_nested(*static_cast<const CheckpointParams&>(a.params).program, a, "checkpoint"); },
+      .parse = &CheckpointParams::parse,
+      .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
+      .nested_jvp =
+          [](const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {
+            return jvp_nested(checkpoint_row(), with_program(of(p), of(p).differentiated), *of(p).program, x, t, at);
+          },
+      .split = split_checkpoint,
+      .nested_transpose =
+          [](const ir::NestedTransposeArgs& a) {
+            return transpose_nested(checkpoint_row(), with_program(of(a.params), true), *of(a.params).program, a);
+          },
+      .dce =
+          [](const ir::Eqn& e, const std::vector<bool>& used) {
+            return dce_nested(with_program(of(e.params), of(e.params).differentiated), *of(e.params).program, used);
+          },
+  };
+  return row;
+}
+
+namespace flat {
+
+Arrays checkpoint(const FlatFunction& f, std::span<const Array> x, const Policy& policy, const Location& at) {
+  Closed c = close_over(f, x, "checkpoint", at);
+  CheckpointParams like;
+  like.policy = policy;
+  return bind_nested(checkpoint_row(), with_program(like, false), c.program, c.inputs, at);
+}
+
+}  // namespace flat
+}  // namespace anew

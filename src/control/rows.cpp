@@ -1,0 +1,29 @@
+// All rows of the language.
+#include "control/rows.h"
+
+#include <unordered_map>
+
+#include "ops/rows.h"
+
+namespace anew {
+
+const std::vector<const ir::Primitive*>& all_rows() {
+  static const std::vector<const ir::Primitive*> rows = [] {
+    std::vector<const ir::Primitive*> all = first_order_rows();
+    for (const ir::Primitive* p : {&jit_row(), &checkpoint_row(), &scan_row()}) all.push_back(p);
+    return all;
+  }();
+  return rows;
+}
+
+const ir::Primitive* find_row(std::string_view name) {
+  static const std::unordered_map<std::string_view, const ir::Primitive*> by_name = [] {
+    std::unordered_map<std::string_view, const ir::Primitive*> map;
+    for (const ir::Primitive* p : all_rows()) map.emplace(p->name, p);
+    return map;
+  }();
+  auto it = by_name.find(name);
+  return it == by_name.end() ? nullptr : it->second;
+}
+
+}  // namespace anew

@@ -1,0 +1,45 @@
+// The higher-order rows, one file each, and the list of all rows of the language.
+#pragma once
+#include <anew/policy.h>
+
+#include "ir/primitive.h"
+
+namespace anew {
+
+struct JitParams : ir::ParamsOf<JitParams> {
+  std::string name;
+  ir::ProgramRef program;
+  static auto fields() { return std::tuple{ir::field("name", &JitParams::name), ir::field("program", &JitParams::program)}; }
+};
+const ir::Primitive& jit_row();
+
+struct CheckpointParams : ir::ParamsOf<CheckpointParams> {
+  bool differentiated = false;
+  Policy policy = checkpoint_policies::nothing_saveable;
+  ir::ProgramRef program;
+  static auto fields() {
+    return std::tuple{ir::field("differentiated", &CheckpointParams::differentiated), ir::field("policy", &CheckpointParams::policy),
+                      ir::field("program", &CheckpointParams::program)};
+  }
+};
+const ir::Primitive& checkpoint_row();
+
+struct ScanParams : ir::ParamsOf<ScanParams> {
+  std::int64_t length = 0;
+  int constants = 0, carries = 0;  // of the inputs: constants, carries, then xs; of the outputs: carries, then ys
+  ir::ProgramRef program;
+  bool reverse = false;
+  int unroll = 1;
+  static auto fields() {
+    return std::tuple{ir::field("length", &ScanParams::length),   ir::field("num_carry", &ScanParams::carries),
+                      ir::field("num_consts", &ScanParams::constants), ir::field("program", &ScanParams::program),
+                      ir::field("reverse", &ScanParams::reverse), ir::field("unroll", &ScanParams::unroll)};
+  }
+};
+const ir::Primitive& scan_row();
+
+// First-order and higher-order.
+const std::vector<const ir::Primitive*>& all_rows();
+const ir::Primitive* find_row(std::string_view name);
+
+}  // namespace anew

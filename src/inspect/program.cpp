@@ -1,0 +1,86 @@
+// The public Program: text, equations, evaluation; and how functions become one.
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "control/rows.h"
+#include "trace/trace.h"
+
+namespace anew {
+
+std::string Program::str() const { return code_ ? ir::print(*code_) : "{ lambda ; . let  in () }"; }
+std::ostream& operator<<(std::ostream& out, const Program& p) { return out << p.str(); }
+int Program::count(std::string_view primitive) const { return code_ ? ir::count(*code_, primitive) : 0; }
+
+std::vector<ShapeDtype> Program::inputs() const {
+  if (!code_) return {};
+  Types types = code_->input_types();
+  return {types.begin() + code_->constants, types.end()};
+}
+std::vector<ShapeDtype> Program::outputs() const { return code_ ? code_->output_types() : Types{}; }
+
+std::vector<Equation> Program::equations() const {
+  std::vector<Equation> out;
+  if (!code_) return out;
+  for (const ir::Eqn& e : code_->eqns) {
+    Equation q{e.primitive->name, ir::str(*e.params), {}, {}, source_line(e.at)};
+    for (const ir::Atom& a : e.inputs) q.inputs.push_back(code_->type(a));
+    for (ir::Var v : e.outputs) q.outputs.push_back(code_->type(v));
+    out.push_back(std::move(q));
+  }
+  return out;
+}
+
+Program parse_program(std::string_view text, const Location& at) {
+  try {
+    return {std::make_shared<const ir::Program>(ir::parse(text, find_row)), {}};
+  } catch (const Error& e) {
+    if (e.line()) throw;  // the parser's own errors have no place in the user's code yet
+    throw Error(e.what(), at);
+  }
+}
+
+Arrays evaluate(const Program& program, std::span<const Array> arrays, const Location& at) {
+  if (!program.code()) throw Error("[evaluate] an empty Program", at);
+  Arrays in = program.constants();
+  in.insert(in.end(), arrays.begin(), arrays.end());
+  Types want = program.code()->input_types();
+  if (in.size() != want.size())
+    throw Error(fmt::format("[evaluate] the Program takes {} arrays, got {}", want.size() - program.constants().size(), arrays.size()), at,
+                program.constants().empty() && program.code()->constants ? "parsed text has no constants: they come first" : "");
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    check_operand(in[i], at);
+    if (in[i].value()->weak && want[i].shape.ndim() == 0) in[i] = make_literal(ir::Literal::of(want[i].dtype, in[i].value()->number));
+    if (!(type_of(in[i]) == want[i]))
+      throw Error(fmt::format("[evaluate] input {} must be {}, got {}", i - program.constants().size(), want[i].str(), type_of(in[i]).str()), at);
+  }
+  return evaluate(*program.code(), in);
+}
+
+namespace flat {
+namespace {
+
+Types types_of(std::span<const Array> x, const Location& at) {
+  Types types;
+  for (const Array& a : x) {
+    check_operand(a, at);
+    types.push_back(type_of(a));
+  }
+  return types;
+}
+
+}  // namespace
+
+Program make_program(const FlatFunction& f, std::span<const Array> x, const Location& at) {
+  Staged s = stage(f, types_of(x, at), "make_program", at);
+  return {std::make_shared<const ir::Program>(std::move(s.program)), std::move(s.constants)};
+}
+
+Arrays eval_shape(const FlatFunction& f, std::span<const Array> x, const Location& at) {
+  Arrays out;
+  for (const Type& t : stage(f, types_of(x, at), "eval_shape", at).program.output_types()) out.emplace_back(t);
+  return out;
+}
+
+}  // namespace flat
+}  // namespace anew

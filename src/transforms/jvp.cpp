@@ -1,0 +1,95 @@
+// Forward mode.
+#include "transforms/jvp.h"
+
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+namespace anew {
+
+JvpTrace::JvpTrace(Trace* parent, Trace* rules, std::string_view what, const Location& where)
+    : parent_(parent), rules_(rules), what_(what) {
+  at = where;
+  concrete_values = true;
+}
+
+Array JvpTrace::box(const Array& primal, const Array& tangent) {
+  if (!tangent.value()) return primal;
+  Array x = traced_value(shared_from_this(), type_of(primal));
+  mutable_value(x).first = primal;
+  mutable_value(x).second = tangent;
+  return x;
+}
+Array JvpTrace::primal(const Array& x) const { return x.value()->trace.get() == this ? x.value()->first : x; }
+Array JvpTrace::tangent(const Array& x) const { return x.value()->trace.get() == this ? x.value()->second : Array(); }
+
+Arrays JvpTrace::process(const Request& r) {
+  Arrays x, t;
+  bool any = false;
+  for (const Array& in : r.inputs) {
+    x.push_back(primal(in));
+    t.push_back(tangent(in));
+    any = any || t.back().value();
+  }
+  if (!any) return bind_under(parent_, r.primitive, r.params, x, r.at);
+
+  Arrays y, dy;
+  if (r.primitive.higher_order()) {
+    if (!r.primitive.nested_jvp) ir::missing_rule(r.primitive, "nested_jvp", "control", r.at);
+    TraceScope scope(rules_);
+    ir::NestedJvp out = r.primitive.nested_jvp(r.params, x, t, r.at);
+    y = std::move(out.y);
+    dy = std::move(out.t);
+  } else {
+    y = bind_under(parent_, r.primitive, r.params, x, r.at);
+    bool differentiable = false;
+    for (const Array& out : y) differentiable = differentiable || is_float(type_of(out).dtype);
+    if (!differentiable) return y;
+    if (!r.primitive.jvp) ir::missing_rule(r.primitive, "jvp", "ops", r.at);
+    TraceScope scope(rules_);
+    RuleScope rule(&r.primitive, r.at);
+    dy = r.primitive.jvp({r.params, x, y, t});
+  }
+  if (dy.size() != y.size()) throw InternalError(fmt::format("[{}] jvp gave {} tangents for {} outputs", r.primitive.name, dy.size(), y.size()));
+  Arrays out;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (dy[i].value() && !(type_of(dy[i]) == type_of(y[i])))
+      throw InternalError(fmt::format("[{}] jvp gave a tangent {} for an output {}", r.primitive.name, type_of(dy[i]).str(), type_of(y[i]).str()));
+    out.push_back(box(y[i], dy[i]));
+  }
+  return out;
+}
+
+JvpProgram jvp_program(const ir::Program& p, const std::vector<bool>& nonzero, const std::vector<bool>& force) {
+  auto staging = std::make_shared<StagingTrace>("jvp");
+  TraceLife life(staging);
+  auto trace = std::make_shared<JvpTrace>(staging.get(), staging.get(), "jvp", staging->at);
+  TraceLife trace_life(trace);
+  Arrays in, out, tangents;
+  for (ir::Var v : p.inputs) in.push_back(staging->add_input(p.type(v)));
+  for (std::size_t i = 0; i < in.size(); ++i)
+    if (nonzero[i]) in[i] = trace->box(in[i], staging->add_input(p.type(p.inputs[i])));
+  {
+    TraceScope scope(trace.get());
+    out = evaluate(p, in);
+  }
+  JvpProgram result;
+  TraceScope scope(staging.get());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    Array t = trace->tangent(out[i]);
+    if (!t.value() && i < force.size() && force[i]) t = zeros_inside(type_of(out[i]));
+    result.nonzero.push_back(t.value() != nullptr);
+    if (t.value()) tangents.push_back(t);
+    out[i] = trace->primal(out[i]);
+  }
+  out.insert(out.end(), tangents.begin(), tangents.end());
+  result.program = staging->finish(out);
+  return result;
+}
+
+Array zeros_inside(const Type& type) {
+  Array zero = make_literal(ir::Literal::of(type.dtype, -0.0));
+  return type.shape.ndim() == 0 ? zero : full(type.shape, zero, type.dtype);
+}
+Array zeros_for_user(const Type& type) { return zeros(type.shape, type.dtype); }
+
+}  // namespace anew

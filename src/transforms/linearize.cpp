@@ -1,0 +1,267 @@
+// linearize, and what derives from it: vjp (its transpose), grad.
+#include "transforms/linearize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "transforms/jvp.h"
+#include "transforms/split.h"
+#include "transforms/transpose.h"
+
+namespace anew {
+namespace {
+
+// Tangents and cotangents: numbers take the type of what they belong to; everything else must have it.
+Array matching(const Array& given, const Type& wanted, const std::string& what, const Location& at) {
+  check_operand(given, at);
+  const Value& v = *given.value();
+  if (v.weak && wanted.shape.ndim() == 0) return make_literal(ir::Literal::of(wanted.dtype, v.number));
+  if (!(v.type == wanted)) throw Error(fmt::format("{}: got {}, expected {}", what, v.type.str(), wanted.str()), at);
+  return given;
+}
+
+void check_count(std::size_t given, std::size_t wanted, std::string_view what, const Location& at) {
+  if (given != wanted) throw Error(fmt::format("{}: got {} arrays, expected {}", what, given, wanted), at);
+}
+
+// Keeps the residuals that are read, in report order.
+void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& captured, const Arrays& arguments, std::uint64_t start,
+             const SplitTrace& split) {
+  ir::Dce d = ir::eliminate_dead_code(staged, std::vector<bool>(staged.outputs.size(), true));
+  // Tangent inputs stay, used or not: they are the arguments of the linear function.
+  ir::Program p = std::move(d.program);
+  std::vector<ir::Var> residual_vars, tangent_vars;
+  Arrays kept;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < staged.inputs.size(); ++i) {
+    bool residual = i < captured.size();
+    if (!d.used_inputs[i]) {
+      if (residual) continue;
+      tangent_vars.push_back(static_cast<ir::Var>(p.types.size()));
+      p.types.push_back(staged.type(staged.inputs[i]));
+      continue;
+    }
+    (residual ? residual_vars : tangent_vars).push_back(p.inputs[next++]);
+    if (residual) kept.push_back(captured[i]);
+  }
+
+  std::vector<ResidualSource> sources(kept.size());
+  std::vector<std::pair<int, std::uint64_t>> key(kept.size());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    ResidualSource& source = sources[i];
+    const Value& v = *kept[i].value();
+    source.origin = v.origin;
+    auto arg = std::find_if(arguments.begin(), arguments.end(), [&](const Array& a) { return a.value() == &v; });
+    if (arg != arguments.end()) {
+      source.kind = Residual::Kind::argument;
+      source.argument = static_cast<int>(arg - arguments.begin());
+      key[i] = {1, static_cast<std::uint64_t>(source.argument)};
+    } else if (!v.origin.primitive || v.origin.sequence <= start) {
+      source.kind = Residual::Kind::constant;
+      key[i] = {0, i};
+    } else {
+      source.kind = v.origin.primitive->name == "name" ? Residual::Kind::named : Residual::Kind::output;
+      key[i] = {2, v.origin.sequence};
+    }
+    if (auto it = split.reasons().find(&v); it != split.reasons().end()) source.reason = it->second;
+    for (const ir::Eqn& e : p.eqns) {
+      if (std::find(e.inputs.begin(), e.inputs.end(), ir::Atom(residual_vars[i])) == e.inputs.end()) continue;
+      source.reader = e.primitive;
+      source.reader_rule = e.rule_of;
+      source.reader_at = e.at;
+      break;
+    }
+  }
+  std::vector<std::size_t> order(kept.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key[a] < key[b]; });
+  p.inputs.clear();
+  for (std::size_t i : order) {
+    p.inputs.push_back(residual_vars[i]);
+    s.residuals.push_back(kept[i]);
+    s.sources.push_back(sources[i]);
+  }
+  p.inputs.insert(p.inputs.end(), tangent_vars.begin(), tangent_vars.end());
+  p.constants = 0;
+  s.program = std::move(p);
+}
+
+// A checkpoint that keeps inputs only and is the first thing the backward pass meets recomputes everything at once.
+void report_last_stages(const ir::Program& p, std::size_t residuals, const std::vector<Location>& inputs_only) {
+  if (inputs_only.empty()) return;
+  std::vector<bool> residual(p.types.size());
+  for (std::size_t i = 0; i < residuals; ++i) residual[static_cast<std::size_t>(p.inputs[i])] = true;
+  for (auto e = p.eqns.rbegin(); e != p.eqns.rend(); ++e) {
+    bool here = std::any_of(inputs_only.begin(), inputs_only.end(), [&](const Location& at) {
+      return at.line() == e->at.line() && std::string_view(at.file_name()) == e->at.file_name();
+    });
+    if (e->primitive->higher_order() && here)
+      return warn("[checkpoint] this checkpoint saves no memory: it is the last stage (or the whole) of the differentiated function, "
+                  "so all that it recomputes is live again at once", e->at);
+    for (const ir::Atom& a : e->inputs)
+      if (a.is_var() && residual[static_cast<std::size_t>(a.var)]) return;
+  }
+}
+
+}  // namespace
+
+std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const FlatFunction& f, std::span<const Array> x, int wanted,
+                                                                        std::string_view what, const flat::CallInfo& info) {
+  auto state = std::make_shared<flat::Linear::State>();
+  state->info = info;
+  Trace* parent = current_trace();
+  auto staging = std::make_shared<StagingTrace>(what, info.at);
+  auto split = std::make_shared<SplitTrace>(parent, staging, std::nullopt, what);
+  auto trace = std::make_shared<JvpTrace>(parent, split.get(), what, info.at);
+  TraceLife a(staging), b(split), c(trace);
+
+  Arrays arguments, inputs, outputs;
+  for (const Array& given : x) {
+    check_operand(given, info.at);
+    arguments.push_back(fresh_alias(given));
+    Type t = type_of(given);
+    state->in.push_back(t);
+    inputs.push_back(is_float(t.dtype) ? trace->box(arguments.back(), staging->add_input(t)) : arguments.back());
+  }
+  std::uint64_t start = next_sequence();
+  {
+    TraceScope scope(trace.get());
+    outputs = f(inputs);
+  }
+  Arrays tangents;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    check_operand(outputs[i], info.at);
+    Array t = wanted < 0 || static_cast<int>(i) < wanted ? trace->tangent(outputs[i]) : Array();
+    outputs[i] = trace->primal(outputs[i]);
+    if (outputs[i].value()->weak) outputs[i] = fresh_alias(outputs[i]);
+    state->out.push_back(type_of(outputs[i]));
+    state->nonzero.push_back(t.value() != nullptr);
+    if (t.value()) tangents.push_back(t);
+  }
+  ir::Program staged = staging->finish(tangents);
+  arrange(*state, staged, staging->constants(), arguments, start, *split);
+  report_last_stages(state->program, state->residuals.size(), split->inputs_only());
+  return {std::move(outputs), std::move(state)};
+}
+
+Arrays pull_back(const flat::Linear::State& s, Arrays residuals, std::span<const Array> cotangents, const Location& at) {
+  check_count(cotangents.size(), s.out.size(), "[vjp] cotangents", at);
+  Arrays ct;
+  for (std::size_t i = 0; i < cotangents.size(); ++i) {
+    if (!is_float(s.out[i].dtype)) continue;
+    Array c = matching(cotangents[i], s.out[i], "[vjp] the cotangent must have the type of the output", at);
+    if (s.nonzero[i]) ct.push_back(c);
+  }
+  std::size_t n = residuals.size(), linear_inputs = s.program.inputs.size() - n;
+  std::vector<bool> linear(n, false);
+  linear.resize(n + linear_inputs, true);
+  residuals.resize(n + linear_inputs);
+  Arrays grads = backward_pass(s.program, std::move(residuals), linear, ct, Arrays(n + linear_inputs));
+  Arrays out;
+  for (const Type& t : s.in) {
+    Array g = is_float(t.dtype) ? grads[n++] : Array();
+    out.push_back(g.value() ? g : zeros_for_user(t));
+  }
+  return out;
+}
+
+namespace flat {
+
+std::pair<Arrays, Linear> linearize(const FlatFunction& f, std::span<const Array> x, const CallInfo& info) {
+  auto [y, state] = linearize_first(f, x, -1, "linearize", info);
+  return {std::move(y), Linear(std::move(state))};
+}
+
+Arrays Linear::operator()(std::span<const Array> tangents, const Location& at) const {
+  const State& s = *state_;
+  check_count(tangents.size(), s.in.size(), "[linearize] tangents", at);
+  Arrays in = s.residuals;
+  for (std::size_t i = 0; i < tangents.size(); ++i)
+    if (is_float(s.in[i].dtype))
+      in.push_back(matching(tangents[i], s.in[i], "[linearize] the tangent must have the type of the argument", at));
+  Arrays t = evaluate(s.program, in), out;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < s.out.size(); ++i) out.push_back(s.nonzero[i] ? t[next++] : zeros_for_user(s.out[i]));
+  return out;
+}
+
+Arrays Linear::pullback(std::span<const Array> cotangents, const Location& at) const {
+  return pull_back(*state_, state_->residuals, cotangents, at);
+}
+
+Arrays Linear::consume(std::span<const Array> cotangents, const Location& at) && {
+  std::shared_ptr<State> s = std::move(state_);
+  Arrays residuals = s.use_count() == 1 ? std::move(s->residuals) : s->residuals;
+  return pull_back(*s, std::move(residuals), cotangents, at);
+}
+
+Program Linear::program() const { return {std::make_shared<const ir::Program>(state_->program), {}}; }
+
+Program Linear::pullback_program() const {
+  const State& s = *state_;
+  Types types;
+  for (const Array& r : s.residuals) types.push_back(type_of(r));
+  types.insert(types.end(), s.out.begin(), s.out.end());
+  std::size_t n = s.residuals.size();
+  Staged staged = stage(
+      [&](std::span<const Array> in) {
+        return pull_back(s, Arrays(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(n)), in.subspan(n), s.info.at);
+      },
+      types, "vjp", s.info.at);
+  return {std::make_shared<const ir::Program>(std::move(staged.program)), std::move(staged.constants)};
+}
+
+std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx, const Location& at) {
+  check_count(dx.size(), x.size(), "[jvp] tangents", at);
+  Trace* parent = current_trace();
+  auto trace = std::make_shared<JvpTrace>(parent, parent, "jvp", at);
+  TraceLife life(trace);
+  Arrays in, y, dy;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    check_operand(x[i], at);
+    Array primal = fresh_alias(x[i]);
+    Type t = type_of(primal);
+    in.push_back(is_float(t.dtype) ? trace->box(primal, matching(dx[i], t, "[jvp] the tangent must have the type of the argument", at)) : primal);
+  }
+  {
+    TraceScope scope(trace.get());
+    y = f(in);
+  }
+  for (Array& out : y) {
+    check_operand(out, at);
+    Array t = trace->tangent(out);
+    out = trace->primal(out);
+    if (out.value()->weak) out = fresh_alias(out);
+    dy.push_back(t.value() ? t : zeros_for_user(type_of(out)));
+  }
+  return {std::move(y), std::move(dy)};
+}
+
+Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values, const Location& at) {
+  for (const Array& a : x) {
+    check_operand(a, at);
+    if (!is_float(type_of(a).dtype))
+      throw Error(fmt::format("[grad] needs floating-point inputs, got {}", type_of(a).str()), at,
+                  "convert with astype(x, f32), choose other arguments with grad<i>, or use vjp");
+  }
+  auto [y, state] = linearize_first(f, x, 1, "grad", {at, {}});
+  Type t = y.empty() ? Type{} : type_of(y[0]);
+  if (y.empty() || t.shape.ndim() != 0)
+    throw Error(fmt::format("[grad] is defined for functions with a scalar output, got {}", y.empty() ? "none" : t.str()), at,
+                "reduce the output to a scalar, e.g. with sum(y), or use vjp");
+  if (!is_float(t.dtype)) throw Error(fmt::format("[grad] needs a floating-point output, got {}", t.str()), at);
+  Arrays ct;
+  for (const Type& out : state->out) ct.push_back(is_float(out.dtype) ? make_literal(ir::Literal::of(out.dtype, 1.0)) : Array());
+  state->out.resize(1);
+  state->nonzero.resize(1);
+  ct.resize(1);
+  Arrays residuals = std::move(state->residuals);
+  Arrays g = pull_back(*state, std::move(residuals), ct, at);
+  if (values) *values = std::move(y);
+  return g;
+}
+
+}  // namespace flat
+}  // namespace anew

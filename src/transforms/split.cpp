@@ -1,0 +1,131 @@
+// Partial evaluation.
+#include "transforms/split.h"
+
+#include <fmt/format.h>
+
+namespace anew {
+namespace {
+
+// What a policy may ask of an equation beside its types, read off its printed fields.
+struct EquationFacts {
+  std::string name, params;
+  bool batched_dot = false;
+  EquationFacts(const Primitive& p, const ir::Params& given) : params(ir::str(given)) {
+    for (const auto& [field, value] : given.list()) {
+      if (field == "name" && p.name == "name") name = std::get<std::string>(value.v);
+      if (field != "dimension_numbers") continue;
+      const auto& batch = std::get<ir::ParamList>(std::get<ir::ParamList>(value.v).items.at(1).v);
+      batched_dot = !std::get<ir::ParamList>(batch.items.at(0).v).items.empty();
+    }
+  }
+};
+
+}  // namespace
+
+SplitTrace::SplitTrace(Trace* parent, std::shared_ptr<StagingTrace> staged, std::optional<Policy> policy, std::string_view what)
+    : parent_(parent), staged_(std::move(staged)), policy_(std::move(policy)), what_(what) {
+  concrete_values = true;
+}
+
+Array SplitTrace::both(const Array& known, const Array& staged) {
+  Array x = traced_value(shared_from_this(), type_of(known));
+  mutable_value(x).first = known;
+  mutable_value(x).second = staged;
+  return x;
+}
+
+void SplitTrace::give_reason(const Array& x, const std::string& reason) { reasons_.emplace(x.value(), reason); }
+
+Arrays SplitTrace::process(const Request& r) {
+  bool any_unknown = false;
+  for (const Array& x : r.inputs) any_unknown = any_unknown || unknown(x);
+  if (r.primitive.split && (any_unknown || policy_)) return r.primitive.split({*this, r.params, r.inputs, r.at});
+
+  Arrays operands;
+  if (any_unknown) {
+    if (r.primitive.higher_order()) ir::missing_rule(r.primitive, "split", "control", r.at);
+    for (const Array& x : r.inputs) operands.push_back(staged(x));
+    return bind_under(staged_.get(), r.primitive, r.params, operands, r.at);
+  }
+  for (const Array& x : r.inputs) operands.push_back(known(x));
+  Arrays out = bind_under(parent_, r.primitive, r.params, operands, r.at);
+  if (!policy_) return out;
+
+  Types in_types, out_types;
+  for (const Array& x : r.inputs) in_types.push_back(type_of(x));
+  for (const Array& y : out) out_types.push_back(type_of(y));
+  if (ask(*policy_, r.primitive, r.params, in_types, out_types, r.at) == Save::save) return out;
+  operands.clear();
+  for (const Array& x : r.inputs) operands.push_back(staged(x));
+  Arrays again = bind_under(staged_.get(), r.primitive, r.params, operands, r.at);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = both(out[i], again[i]);
+  return out;
+}
+
+Save ask(const Policy& policy, const Primitive& p, const ParamsRef& params, std::span<const Type> in, std::span<const Type> out,
+         const Location& at) {
+  // The kinds that look at nothing are answered without describing the equation.
+  if (policy.kind() == Policy::Kind::everything) return Save::save;
+  if (policy.kind() == Policy::Kind::nothing) return Save::recompute;
+  EquationFacts facts(p, *params);
+  Save verdict = policy({p.name, facts.name, in, facts.params, out, facts.batched_dot});
+  if (verdict == Save::offload)
+    throw Error(fmt::format("[checkpoint] policy {} asks to offload the output of {}; offloading is not available", policy.str(), p.name), at,
+                "use a policy that saves or recomputes, e.g. save_only_these_names or dots_with_no_batch_dims_saveable");
+  return verdict;
+}
+
+Split split(const ir::Program& p, const std::vector<bool>& unknown, const SplitOptions& options) {
+  auto known_trace = std::make_shared<StagingTrace>("split");
+  auto staged_trace = std::make_shared<StagingTrace>("split");
+  auto trace = std::make_shared<SplitTrace>(known_trace.get(), staged_trace, options.policy, "split");
+  TraceLife a(known_trace), b(staged_trace), c(trace);
+
+  Arrays in;
+  for (std::size_t i = 0; i < p.inputs.size(); ++i) {
+    const Type& type = p.type(p.inputs[i]);
+    Array s = staged_trace->add_input(type);  // inputs that nobody reads go away below
+    if (unknown[i]) {
+      in.push_back(s);
+      continue;
+    }
+    Array k = known_trace->add_input(type);
+    in.push_back(options.policy ? trace->both(k, s) : k);
+  }
+  Arrays out;
+  {
+    TraceScope scope(trace.get());
+    out = evaluate(p, in);
+  }
+
+  Split result;
+  Arrays known_outputs, staged_outputs;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    bool is_unknown = trace->unknown(out[i]);
+    bool force = i < options.force.size() && options.force[i];
+    result.unknown_outputs.push_back(is_unknown);
+    if (!is_unknown) known_outputs.push_back(trace->known(out[i]));
+    if (is_unknown || force || (options.all_instantiated && trace->instantiated(out[i]))) {
+      result.staged_outputs.push_back(static_cast<int>(i));
+      staged_outputs.push_back(trace->staged(out[i]));
+    }
+  }
+  ir::Program staged = staged_trace->finish(staged_outputs);
+  Arrays residuals = staged_trace->constants();
+  ir::Dce d = ir::eliminate_dead_code(staged, std::vector<bool>(staged_outputs.size(), true));
+  Arrays kept;
+  for (std::size_t i = 0; i < residuals.size(); ++i)
+    if (d.used_inputs[i]) kept.push_back(residuals[i]);
+  for (std::size_t i = residuals.size(); i < d.used_inputs.size(); ++i)
+    if (d.used_inputs[i]) result.staged_inputs.push_back(static_cast<int>(i - residuals.size()));
+  result.residuals = static_cast<int>(kept.size());
+  result.staged = std::move(d.program);
+  result.staged.constants = 0;
+
+  known_outputs.insert(known_outputs.end(), kept.begin(), kept.end());
+  ir::Program known = known_trace->finish(known_outputs);
+  result.known = ir::eliminate_dead_code(known, std::vector<bool>(known_outputs.size(), true), true).program;
+  return result;
+}
+
+}  // namespace anew
