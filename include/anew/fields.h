@@ -19,7 +19,9 @@ template <class T>
 struct any_field {
   template <class U>
     requires(!std::same_as<U, T>)
-  operator U() const noexcept;
+  operator U() const noexcept {
+    __builtin_unreachable();  // defined because compilers may instantiate it, never called
+  }
 };
 template <class T>
 struct any_base {
@@ -91,7 +93,9 @@ constexpr decltype(auto) with_fields(T& t, Fn&& fn) {
 
 struct FieldTypes {
   template <class... T>
-  types<T...> operator()(T&...) const;  // never defined: only its type is asked for
+  constexpr types<T...> operator()(T&...) const {
+    return {};
+  }
 };
 template <class T>
 using field_types = decltype(with_fields(std::declval<T&>(), FieldTypes{}));

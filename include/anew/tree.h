@@ -363,7 +363,7 @@ template <class Fn, Tree T, std::same_as<T>... Ts>
 T tree_map(Fn&& fn, const T& first, const Ts&... rest) {
   static_assert(std::is_invocable_r_v<Array, Fn&, const Array&, std::conditional_t<true, const Array&, Ts>...>,
                 "anew::tree_map: the function takes one Array per tree and returns an Array");
-  (detail::check_structure(rest, first, "tree_map", "tree", "first", Location{}), ...);
+  (detail::check_structure(rest, first, "tree_map", "tree", "first tree", Location{}), ...);
   Arrays out = detail::leaves(first);
   [&](const std::same_as<Arrays> auto&... others) {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = fn(out[i], others[i]...);

@@ -2,6 +2,7 @@
 // inside brackets and quotes do not separate, and a list that cannot be split as expected falls back to numbers.
 #include <anew/transforms.h>
 
+#include <cctype>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,7 @@ std::vector<std::string> split_list(std::string_view list) {
     if (quote != 0) {
       if (c == '\\') ++i;
       else if (c == quote) quote = 0;
-    } else if (c == '"' || (c == '\'' && (i == 0 || !isalnum(static_cast<unsigned char>(list[i - 1]))))) {
+    } else if (c == '"' || (c == '\'' && (i == 0 || !std::isalnum(static_cast<unsigned char>(list[i - 1]))))) {
       quote = c;  // a ' after a digit separates digits: 1'000
     } else if (c == '(' || c == '[' || c == '{') {
       ++depth;
