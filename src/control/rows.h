@@ -2,6 +2,7 @@
 #pragma once
 #include <anew/policy.h>
 
+#include "control/policy_param.h"
 #include "ir/primitive.h"
 
 namespace anew {
