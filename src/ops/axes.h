@@ -1,0 +1,38 @@
+// Small arithmetic on lists of axes.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+namespace anew {
+
+inline bool contains(const std::vector<int>& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+
+// begin, begin + 1, ..., end - 1
+inline std::vector<int> axis_range(int begin, int end) {
+  std::vector<int> out;
+  for (int i = begin; i < end; ++i) out.push_back(i);
+  return out;
+}
+
+// Axes below ndim that are in neither list.
+inline std::vector<int> axes_without(int ndim, const std::vector<int>& a, const std::vector<int>& b = {}) {
+  std::vector<int> out;
+  for (int i = 0; i < ndim; ++i)
+    if (!contains(a, i) && !contains(b, i)) out.push_back(i);
+  return out;
+}
+
+// Positions that sort the list: the inverse of a permutation.
+inline std::vector<int> sorting(const std::vector<int>& keys) {
+  std::vector<int> out = axis_range(0, static_cast<int>(keys.size()));
+  std::stable_sort(out.begin(), out.end(),
+                   [&](int a, int b) { return keys[static_cast<std::size_t>(a)] < keys[static_cast<std::size_t>(b)]; });
+  return out;
+}
+
+inline std::vector<int> joined(std::vector<int> a, const std::vector<int>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+}  // namespace anew

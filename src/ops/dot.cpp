@@ -1,0 +1,165 @@
+// dot_general: the one row of all matrix products. Bilinear; cotangents are products of the same kind with ct on the left,
+// followed by a transpose where the axes come out in another order.
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+#include "ops/axes.h"
+#include "ops/elementwise.h"
+#include "ops/promote.h"
+#include "ops/rows.h"
+#include "runtime/dot_general.h"
+
+namespace anew {
+namespace ops {
+
+// A list of axes that prints in square brackets, as dimension numbers do.
+struct AxisList : std::vector<int> {
+  using std::vector<int>::vector;
+  AxisList(std::vector<int> v) : std::vector<int>(std::move(v)) {}
+};
+ir::ParamValue to_param(const AxisList& v) {
+  ir::ParamList list{{}, true};
+  for (int a : v) list.items.push_back(ir::to_param(a));
+  return {std::move(list)};
+}
+bool from_param(const ir::ParamValue& p, AxisList& v) { return ir::from_param(p, static_cast<std::vector<int>&>(v)); }
+
+using AxisLists = std::pair<AxisList, AxisList>;
+
+}  // namespace ops
+
+namespace {
+
+struct DotParams : ir::ParamsOf<DotParams> {
+  DotParams() = default;
+  DotParams(const lax::DotDimensions& d, DType out)
+      : dimension_numbers{{d.lhs_contracting, d.rhs_contracting}, {d.lhs_batch, d.rhs_batch}}, preferred_element_type(out) {}
+  std::pair<ops::AxisLists, ops::AxisLists> dimension_numbers;  // ((contracting of lhs, of rhs), (batch of lhs, of rhs))
+  DType preferred_element_type = f32;
+  lax::DotDimensions dimensions() const {
+    const auto& [contracting, batch] = dimension_numbers;
+    return {contracting.first, contracting.second, batch.first, batch.second};
+  }
+  static auto fields() {
+    return std::tuple{ir::field("dimension_numbers", &DotParams::dimension_numbers),
+                      ir::field("preferred_element_type", &DotParams::preferred_element_type)};
+  }
+};
+
+bool valid(const std::vector<int>& contracting, const std::vector<int>& batch, int ndim) {
+  std::vector<int> all = joined(contracting, batch);
+  std::sort(all.begin(), all.end());
+  return std::adjacent_find(all.begin(), all.end()) == all.end() && (all.empty() || (all.front() >= 0 && all.back() < ndim));
+}
+
+Types infer_dot(const ir::InferArgs& a) {
+  require_count("dot_general", 2, a.in, a.at);
+  const auto& p = params_of<DotParams>(a.params);
+  const lax::DotDimensions d = p.dimensions();
+  const Type &x = a.in[0], &y = a.in[1];
+  if (x.dtype != y.dtype || x.dtype != p.preferred_element_type)
+    throw Error(fmt::format("[dot_general] types differ: {}, {}, result {}", x.str(), y.str(), name_of(p.preferred_element_type)), line_or(a.at));
+  if (!valid(d.lhs_contracting, d.lhs_batch, x.shape.ndim()) || !valid(d.rhs_contracting, d.rhs_batch, y.shape.ndim()) ||
+      d.lhs_contracting.size() != d.rhs_contracting.size() || d.lhs_batch.size() != d.rhs_batch.size())
+    throw Error(fmt::format("[dot_general] the dimension numbers do not fit {} and {}", x.str(), y.str()), line_or(a.at));
+  auto match = [&](std::string_view what, const std::vector<int>& l, const std::vector<int>& r) {
+    for (std::size_t i = 0; i < l.size(); ++i)
+      if (x.shape[l[i]] != y.shape[r[i]])
+        throw Error(fmt::format("[dot_general] {} dimensions differ: {} axis {} has {}, {} axis {} has {}", what, x.str(), l[i],
+                                x.shape[l[i]], y.str(), r[i], y.shape[r[i]]),
+                    line_or(a.at));
+  };
+  match("contracting", d.lhs_contracting, d.rhs_contracting);
+  match("batch", d.lhs_batch, d.rhs_batch);
+  Shape out;
+  for (int i : d.lhs_batch) out.push_back(x.shape[i]);
+  for (int i : axes_without(x.shape.ndim(), d.lhs_contracting, d.lhs_batch)) out.push_back(x.shape[i]);
+  for (int i : axes_without(y.shape.ndim(), d.rhs_contracting, d.rhs_batch)) out.push_back(y.shape[i]);
+  return {{out, x.dtype}};
+}
+
+// The cotangent of operand x of x . y. `x_first`: whether x was the left one.
+Array operand_cotangent(const Array& ct, const Type& x, const Array& y, const std::vector<int>& x_contract,
+                        const std::vector<int>& y_contract, const std::vector<int>& x_batch, const std::vector<int>& y_batch, bool x_first) {
+  int y_ndim = type_of(y).shape.ndim(), batch = static_cast<int>(x_batch.size());
+  std::vector<int> x_kept = axes_without(x.shape.ndim(), x_contract, x_batch), y_kept = axes_without(y_ndim, y_contract, y_batch);
+  int from = batch + (x_first ? static_cast<int>(x_kept.size()) : 0);
+  lax::DotDimensions d{axis_range(from, from + static_cast<int>(y_kept.size())), y_kept, axis_range(0, batch), y_batch};
+  Array product = lax::dot_general(ct, y, d);
+  std::vector<int> order = joined(x_batch, x_kept);  // of the axes of x in the product
+  for (int i : sorting(y_contract)) order.push_back(x_contract[static_cast<std::size_t>(i)]);
+  return transpose(product, sorting(order));
+}
+
+Primitive dot_row() {
+  Primitive p;
+  p.name = "dot_general";
+  p.parse = &DotParams::parse;
+  p.infer = infer_dot;
+  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
+    return ir::Lowered{{}, [d = params_of<DotParams>(params).dimensions()](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+                         dot_general(in[0].type.dtype, {in[0].data, in[0].type.shape, in[0].strides},
+                                     {in[1].data, in[1].type.shape, in[1].strides},
+                                     {d.lhs_batch, d.rhs_batch, d.lhs_contracting, d.rhs_contracting}, out[0].data);
+                       }};
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    const auto& q = params_of<DotParams>(*a.params);
+    Array s = a.t[0].value() ? lax::dot_general(a.t[0], a.x[1], q.dimensions()) : Array();
+    Array t = a.t[1].value() ? lax::dot_general(a.x[0], a.t[1], q.dimensions()) : Array();
+    return Arrays{add_tangents(s, t)};
+  };
+  p.transpose = [](const ir::TransposeArgs& a) {
+    const lax::DotDimensions d = params_of<DotParams>(*a.params).dimensions();
+    Arrays out(2);
+    if (a.linear[0])
+      out[0] = operand_cotangent(a.ct[0], a.in[0], a.x[1], d.lhs_contracting, d.rhs_contracting, d.lhs_batch, d.rhs_batch, true);
+    if (a.linear[1])
+      out[1] = operand_cotangent(a.ct[0], a.in[1], a.x[0], d.rhs_contracting, d.lhs_contracting, d.rhs_batch, d.lhs_batch, false);
+    return out;
+  };
+  p.facts.linear_in = {0, 1};
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (DType t : {f32, f64}) {
+      auto add = [&](Shape x, Shape y, lax::DotDimensions d) { out.push_back({make_params(DotParams(d, t)), {{{x, t}}, {{y, t}}}}); };
+      add({3}, {3}, {{0}, {0}});
+      add({2, 3}, {3}, {{1}, {0}});
+      add({2, 3}, {3, 4}, {{1}, {0}});
+      add({2}, {3}, {});
+      add({2, 3, 4}, {4, 3}, {{2, 1}, {0, 1}});
+      add({2, 3, 4}, {2, 4, 5}, {{2}, {1}, {0}, {0}});
+      add({3, 2, 4}, {4, 2}, {{2}, {0}, {1}, {1}});
+      add({2, 0}, {0, 3}, {{1}, {0}});
+    }
+    return out;
+  };
+  return p;
+}
+
+struct DotRows : Family {
+  const Primitive& dot_general = row(dot_row());
+};
+const DotRows& rows() {
+  static const DotRows& r = *new DotRows;
+  return r;
+}
+
+}  // namespace
+
+std::span<const ir::Primitive* const> dot_rows() { return rows().list(); }
+
+namespace lax {
+Array dot_general(const ArrayLike& a, const ArrayLike& b, const DotDimensions& dimensions, std::optional<DType> preferred_element_type) {
+  check_operand(a.value, line_or(a.at));
+  check_operand(b.value, line_or(a.at));
+  std::array<Array, 2> both{a.value, b.value};
+  DType d = preferred_element_type.value_or(common_dtype(both));
+  if (d == bf16 || d == f16) {  // stored types: multiplied and added in f32, rounded once
+    PinLine pin(a.at);
+    return convert_element_type(dot_general(a, b, dimensions, f32), d);
+  }
+  return bind1(rows().dot_general, std::make_shared<const DotParams>(dimensions, d), {coerce(a.value, d, a.at), coerce(b.value, d, a.at)}, a.at);
+}
+}  // namespace lax
+}  // namespace anew

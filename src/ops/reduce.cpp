@@ -1,0 +1,259 @@
+// Reductions: rows that join elements along axes, in the order of the Bits contract, and their user functions.
+// Rows drop the axes; keepdims puts them back as size 1. bf16 and f16 are joined in f32 and rounded once.
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+#include "ops/axes.h"
+#include "ops/elementwise.h"
+#include "ops/promote.h"
+#include "ops/rows.h"
+
+namespace anew {
+namespace {
+
+struct ReduceParams : ir::ParamsOf<ReduceParams> {
+  explicit ReduceParams(std::vector<int> axes = {}) : axes(std::move(axes)) {}
+  std::vector<int> axes;
+  static auto fields() { return std::tuple{ir::field("axes", &ReduceParams::axes)}; }
+};
+struct ArgParams : ir::ParamsOf<ArgParams> {
+  explicit ArgParams(std::vector<int> axes = {}, DType index_dtype = i32) : axes(std::move(axes)), index_dtype(index_dtype) {}
+  std::vector<int> axes;
+  DType index_dtype;
+  static auto fields() { return std::tuple{ir::field("axes", &ArgParams::axes), ir::field("index_dtype", &ArgParams::index_dtype)}; }
+};
+
+Shape reduced_shape(std::string_view op, const std::vector<int>& axes, const Type& in, const Location& at) {
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (axes[i] < 0 || axes[i] >= in.shape.ndim() || (i > 0 && axes[i] <= axes[i - 1]))
+      throw Error(fmt::format("[{}] axes must be ascending axes of {}", op, in.str()), line_or(at));
+  Shape out;
+  for (int i : axes_without(in.shape.ndim(), axes)) out.push_back(in.shape[i]);
+  return out;
+}
+
+std::int64_t reduced_size(const std::vector<int>& axes, const Shape& shape) {
+  std::int64_t n = 1;
+  for (int a : axes) n *= shape[a];
+  return n;
+}
+
+template <class P>
+Primitive reduction_row(std::string name, loops::Combine combine, Accepts accepts) {
+  Primitive p;
+  p.name = std::move(name);
+  p.parse = &P::parse;
+  p.infer = [op = p.name, accepts](const ir::InferArgs& a) {
+    require_count(op, 1, a.in, a.at);
+    require(op, accepts, a.in[0], a.at);
+    const auto& q = params_of<P>(a.params);
+    DType out = a.in[0].dtype;
+    if constexpr (std::is_same_v<P, ArgParams>) out = q.index_dtype;
+    return Types{{reduced_shape(op, q.axes, a.in[0], a.at), out}};
+  };
+  p.lower = [combine](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
+    const auto& axes = params_of<P>(params).axes;
+    loops::Combine c = combine;
+    if (in[0].dtype == bool_) c = c == loops::Combine::max ? loops::Combine::or_ : c == loops::Combine::min ? loops::Combine::and_ : c;
+    bool index = c == loops::Combine::argmax || c == loops::Combine::argmin;
+    DType wide = in[0].dtype == bf16 || in[0].dtype == f16 ? f32 : index && in[0].dtype == bool_ ? i32 : in[0].dtype;
+    return ir::Lowered{{loops::reduction(in[0], axes, c, out[0].dtype, [wide](Expr x) { return convert(x, wide); })}, {}};
+  };
+  p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
+  p.facts.flops_per_element = 1;
+  return p;
+}
+
+std::vector<ir::Sample> reduce_samples(bool empty, std::initializer_list<DType> dtypes, double lo = -1, double hi = 1) {
+  std::vector<ir::Sample> out;
+  for (DType d : dtypes) {
+    auto add = [&](Shape s, std::vector<int> axes) { out.push_back({make_params(ReduceParams(std::move(axes))), {{{s, d}, lo, hi}}}); };
+    add({}, {});
+    add({5}, {0});
+    add({2, 3}, {0});
+    add({2, 3}, {1});
+    add({2, 3, 4}, {0, 2});
+    add({2, 3, 4}, {0, 1, 2});
+    add({3, 0}, {0});
+    if (empty) add({0, 3}, {0});
+  }
+  return out;
+}
+
+// ct over the kept axes, repeated along the reduced ones.
+Array spread(const Array& ct, const std::vector<int>& axes, const Shape& shape) {
+  return lax::broadcast_in_dim(ct, shape, axes_without(shape.ndim(), axes));
+}
+
+Array reduce(const Primitive& p, const Array& x, const std::vector<int>& axes, const Location& at = Location::current()) {
+  return bind1(p, make_params(ReduceParams(axes)), {x}, at);
+}
+
+struct ReduceRows;
+const ReduceRows& rows();
+
+Primitive summation() {
+  auto p = reduction_row<ReduceParams>("reduce_sum", loops::Combine::sum, Accepts::numbers);
+  p.jvp = [](const ir::JvpArgs& a) { return Arrays{sum(a.t[0], params_of<ReduceParams>(*a.params).axes)}; };
+  p.transpose = [](const ir::TransposeArgs& a) {
+    return Arrays{spread(a.ct[0], params_of<ReduceParams>(*a.params).axes, a.in[0].shape)};
+  };
+  p.facts.linear_in = {0};
+  p.samples = [] { return reduce_samples(true, {f32, f64}); };
+  return p;
+}
+
+// All elements that reach the extremum share its tangent evenly; one bool mask and the counts are kept.
+Primitive extremum(std::string name, loops::Combine combine) {
+  auto p = reduction_row<ReduceParams>(std::move(name), combine, Accepts::anything);
+  p.jvp = [](const ir::JvpArgs& a) {
+    const auto& axes = params_of<ReduceParams>(*a.params).axes;
+    Array reached = a.x[0] == spread(a.y[0], axes, type_of(a.x[0]).shape);
+    Array count = sum(astype(reached, type_of(a.y[0]).dtype), axes);
+    return Arrays{sum(lax::select_n(reached, {zero_like(a.t[0]), a.t[0]}), axes) / count};
+  };
+  p.samples = [] { return reduce_samples(false, {f32, f64}); };
+  return p;
+}
+
+// The last axis is multiplied by halves, as dual numbers: right where factors are 0, and no division.
+Array product_tangent(Array p, Array t) {
+  auto part = [](const Array& x, std::int64_t begin, std::int64_t end) {
+    Shape start, limit = type_of(x).shape;
+    for (int i = 0; i < limit.ndim(); ++i) start.push_back(0);
+    start[-1] = begin;
+    limit[-1] = end;
+    return lax::slice(x, start, limit);
+  };
+  for (std::int64_t n; (n = type_of(p).shape[-1]) > 1;) {
+    std::int64_t half = n / 2;
+    Array a = part(p, 0, half), b = part(p, half, 2 * half), s = part(t, 0, half), u = part(t, half, 2 * half);
+    Array product = a * b, tangent = s * b + a * u;
+    if (n % 2 == 1) {
+      product = concatenate({product, part(p, n - 1, n)}, -1);
+      tangent = concatenate({tangent, part(t, n - 1, n)}, -1);
+    }
+    p = product;
+    t = tangent;
+  }
+  return t;
+}
+
+Primitive product() {
+  auto p = reduction_row<ReduceParams>("reduce_prod", loops::Combine::product, Accepts::numbers);
+  p.jvp = [](const ir::JvpArgs& a) {
+    const auto& axes = params_of<ReduceParams>(*a.params).axes;
+    const Shape& shape = type_of(a.x[0]).shape;
+    std::vector<int> kept = axes_without(shape.ndim(), axes);
+    Shape flat = type_of(a.y[0]).shape;
+    std::int64_t n = reduced_size(axes, shape);
+    if (n == 0) return Arrays{Array()};
+    flat.push_back(n);
+    auto rows_last = [&](const Array& x) { return reshape(transpose(x, joined(kept, axes)), flat); };
+    Array t = product_tangent(rows_last(a.x[0]), rows_last(a.t[0]));
+    return Arrays{reshape(t, type_of(a.y[0]).shape)};
+  };
+  p.samples = [] { return reduce_samples(true, {f32, f64}, 0.5, 1.5); };
+  return p;
+}
+
+Primitive logical(std::string name, loops::Combine combine) {
+  auto p = reduction_row<ReduceParams>(std::move(name), combine, Accepts::logical);
+  p.samples = [] { return reduce_samples(true, {bool_, i32}, 0, 2); };
+  return p;
+}
+
+Primitive position(std::string name, loops::Combine combine) {
+  auto p = reduction_row<ArgParams>(std::move(name), combine, Accepts::anything);
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (DType d : {f32, f64, i32})
+      for (int axis : {0, 1}) out.push_back({make_params(ArgParams({axis})), {{{{3, 4}, d}, -9, 9}}});
+    return out;
+  };
+  return p;
+}
+
+struct ReduceRows : Family {
+  const Primitive& sum = row(summation());
+  const Primitive& max = row(extremum("reduce_max", loops::Combine::max));
+  const Primitive& min = row(extremum("reduce_min", loops::Combine::min));
+  const Primitive& prod = row(product());
+  const Primitive& and_ = row(logical("reduce_and", loops::Combine::and_));
+  const Primitive& or_ = row(logical("reduce_or", loops::Combine::or_));
+  const Primitive& argmax = row(position("argmax", loops::Combine::argmax));
+  const Primitive& argmin = row(position("argmin", loops::Combine::argmin));
+};
+
+const ReduceRows& rows() {
+  static const ReduceRows& r = *new ReduceRows;
+  return r;
+}
+
+// The reduced axes back as size 1.
+Array restored(const Array& y, const std::vector<int>& axes, const Shape& shape, bool keepdims) {
+  if (!keepdims || axes.empty()) return y;
+  Shape kept = shape;
+  for (int a : axes) kept[a] = 1;
+  return lax::broadcast_in_dim(y, kept, axes_without(shape.ndim(), axes));
+}
+
+Array reduced(std::string_view op, const Primitive& p, const ArrayLike& x, const Array& operand, const Axes& axis, bool keepdims,
+              bool may_be_empty) {
+  const Type type = type_of(operand);
+  std::vector<int> axes = checked_axes(op, axis, type, x.at);
+  if (!may_be_empty && reduced_size(axes, type.shape) == 0)
+    throw Error(fmt::format("[{}] of no elements: {} along axes of size 0", op, type.str()), line_or(x.at));
+  PinLine pin(x.at);
+  Array y = axes.empty() ? operand : reduce(p, operand, axes, x.at);
+  return restored(y, axes, type.shape, keepdims);
+}
+
+// bool counts as integers.
+Array countable(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return type_of(x.value).dtype == bool_ ? coerce(x.value, i32, x.at) : strong(x.value);
+}
+Array checked(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return strong(x.value);
+}
+
+Array index_of(std::string_view op, const Primitive& p, const ArrayLike& x, std::optional<int> axis, bool keepdims) {
+  Array operand = checked(x);
+  const Type type = type_of(operand);
+  PinLine pin(x.at);
+  if (!axis) operand = ravel(operand);
+  int a = axis ? checked_axis(op, *axis, type.shape.ndim(), type, x.at) : 0;
+  if (type_of(operand).shape[a] == 0)
+    throw Error(fmt::format("[{}] of no elements: {} along an axis of size 0", op, type.str()), line_or(x.at));
+  Array y = bind1(p, make_params(ArgParams({a})), {operand}, x.at);
+  return restored(y, axis ? std::vector<int>{a} : axis_range(0, type.shape.ndim()), type.shape, keepdims);
+}
+
+}  // namespace
+
+std::span<const ir::Primitive* const> reduce_rows() { return rows().list(); }
+
+Array sum(const ArrayLike& x, const Axes& axis, bool keepdims) {
+  return reduced("sum", rows().sum, x, countable(x), axis, keepdims, true);
+}
+Array prod(const ArrayLike& x, const Axes& axis, bool keepdims) {
+  return reduced("prod", rows().prod, x, countable(x), axis, keepdims, true);
+}
+Array max(const ArrayLike& x, const Axes& axis, bool keepdims) {
+  return reduced("max", rows().max, x, checked(x), axis, keepdims, false);
+}
+Array min(const ArrayLike& x, const Axes& axis, bool keepdims) {
+  return reduced("min", rows().min, x, checked(x), axis, keepdims, false);
+}
+Array all(const ArrayLike& x, const Axes& axis, bool keepdims) {
+  return reduced("all", rows().and_, x, coerce(x.value, bool_, x.at), axis, keepdims, true);
+}
+Array any(const ArrayLike& x, const Axes& axis, bool keepdims) {
+  return reduced("any", rows().or_, x, coerce(x.value, bool_, x.at), axis, keepdims, true);
+}
+Array argmax(const ArrayLike& x, std::optional<int> axis, bool keepdims) { return index_of("argmax", rows().argmax, x, axis, keepdims); }
+Array argmin(const ArrayLike& x, std::optional<int> axis, bool keepdims) { return index_of("argmin", rows().argmin, x, axis, keepdims); }
+
+}  // namespace anew
