@@ -1,0 +1,68 @@
+// How a function of Vecs becomes a block instruction: a loop over whole vectors, then one padded vector for the rest.
+#pragma once
+#include <algorithm>
+
+#include "loops/instruction.h"
+#include "loops/vec.h"
+
+namespace anew::loops {
+
+template <class T>
+Vec<T> load_some(const Stored<T>* x, std::int64_t n) {
+  Stored<T> padded[lanes] = {};
+  std::copy_n(x, n, padded);
+  return load<T>(padded);
+}
+template <class T>
+void store_some(Stored<T>* x, const Vec<T>& v, std::int64_t n) {
+  Stored<T> whole[lanes];
+  store<T>(whole, v);
+  std::copy_n(whole, n, x);
+}
+
+// F is a stateless callable Vec<A>... -> Vec<R>. Everything it calls is inlined here, or vectors would go through memory.
+template <class F, class R, class A>
+[[gnu::flatten]] void block1(void* r, const void* a, const void*, const void*, std::int64_t n) {
+  auto* out = static_cast<Stored<R>*>(r);
+  auto* x = static_cast<const Stored<A>*>(a);
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) store<R>(out + i, F{}(load<A>(x + i)));
+  if (i < n) store_some<R>(out + i, F{}(load_some<A>(x + i, n - i)), n - i);
+}
+template <class F, class R, class A>
+[[gnu::flatten]] void block2(void* r, const void* a, const void* b, const void*, std::int64_t n) {
+  auto* out = static_cast<Stored<R>*>(r);
+  auto* x = static_cast<const Stored<A>*>(a);
+  auto* y = static_cast<const Stored<A>*>(b);
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) store<R>(out + i, F{}(load<A>(x + i), load<A>(y + i)));
+  if (i < n) store_some<R>(out + i, F{}(load_some<A>(x + i, n - i), load_some<A>(y + i, n - i)), n - i);
+}
+template <class F, class A, class T>
+[[gnu::flatten]] void block3(void* r, const void* a, const void* b, const void* c, std::int64_t n) {
+  auto* out = static_cast<Stored<T>*>(r);
+  auto* x = static_cast<const Stored<A>*>(a);
+  auto* y = static_cast<const Stored<T>*>(b);
+  auto* z = static_cast<const Stored<T>*>(c);
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) store<T>(out + i, F{}(load<A>(x + i), load<T>(y + i), load<T>(z + i)));
+  if (i < n) {
+    const std::int64_t m = n - i;
+    store_some<T>(out + i, F{}(load_some<A>(x + i, m), load_some<T>(y + i, m), load_some<T>(z + i, m)), m);
+  }
+}
+
+// Calls f.operator()<T>() with the C++ type of a register type.
+template <class Function>
+auto with_type(DType dtype, Function f) {
+  switch (register_type(dtype)) {
+    case bool_: return f.template operator()<bool>();
+    case i32: return f.template operator()<std::int32_t>();
+    case i64: return f.template operator()<std::int64_t>();
+    case u32: return f.template operator()<std::uint32_t>();
+    case f64: return f.template operator()<double>();
+    default: return f.template operator()<float>();
+  }
+}
+
+}  // namespace anew::loops

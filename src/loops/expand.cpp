@@ -1,0 +1,48 @@
+// Replaces calls by their expressions: the templates of math.h instantiated with Expr. Code generation compiles the
+// result; the block interpreter's native instructions are the same templates, so both give the same bits.
+// Stored types stay calls of f32 inside, rounded once at the end, like every other operation on them.
+#include <algorithm>
+
+#include "loops/build.h"
+
+namespace anew::loops {
+
+// The vocabulary of math.h for Expr.
+inline bool any(Expr) { return true; }
+inline Expr bits(Expr x) { return bitcast(x, x.dtype() == f64 ? i64 : i32); }
+inline Expr real(Expr x) { return bitcast(x, x.dtype() == i64 ? f64 : f32); }
+inline Expr to_f64(Expr x) { return convert(x, f64); }
+inline Expr to_f32(Expr x) { return convert(x, f32); }
+inline Expr to_i32(Expr x) { return convert(x, i32); }
+inline Expr add_bits(Expr x, Expr y) { return x + y; }
+inline Expr shl(Expr x, int n) { return shl(x, like(x, n)); }
+inline Expr shr_arith(Expr x, int n) { return shr_arith(x, like(x, n)); }
+inline Expr shr_logical(Expr x, int n) { return shr_logical(x, like(x, n)); }
+
+}  // namespace anew::loops
+
+#include "loops/math_function.h"
+
+namespace anew::loops {
+
+Kernel expand(const Kernel& kernel) {
+  Graph graph;
+  std::vector<int> renamed;
+  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
+  for (Node node : kernel.nodes) {
+    node.a = at(node.a), node.b = at(node.b), node.c = at(node.c);
+    if (node.op != Op::call || node.dtype == f64) {
+      renamed.push_back(graph.add(node));
+      continue;
+    }
+    const Expr x = convert(Expr(&graph, node.a), f32);
+    const Expr y = node.b < 0 ? x : convert(Expr(&graph, node.b), f32);
+    renamed.push_back(convert(math_function(static_cast<Math>(node.imm), x, y), node.dtype).id());
+  }
+  Kernel out = kernel;
+  out.nodes = std::move(graph.nodes);
+  for (Store& store : out.stores) store.node = at(store.node);
+  return out;
+}
+
+}  // namespace anew::loops
