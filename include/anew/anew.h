@@ -5,6 +5,7 @@
 #include <anew/control.h>
 #include <anew/flat.h>
 #include <anew/inspect.h>
+#include <anew/linearize.h>
 #include <anew/nn.h>
 #include <anew/ops.h>
 #include <anew/policy.h>

@@ -33,6 +33,54 @@ consteval bool check_scan_body() {
   return false;
 }
 
+// ---- plain C++ values in a carry: no step can change them, so a body that does is wrong, and must hear of it
+template <class T, class... Seen>
+consteval bool holds_values();
+template <class... Seen, class... T>
+consteval bool any_holds_values(types<T...>) {
+  return (holds_values<std::remove_const_t<T>, Seen...>() || ...);
+}
+template <class T, class... Seen>
+consteval bool holds_values() {
+  if constexpr (std::same_as<T, Array> || is_one_of<T, Seen...>) return false;
+  else if constexpr (std::is_scalar_v<T> || std::same_as<T, std::string>) return true;
+  else if constexpr (is_sequence<T> || is_optional<T>) return holds_values<typename T::value_type, Seen...>();
+  else if constexpr (is_string_map<T>) return holds_values<typename T::mapped_type, Seen...>();
+  else if constexpr (is_tuple<T>) return any_holds_values<Seen...>(typename element_types<T>::type{});
+  else if constexpr (Record<T>) return any_holds_values<Seen..., T>(field_types<T>{});
+  else return false;
+}
+template <class T>
+void add_values(const T& t, std::string& out);
+struct AddValues {
+  std::string& out;
+  template <class... T>
+  void operator()(const T&... field) const {
+    (add_values(field, out), ...);
+  }
+};
+template <class T>
+void add_values(const T& t, std::string& out) {
+  if constexpr (!holds_values<T>()) return;
+  else if constexpr (std::is_scalar_v<T>) out.append(reinterpret_cast<const char*>(&t), sizeof t);
+  else if constexpr (std::same_as<T, std::string>) add_values(t.size(), out), out += t;
+  else if constexpr (is_sequence<T>) {
+    add_values(t.size(), out);
+    for (const auto& element : t) add_values(element, out);
+  } else if constexpr (is_optional<T>) t ? add_values(*t, out) : out.push_back('-');
+  else if constexpr (is_string_map<T>)
+    for (const auto& [key, value] : t) add_values(value, out);
+  else if constexpr (is_tuple<T>) std::apply(AddValues{out}, t);
+  else with_fields(t, AddValues{out});
+}
+template <class T>
+std::string values_of(const T& t) {
+  std::string out;
+  add_values(t, out);
+  return out;
+}
+[[noreturn]] void static_carry_changes(const Location& at);
+
 using RunBody = flat::ScanResult (*)(void* loop, std::span<const Array> carry, std::span<const Array> x);
 flat::ScanBody scan_body(void* loop, RunBody run);
 
@@ -50,9 +98,8 @@ class ScanLoop {
 
   std::pair<C, Y> run(const ScanOptions& options) {
     Arrays init = take_leaves(carry_), xs = take_leaves(x_);
-    std::vector<std::string> paths;
-    if constexpr (!std::same_as<C, Array>) paths = leaf_paths(carry_, "carry");
-    flat::ScanResult out = flat::scan(scan_body(this, step), init, xs, options, paths, at_);
+    if constexpr (holds_values<C>()) values_ = values_of(carry_);
+    flat::ScanResult out = flat::scan(scan_body(this, step), init, xs, options, leaf_paths(carry_, "carry"), at_);
     return {with_leaves(carry_, out.carry), y_.rebuild(out.ys)};
   }
 
@@ -64,6 +111,8 @@ class ScanLoop {
     Returned r = detail::call(loop.body_, c, x_now);
     C next = static_cast<C>(std::move(r.first));
     check_structure(next, loop.carry_, "scan", "carry", "initial carry", loop.at_);
+    if constexpr (holds_values<C>())
+      if (values_of(next) != loop.values_) static_carry_changes(loop.at_);
     Arrays carry_out = take_leaves(next);
     return {std::move(carry_out), loop.y_.flatten(static_cast<Y>(std::move(r.second)))};
   }
@@ -72,6 +121,7 @@ class ScanLoop {
   C carry_;
   X x_;
   Location at_;
+  std::string values_;
   ResultShape<Y> y_;
 };
 

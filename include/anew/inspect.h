@@ -1,17 +1,17 @@
 // Inspection of functions of trees: which values a backward pass keeps, and its program beside the forward one.
 // ANEW_ARGS(w, x) in place of the arguments passes their names and the line on.
 #pragma once
-#include <anew/transforms.h>
+#include <anew/linearize.h>
 
 namespace anew {
 
 namespace detail {
 
 template <class Work, class F, class... T>
-auto inspect(Work work, const F& f, const ArgNames& names, T&&... args) {
+auto inspect(Work work, const F& f, const ArgNames& names, const T&... args) {
   using For = whole_call<F, T...>;
   if constexpr (For::valid) {
-    typename For::type c(f, std::forward<T>(args)...);
+    typename For::type c(f, args...);
     return work(c.flat(), c.leaves(), call_info(c.skeleton(), names));
   }
 }
@@ -20,30 +20,30 @@ auto inspect(Work work, const F& f, const ArgNames& names, T&&... args) {
 
 // What the backward pass of f keeps, in the order of the seeds.
 template <class F, class... T>
-[[nodiscard]] auto saved_residuals(F f, ArgNames names, T&&... args) {
-  return detail::inspect(flat::saved_residuals, f, names, std::forward<T>(args)...);
+[[nodiscard]] auto saved_residuals(F f, ArgNames names, const T&... args) {
+  return detail::inspect(flat::saved_residuals, f, names, args...);
 }
 template <class F, class... T>
-[[nodiscard]] auto saved_residuals(F f, T&&... args) {
-  return detail::inspect(flat::saved_residuals, f, ArgNames(), std::forward<T>(args)...);
+[[nodiscard]] auto saved_residuals(F f, const T&... args) {
+  return detail::inspect(flat::saved_residuals, f, ArgNames(), args...);
 }
 // One line per residual with its bytes, and a last line with the total.
 template <class F, class... T>
-void print_saved_residuals(F f, ArgNames names, T&&... args) {
-  detail::inspect(flat::print_saved_residuals, f, names, std::forward<T>(args)...);
+void print_saved_residuals(F f, ArgNames names, const T&... args) {
+  detail::inspect(flat::print_saved_residuals, f, names, args...);
 }
 template <class F, class... T>
-void print_saved_residuals(F f, T&&... args) {
-  detail::inspect(flat::print_saved_residuals, f, ArgNames(), std::forward<T>(args)...);
+void print_saved_residuals(F f, const T&... args) {
+  detail::inspect(flat::print_saved_residuals, f, ArgNames(), args...);
 }
 // The forward and the backward program side by side.
 template <class F, class... T>
-void print_fwd_bwd(F f, ArgNames names, T&&... args) {
-  detail::inspect(flat::print_fwd_bwd, f, names, std::forward<T>(args)...);
+void print_fwd_bwd(F f, ArgNames names, const T&... args) {
+  detail::inspect(flat::print_fwd_bwd, f, names, args...);
 }
 template <class F, class... T>
-void print_fwd_bwd(F f, T&&... args) {
-  detail::inspect(flat::print_fwd_bwd, f, ArgNames(), std::forward<T>(args)...);
+void print_fwd_bwd(F f, const T&... args) {
+  detail::inspect(flat::print_fwd_bwd, f, ArgNames(), args...);
 }
 
 }  // namespace anew

@@ -15,6 +15,13 @@ flat::ScanBody scan_body(void* loop, RunBody run) {
   return [loop, run](std::span<const Array> carry, std::span<const Array> x) { return run(loop, carry, x); };
 }
 
+void static_carry_changes(const Location& at) {
+  throw Error(
+      "[scan] the body changes a plain C++ value (a number or a string) in the carry; only arrays change from step "
+      "to step",
+      at, "make it an Array, or keep it out of the carry");
+}
+
 void never_called() { throw InternalError("a transformation has results of a function that it never called"); }
 
 void wrong_number_of_results(std::size_t given) {

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 HEADERS = """#include <anew/control.h>
 #include <anew/inspect.h>
+#include <anew/transforms.h>
 #include <memory>
 #include <variant>
 """

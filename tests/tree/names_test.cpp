@@ -1,5 +1,5 @@
 // Names taken from the text of ANEW_ARGS and ANEW_TREE.
-#include <anew/transforms.h>
+#include <anew/linearize.h>
 #include <gtest/gtest.h>
 
 namespace {
