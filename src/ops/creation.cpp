@@ -1,0 +1,164 @@
+// Making arrays. Data (braces, vectors) becomes a concrete array at once, a captured constant to any trace; what a formula
+// gives (zeros, arange, eye, ...) is bound as equations, so that a trace recomputes it instead of keeping it.
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "loops/number.h"
+#include "ops/promote.h"
+
+namespace anew {
+namespace {
+
+template <class F>
+void with_stored_type(DType d, F f) {
+  switch (d) {
+    case bool_: return f(bool{});
+    case i32: return f(std::int32_t{});
+    case i64: return f(std::int64_t{});
+    case u32: return f(std::uint32_t{});
+    case f32: return f(float{});
+    case f64: return f(double{});
+    case bf16:
+    case f16: return f(std::uint16_t{});
+  }
+}
+
+// n numbers of C++ type `from` (never bf16, f16) as dtype `to`.
+void convert_numbers(const void* data, std::size_t n, DType from, DType to, void* out) {
+  if (from == to) {
+    if (n) std::memcpy(out, data, n * size_of(to));
+    return;
+  }
+  with_stored_type(from, [&]<class From>(From) {
+    const From* source = static_cast<const From*>(data);
+    with_stored_type(to, [&]<class To>(To) {
+      To* target = static_cast<To*>(out);
+      for (std::size_t i = 0; i < n; ++i) {
+        if (to == bf16) target[i] = static_cast<To>(loops::bf16_of_float(static_cast<float>(source[i])));
+        else if (to == f16) target[i] = static_cast<To>(loops::f16_of_float(static_cast<float>(source[i])));
+        else target[i] = loops::convert_number<To>(source[i]);
+      }
+    });
+  });
+}
+
+bool all_numbers(std::initializer_list<Array> v) {
+  for (const Array& x : v)
+    if (!is_weak(x)) return false;
+  return true;
+}
+
+Array of_numbers(std::initializer_list<Array> v, DType dtype, const Location& at) {
+  std::vector<double> values;
+  for (const Array& x : v) values.push_back(x.value()->number);
+  return detail::from_memory(values.data(), values.size(), f64, Shape(values.size()), dtype, at);
+}
+
+Array fill(const Shape& shape, const Array& scalar, const Location& at) {
+  if (std::any_of(shape.begin(), shape.end(), [](auto n) { return n < 0; }))
+    throw Error(fmt::format("[full] negative size in shape {}", shape.str()), line_or(at));
+  return lax::broadcast_in_dim(ArrayLike(scalar, at), shape, {});
+}
+
+}  // namespace
+
+namespace detail {
+
+Array from_memory(const void* data, std::size_t count, DType from, const Shape& shape, DType to, const Location& at) {
+  if (static_cast<std::int64_t>(count) != shape.size())
+    throw Error(fmt::format("[array] {} numbers do not fill shape {}", count, shape.str()), line_or(at));
+  Array x = empty_array({shape, to}, line_or(at));
+  convert_numbers(data, count, from, to, x.value()->buffer->data());
+  return x;
+}
+
+void ragged(const Location& at) { throw Error("[array] rows of different lengths", line_or(at)); }
+
+}  // namespace detail
+
+Array array(std::initializer_list<Array> v, const Location& at) {
+  if (v.size() == 0) return detail::from_memory(nullptr, 0, f32, Shape{0}, f32, at);
+  for (const Array& x : v) check_operand(x, line_or(at));
+  if (all_numbers(v)) return of_numbers(v, common_dtype({v.begin(), v.size()}), at);
+  return stack(ArrayList(v, at));
+}
+Array array(std::initializer_list<Array> v, DType dtype, const Location& at) {
+  for (const Array& x : v) check_operand(x, line_or(at));
+  if (all_numbers(v)) return of_numbers(v, dtype, at);
+  return array(v, at).astype(dtype, at);
+}
+Array array(std::initializer_list<std::initializer_list<Array>> v, const Location& at) {
+  std::vector<Array> rows, flat;
+  for (auto& row : v) {
+    if (row.size() != v.begin()->size()) detail::ragged(at);
+    flat.insert(flat.end(), row.begin(), row.end());
+  }
+  for (const Array& x : flat) check_operand(x, line_or(at));
+  DType d = flat.empty() ? f32 : common_dtype(flat);
+  for (auto& row : v) rows.push_back(array(row, d, at));
+  return stack(ArrayList(std::move(rows), at));
+}
+Array array(std::initializer_list<std::initializer_list<Array>> v, DType dtype, const Location& at) {
+  std::vector<Array> rows;
+  for (auto& row : v) {
+    if (row.size() != v.begin()->size()) detail::ragged(at);
+    rows.push_back(array(row, dtype, at));
+  }
+  return stack(ArrayList(std::move(rows), at));
+}
+
+Array zeros(const Shape& shape, DType dtype, const Location& at) { return fill(shape, literal(dtype, 0), at); }
+Array ones(const Shape& shape, DType dtype, const Location& at) { return fill(shape, literal(dtype, 1), at); }
+Array full(const Shape& shape, const ArrayLike& v, std::optional<DType> dtype) {
+  check_operand(v.value, line_or(v.at));
+  Array x = dtype ? coerce(v.value, *dtype, v.at) : strong(v.value);
+  return type_of(x).shape.ndim() == 0 ? fill(shape, x, v.at) : broadcast_to(ArrayLike(x, v.at), shape);
+}
+Array zeros_like(const ArrayLike& x, std::optional<DType> dtype) { return full_like(x, ArrayLike(0, x.at), dtype); }
+Array ones_like(const ArrayLike& x, std::optional<DType> dtype) { return full_like(x, ArrayLike(1, x.at), dtype); }
+Array full_like(const ArrayLike& x, const ArrayLike& v, std::optional<DType> dtype) {
+  check_operand(x.value, line_or(x.at));
+  const Type type = type_of(x.value);
+  return full(type.shape, ArrayLike(v.value, x.at), dtype.value_or(type.dtype));
+}
+
+Array eye(std::int64_t rows, std::int64_t columns, std::int64_t k, DType dtype, const Location& at) {
+  PinLine pin(at);
+  Shape shape{rows, columns};
+  Array row = lax::iota(shape, 0);
+  return astype((k ? row + literal_integer(i32, k) : row) == lax::iota(shape, 1), dtype);
+}
+Array eye(std::int64_t n, DType dtype, const Location& at) { return eye(n, n, 0, dtype, at); }
+Array identity(std::int64_t n, DType dtype, const Location& at) { return eye(n, n, 0, dtype, at); }
+
+Array arange(const ArrayLike& stop, std::optional<DType> dtype) { return arange(ArrayLike(0, stop.at), stop, ArrayLike(1, stop.at), dtype); }
+
+Array arange(const ArrayLike& start, const ArrayLike& stop, const ArrayLike& step, std::optional<DType> dtype) {
+  for (const ArrayLike* x : {&start, &stop, &step}) check_operand(x->value, line_or(start.at));
+  std::array<Array, 3> all{start.value, stop.value, step.value};
+  DType d = dtype.value_or(common_dtype(all));
+  double from = is_weak(start.value) ? start.value.value()->number : start.value.item<double>(start.at);
+  double to = is_weak(stop.value) ? stop.value.value()->number : stop.value.item<double>(start.at);
+  double by = is_weak(step.value) ? step.value.value()->number : step.value.item<double>(start.at);
+  if (by == 0) throw Error("[arange] the step is 0", line_or(start.at));
+  auto n = static_cast<std::int64_t>(std::max(0.0, std::ceil((to - from) / by)));
+  PinLine pin(start.at);
+  Array x = lax::iota({n}, 0, d);
+  if (by != 1) x = x * coerce(step.value, d, start.at);
+  return from == 0 ? x : x + coerce(start.value, d, start.at);
+}
+
+Array linspace(double start, double stop, std::int64_t n, DType dtype, bool endpoint, const Location& at) {
+  if (n < 0) throw Error(fmt::format("[linspace] {} points", n), line_or(at));
+  PinLine pin(at);
+  auto parts = static_cast<double>(endpoint ? n - 1 : n);
+  if (parts <= 0) return full({n}, start, dtype);
+  DType exact = is_float(dtype) ? dtype : f32;
+  Array s = lax::iota({n}, 0, exact) / parts;  // both ends come out exactly
+  return astype(start * (1 - s) + stop * s, dtype);
+}
+
+}  // namespace anew

@@ -1,0 +1,172 @@
+// Elementwise functions made of rows. Each pins its caller's line, so that what it binds is reported there.
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "ops/promote.h"
+
+namespace anew {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Array as_float(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return coerce(x.value, floating(type_of(x.value).dtype), x.at);
+}
+
+struct Pair {
+  Array a, b;
+};
+// Of one dtype, broadcast; scalars stay scalars.
+Pair both(std::string_view op, const ArrayLike& a, const ArrayLike& b, bool as_floats) {
+  check_operand(a.value, line_or(a.at));
+  check_operand(b.value, line_or(a.at));
+  std::array<Array, 2> xs{a.value, b.value};
+  DType d = common_dtype(xs);
+  Arrays out = operands(op, {a.value, b.value}, a.at, as_floats ? floating(d) : d);
+  return {out[0], out[1]};
+}
+
+bool is_float(const Array& x) { return anew::is_float(type_of(x).dtype); }
+
+double largest(DType d) {
+  if (d == f64) return std::numeric_limits<double>::max();
+  return d == f16 ? 65504.0 : d == bf16 ? 0x1.fep127 : std::numeric_limits<float>::max();
+}
+
+}  // namespace
+
+Array log2(const ArrayLike& x) {
+  PinLine pin(x.at);
+  return log(x) / std::numbers::ln2;
+}
+Array log10(const ArrayLike& x) {
+  PinLine pin(x.at);
+  return log(x) / std::numbers::ln10;
+}
+Array reciprocal(const ArrayLike& x) {
+  PinLine pin(x.at);
+  return 1.0 / as_float(x);
+}
+Array trunc(const ArrayLike& x) {
+  PinLine pin(x.at);
+  Array a = asarray(x);
+  return is_float(a) ? where(a < 0, ceil(a), floor(a)) : a;
+}
+Array degrees(const ArrayLike& x) {
+  PinLine pin(x.at);
+  return as_float(x) * (180 / std::numbers::pi);
+}
+Array radians(const ArrayLike& x) {
+  PinLine pin(x.at);
+  return as_float(x) * (std::numbers::pi / 180);
+}
+Array sinc(const ArrayLike& x) {
+  PinLine pin(x.at);
+  Array a = as_float(x), at_zero = a == 0;
+  Array safe = std::numbers::pi * where(at_zero, 1, a);  // where() alone would pass on the nan of 0 / 0
+  return where(at_zero, 1, sin(safe) / safe);
+}
+Array isnan(const ArrayLike& x) {
+  PinLine pin(x.at);
+  Array a = asarray(x);
+  return is_float(a) ? a != a : full(type_of(a).shape, false);
+}
+Array isinf(const ArrayLike& x) {
+  PinLine pin(x.at);
+  Array a = asarray(x);
+  return is_float(a) ? abs(a) == infinity : full(type_of(a).shape, false);
+}
+Array signbit(const ArrayLike& x) {
+  PinLine pin(x.at);
+  Array a = asarray(x);
+  return is_float(a) ? where(a == 0, 1.0 / a, a) < 0 : a < 0;  // 1 / -0 is -inf
+}
+Array nan_to_num(const ArrayLike& x, double nan) {
+  PinLine pin(x.at);
+  Array a = asarray(x);
+  if (!is_float(a)) return a;
+  double most = largest(type_of(a).dtype);
+  a = where(isnan(a), nan, a);
+  return where(a > most, most, where(a < -most, -most, a));
+}
+
+Array floor_divide(const ArrayLike& a, const ArrayLike& b) {
+  auto [x, y] = both("floor_divide", a, b, false);
+  PinLine pin(a.at);
+  Array r = lax::rem(x, y);
+  Array inexact = r != 0;
+  if (!is_float(x)) {
+    Array q = lax::div(x, y);
+    return where((sign(x) != sign(y)) & inexact, q - 1, q);
+  }
+  Array q = (x - r) / y;
+  return round(where((sign(y) != sign(r)) & inexact, q - 1, q));
+}
+Array remainder(const ArrayLike& a, const ArrayLike& b) {
+  auto [x, y] = both("remainder", a, b, false);
+  PinLine pin(a.at);
+  Array r = lax::rem(x, y);
+  return where(((r < 0) != (y < 0)) & (r != 0), r + y, r);
+}
+Array mod(const ArrayLike& a, const ArrayLike& b) { return remainder(a, b); }
+
+Array fmax(const ArrayLike& a, const ArrayLike& b) {
+  auto [x, y] = both("fmax", a, b, false);
+  PinLine pin(a.at);
+  return where((x >= y) | isnan(y), x, y);
+}
+Array fmin(const ArrayLike& a, const ArrayLike& b) {
+  auto [x, y] = both("fmin", a, b, false);
+  PinLine pin(a.at);
+  return where((x <= y) | isnan(y), x, y);
+}
+
+// The larger is taken out of the root, so that squares do not overflow.
+Array hypot(const ArrayLike& a, const ArrayLike& b) {
+  auto [x, y] = both("hypot", a, b, true);
+  PinLine pin(a.at);
+  x = abs(x);
+  y = abs(y);
+  Array first = x > y, large = where(first, x, y), small = where(first, y, x);
+  Array at_zero = large == 0, safe = where(at_zero, 1, large);
+  Array h = where(at_zero, large, large * sqrt(1 + square(small / safe)));
+  return where((x == infinity) | (y == infinity), infinity, h);
+}
+
+// Larger and smaller are chosen by select, so that both have the right derivative at a tie.
+Array logaddexp(const ArrayLike& a, const ArrayLike& b) {
+  auto [x, y] = both("logaddexp", a, b, true);
+  PinLine pin(a.at);
+  Array first = x >= y, large = where(first, x, y), difference = where(first, y, x) - large;
+  return where(isnan(difference), x + y, large + log1p(exp(difference)));
+}
+
+Array copysign(const ArrayLike& a, const ArrayLike& b) {
+  auto [x, y] = both("copysign", a, b, true);
+  PinLine pin(a.at);
+  return where(signbit(x) != signbit(y), -x, x);
+}
+Array heaviside(const ArrayLike& x, const ArrayLike& at_zero) {
+  auto [a, h] = both("heaviside", x, at_zero, true);
+  PinLine pin(x.at);
+  return where(a < 0, 0, where(a > 0, 1, where(a == 0, h, a)));
+}
+Array xlogy(const ArrayLike& x, const ArrayLike& y) {
+  auto [a, b] = both("xlogy", x, y, true);
+  PinLine pin(x.at);
+  Array none = a == 0;
+  return where(none, 0, a * log(where(none, 1, b)));
+}
+Array xlog1py(const ArrayLike& x, const ArrayLike& y) {
+  auto [a, b] = both("xlog1py", x, y, true);
+  PinLine pin(x.at);
+  Array none = a == 0;
+  return where(none, 0, a * log1p(where(none, 0, b)));
+}
+
+}  // namespace anew
