@@ -273,13 +273,16 @@ Arrays transpose_scan(const ir::NestedTransposeArgs& a) {
   const ir::Program& body = *p.program;
   Groups g(p);
   std::size_t outputs = body.outputs.size();
+  // A carry is linear in the body even where it starts from a known zero; the cotangent of that start goes nowhere.
+  Flags linear = a.linear;
+  for (std::size_t i = 0; i < g.carries; ++i) linear[g.constants + i] = true;
 
   // The loop backwards. Constants: those that are not linear. Carries: accumulated cotangents of linear constants, then
   // cotangents of the carry. xs: cotangents of ys that exist, then xs that are not linear. ys: cotangents of linear xs.
   Arrays constants, carries, xs;
   Types constant_types, carry_types, x_types;
   for (std::size_t i = 0; i < g.constants; ++i) {
-    if (a.linear[i]) {
+    if (linear[i]) {
       carries.push_back(a.accumulated[i].value() ? a.accumulated[i] : zeros_inside(a.in[i]));
       carry_types.push_back(a.in[i]);
     } else {
@@ -288,7 +291,6 @@ Arrays transpose_scan(const ir::NestedTransposeArgs& a) {
     }
   }
   for (std::size_t i = 0; i < g.carries; ++i) {
-    if (!a.linear[g.constants + i]) throw InternalError("[scan] transpose of a carry that is not linear");
     const Type& t = a.in[g.constants + i];
     carries.push_back(a.ct[i].value() ? a.ct[i] : zeros_inside(t));
     carry_types.push_back(t);
@@ -300,7 +302,7 @@ Arrays transpose_scan(const ir::NestedTransposeArgs& a) {
     x_types.push_back(y_types[i]);
   }
   for (std::size_t i = g.constants + g.carries; i < g.inputs(); ++i) {
-    if (a.linear[i]) continue;
+    if (linear[i]) continue;
     xs.push_back(a.x[i]);
     x_types.push_back(body.type(body.inputs[i]));
   }
@@ -308,7 +310,6 @@ Arrays transpose_scan(const ir::NestedTransposeArgs& a) {
   auto step = [&](std::span<const Array> in) {
     std::size_t at_constant = 0, at_carry = constants.size(), at_x = at_carry + carries.size();
     Arrays x(g.inputs()), accumulated(g.inputs()), ct(outputs);
-    Flags linear = a.linear;
     for (std::size_t i = 0; i < g.constants; ++i) {
       if (linear[i]) accumulated[i] = in[at_carry++];
       else x[i] = in[at_constant++];
@@ -342,8 +343,11 @@ Arrays transpose_scan(const ir::NestedTransposeArgs& a) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < g.constants; ++i)
     if (a.linear[i]) result[i] = out[next++];
-  for (std::size_t i = g.constants; i < g.inputs(); ++i)
-    if (a.linear[i]) result[i] = add_cotangents(a.accumulated[i], out[next++], a.at);
+  for (std::size_t i = g.constants; i < g.inputs(); ++i) {
+    if (!linear[i]) continue;
+    Array ct = out[next++];
+    if (a.linear[i]) result[i] = add_cotangents(a.accumulated[i], ct, a.at);
+  }
   return result;
 }
 
