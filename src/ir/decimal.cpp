@@ -12,20 +12,25 @@
 namespace anew::ir {
 namespace {
 
-std::string scientific(double v, DType dtype) {
+// Of a positive number of a type of the language: "1.25e-05".
+template <class T>
+std::string scientific(T v) {
   char text[64];
-  std::to_chars_result end{};
-  if (dtype == f64) {
-    end = std::to_chars(text, text + sizeof text, v, std::chars_format::scientific);
-  } else if (dtype == bf16 || dtype == f16) {
-    for (int precision = 0; precision < 9; ++precision) {
-      end = std::to_chars(text, text + sizeof text, v, std::chars_format::scientific, precision);
-      if (read_float({text, end.ptr}, dtype) == v) break;
-    }
-  } else {
-    end = std::to_chars(text, text + sizeof text, static_cast<float>(v), std::chars_format::scientific);
+  return {text, std::to_chars(text, text + sizeof text, v, std::chars_format::scientific).ptr};
+}
+
+// Of a positive number of two bytes. Above a power of two numbers lie twice as far apart as below it, so what is nearest
+// in decimal may read back as the number below while the next decimal reads back as v.
+std::string scientific(double v, DType dtype) {
+  for (int digits = 1;; ++digits) {
+    const int exponent = static_cast<int>(std::floor(std::log10(v))) - digits + 1;
+    const std::int64_t nearest = std::lrint(v / std::pow(10.0, exponent));
+    for (std::int64_t candidate : {nearest, nearest + 1})
+      if (read_float(fmt::format("{}e{}", candidate, exponent), dtype) == v) {
+        const std::string text = std::to_string(candidate);
+        return fmt::format("{}.{}e{}", text[0], text.substr(1), exponent + static_cast<int>(text.size()) - 1);
+      }
   }
-  return {text, end.ptr};
 }
 
 }  // namespace
@@ -46,7 +51,10 @@ Decimal shortest_decimal(double v, DType dtype) {
   Decimal out;
   out.negative = std::signbit(v);
   if (v == 0) return out;
-  const std::string text = scientific(std::fabs(v), dtype);
+  const double x = std::fabs(v);
+  const std::string text = dtype == f64   ? scientific(x)
+                           : dtype == f32 ? scientific(static_cast<float>(x))
+                                          : scientific(x, dtype);
   const std::size_t e = text.find('e');
   for (char c : text.substr(0, e))
     if (c != '.') out.digits += c;
@@ -55,14 +63,14 @@ Decimal shortest_decimal(double v, DType dtype) {
   return out;
 }
 
-std::string float_text(double v, DType dtype) {
+std::string float_text(double v, DType dtype, double limit) {
   if (std::isnan(v)) return "nan";
   if (std::isinf(v)) return v < 0 ? "-inf" : "inf";
   const Decimal d = shortest_decimal(v, dtype);
   const int n = static_cast<int>(d.digits.size());
   const std::string sign = d.negative ? "-" : "";
   if (n == 0) return sign + "0.0";
-  if (d.point > 16 || d.point < -3) {
+  if (std::fabs(v) >= limit || std::fabs(v) < 1e-4) {
     const std::string fraction = n > 1 ? "." + d.digits.substr(1) : "";
     const int exponent = d.point - 1;
     return fmt::format("{}{}{}e{}{:02}", sign, d.digits[0], fraction, exponent < 0 ? '-' : '+', std::abs(exponent));

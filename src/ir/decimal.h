@@ -20,7 +20,7 @@ Decimal shortest_decimal(double v, DType dtype);
 // The number of dtype nearest to the text, nothing if there is none; the inverse of float_text, but for inf and nan.
 std::optional<double> read_float(std::string_view text, DType dtype);
 
-// As Python writes a float: 1.0, 0.0001, 1e-05, 1e+16, inf, -inf, nan.
-std::string float_text(double v, DType dtype);
+// As Python writes a float: 1.0, 0.001, 1e-05, 1e+16, inf, -inf, nan. Exponents below 0.0001 and from `limit` on.
+std::string float_text(double v, DType dtype, double limit = 1e16);
 
 }  // namespace anew::ir

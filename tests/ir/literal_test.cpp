@@ -30,7 +30,7 @@ TEST(Literal, Text) {
   EXPECT_EQ(Literal::of(f64, 0.1f).str(), "0.10000000149011612:f64[]");
   EXPECT_EQ(Literal::of(bf16, 3.14159).str(), "3.14:bf16[]");
   EXPECT_EQ(Literal::of(f16, 65504.0).str(), "65500.0:f16[]");
-  EXPECT_EQ(Literal::of(f32, 1e-4).str(), "0.0001:f32[]");
+  EXPECT_EQ(Literal::of(f32, 1e-4).str(), "1e-04:f32[]");
   EXPECT_EQ(Literal::of(f32, 1.5e-5).str(), "1.5e-05:f32[]");
   EXPECT_EQ(Literal::of(f64, 1e15).str(), "1000000000000000.0:f64[]");
   EXPECT_EQ(Literal::of(f64, 1e16).str(), "1e+16:f64[]");
