@@ -24,6 +24,7 @@ constexpr int64_t in_place_bytes = 256 << 10;  // an operand that stays in the s
 constexpr int64_t packed_bytes = 1 << 20;      // of a, per phase
 constexpr int64_t slab_columns = 4096;         // of b, packed for all rows at once
 constexpr int64_t cache_rows = 240;            // rows of a that one sweep over the columns keeps in the second cache
+constexpr int64_t strip = 16;                  // rows of b that are packed together; divides `block`
 constexpr int64_t parallel_work = 256 << 10;   // multiplications below which a second thread does not pay
 
 std::atomic<int> forced_isa{-1};
@@ -138,6 +139,15 @@ class Product {
     }
   }
 
+  // Some rows of b for all column panels: whole rows are read in order, as memory likes it.
+  void pack_strip(int64_t k) {
+    const int64_t begin = (k - phase_begin_) / block * block + phase_begin_,
+                  depth = std::min(block, phase_end_ - begin);
+    for (int64_t j = slab_begin_, panel = 0; j < slab_end_; j += width_, ++panel)
+      kernels_.copy(std::min(width_, slab_end_ - j), std::min(strip, phase_end_ - k), b_.data + k * b_.row_stride + j,
+                    b_.row_stride, slab_panel(panel, begin, depth) + (k - begin) * width_, width_);
+  }
+
   void pack_columns(int64_t panel) {
     const int64_t column = slab_begin_ + panel * width_, columns = std::min(width_, n_ - column);
     for (int64_t k = phase_begin_; k < phase_end_; k += block) {
@@ -220,33 +230,34 @@ class Product {
               int64_t b_k) {
     const Update update = k == 0 ? Update::set : Update::add;
     const int64_t vectors = ceil_div(columns, kernels_.lanes);
+    const bool whole = columns == vectors * kernels_.lanes;
     for (int64_t p = first; p < last; ++p) {
       const int64_t row = row_of(p), rows = row_of(p + 1) - row;
       T* c = c_ + row * c_row_ + j;
       if (pack_a_)
-        kernels_.packed[vectors][rows](depth, packed_a_ + (k - phase_begin_) * m_ + row * depth, 1, rows, b, b_k, c,
-                                       c_row_, columns, update);
+        kernels_.packed[vectors][whole][rows](depth, packed_a_ + (k - phase_begin_) * m_ + row * depth, 1, rows, b, b_k,
+                                              c, c_row_, columns, update);
       else
-        kernels_.tile[vectors][rows](depth, a_.data + row * a_.row_stride + k * a_.column_stride, a_.row_stride,
-                                     a_.column_stride, b, b_k, c, c_row_, columns, update);
+        kernels_.tile[vectors][whole][rows](depth, a_.data + row * a_.row_stride + k * a_.column_stride, a_.row_stride,
+                                            a_.column_stride, b, b_k, c, c_row_, columns, update);
     }
   }
 
   // A few rows against a large b: eight rows of b at a time, so that memory is read in order; the chains wait in c or,
   // from the second block on, in scratch.
   void stream(int64_t begin, int64_t end) {
-    constexpr int64_t strip = 2048, step = 8;
-    const int64_t scratch_row = std::min(strip, end - begin);
+    constexpr int64_t run = 2048, step = 8;
+    const int64_t scratch_row = std::min(run, end - begin);
     T* scratch = k_ > block ? panel_scratch<T>(m_ * scratch_row) : nullptr;
-    for (int64_t s = begin; s < end; s += strip) {
-      const int64_t width = std::min(strip, end - s);
+    for (int64_t s = begin; s < end; s += run) {
+      const int64_t width = std::min(run, end - s);
       for (int64_t k = 0; k < k_; k += block) {
         T* to = k == 0 ? c_ + s : scratch;
         const int64_t to_row = k == 0 ? c_row_ : scratch_row, stop = std::min(k_, k + block);
         for (int64_t i = k; i < stop; i += step)
           for (int64_t j = 0; j < width; j += width_) {
             const int64_t columns = std::min(width_, width - j);
-            kernels_.tile[ceil_div(columns, kernels_.lanes)][m_](
+            kernels_.tile[ceil_div(columns, kernels_.lanes)][columns % kernels_.lanes == 0][m_](
                 std::min(step, stop - i), a_.data + i * a_.column_stride, a_.row_stride, a_.column_stride,
                 b_.data + i * b_.row_stride + s + j, b_.row_stride, to + j, to_row, columns,
                 i == k ? Update::set : Update::extend);

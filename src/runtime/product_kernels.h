@@ -27,9 +27,9 @@ struct Kernels {
   using Copy = void (*)(std::int64_t columns, std::int64_t k, const T* from, std::int64_t from_k, T* to,
                         std::int64_t to_k);
 
-  int lanes, rows, wide_rows;                // elements of a vector; largest tiles of 1 and 2, of 3 and 4 vectors
-  Tile tile[max_vectors + 1][max_rows + 1];  // [vectors][rows]
-  Tile packed[3][max_rows + 1];
+  int lanes, rows, wide_rows;                   // elements of a vector; largest tiles of 1 and 2, of 3 and 4 vectors
+  Tile tile[max_vectors + 1][2][max_rows + 1];  // [vectors][columns == vectors * lanes][rows]
+  Tile packed[3][2][max_rows + 1];
   Transpose transpose;
   Copy copy;
 };

@@ -9,20 +9,25 @@
 namespace anew {
 namespace {
 
-template <class V, int rows, int vectors, bool packed>
+template <class V, int rows, int vectors, bool packed, bool whole>
 void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t a_row, std::int64_t a_k,
           const typename V::Element* __restrict b, std::int64_t b_k, typename V::Element* __restrict c,
           std::int64_t c_row, std::int64_t columns, Update update) {
   constexpr int last = vectors - 1;
   if constexpr (packed) a_row = 1, a_k = rows;
-  const typename V::Mask mask = V::mask(columns - last * V::lanes);
+  // Masked loads cost a slot of arithmetic, so whole tiles have none.
+  const typename V::Mask mask = V::mask(whole ? V::lanes : columns - last * V::lanes);
+  const auto load_last = [&](const typename V::Element* p) {
+    if constexpr (whole) return V::load(p);
+    else return V::load(p, mask);
+  };
   typename V::Register x[rows][vectors];
   if (update == Update::extend) {
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
       for (int v = 0; v < last; ++v) x[r][v] = V::load(c + r * c_row + v * V::lanes);
-      x[r][last] = V::load(c + r * c_row + last * V::lanes, mask);
+      x[r][last] = load_last(c + r * c_row + last * V::lanes);
     }
   } else {
 #pragma GCC unroll 16
@@ -30,18 +35,18 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) x[r][v] = V::zero();
     // The tile of c is needed at the end; a long chain is time enough to fetch it.
-    if (k >= 32) {
+    if (update == Update::add && k >= 32) {
 #pragma GCC unroll 16
       for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 4
         for (int v = 0; v < vectors; ++v) V::prefetch(c + r * c_row + v * V::lanes);
     }
   }
-  for (; k > 0; --k) {
+  const auto step = [&]() __attribute__((always_inline)) {
     typename V::Register y[vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < last; ++v) y[v] = V::load(b + v * V::lanes);
-    y[last] = V::load(b + last * V::lanes, mask);
+    y[last] = load_last(b + last * V::lanes);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
       const typename V::Register s = V::broadcast(a + r * a_row);
@@ -51,20 +56,28 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
     if constexpr (packed) V::prefetch(a + rows * 16);
     a += a_k;
     b += b_k;
+  };
+  if constexpr (packed) {
+    for (; k > 0; --k) step();
+  } else {
+    // Many row pointers: their arithmetic should not compete with the chains.
+#pragma GCC unroll 4
+    for (; k > 0; --k) step();
   }
   if (update == Update::add) {
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
       for (int v = 0; v < last; ++v) x[r][v] = V::add(V::load(c + r * c_row + v * V::lanes), x[r][v]);
-      x[r][last] = V::add(V::load(c + r * c_row + last * V::lanes, mask), x[r][last]);
+      x[r][last] = V::add(load_last(c + r * c_row + last * V::lanes), x[r][last]);
     }
   }
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < last; ++v) V::store(c + r * c_row + v * V::lanes, x[r][v]);
-    V::store(c + r * c_row + last * V::lanes, x[r][last], mask);
+    if constexpr (whole) V::store(c + r * c_row + last * V::lanes, x[r][last]);
+    else V::store(c + r * c_row + last * V::lanes, x[r][last], mask);
   }
 }
 
@@ -108,7 +121,8 @@ struct FillTiles {
   template <class Tiles>
   static void run(Tiles& tiles) {
     if constexpr (max > 0) {
-      tiles[max] = &tile<V, max, vectors, packed>;
+      tiles[0][max] = &tile<V, max, vectors, packed, false>;
+      tiles[1][max] = &tile<V, max, vectors, packed, true>;
       FillTiles<V, vectors, packed, max - 1>::run(tiles);
     }
   }
