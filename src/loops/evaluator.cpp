@@ -79,7 +79,8 @@ FloatMode::~FloatMode() {
 #endif
 }
 
-Evaluator::Evaluator(const Bytecode::Body& body, std::span<const Operand> operands, std::int64_t most) : body_(body) {
+Evaluator::Evaluator(const Bytecode::Body& body, std::span<const Operand> operands, std::int64_t most)
+    : body_(body), most_(most) {
   const Kernel& k = body.kernel;
   if (operands.size() != k.operands.size()) throw InternalError("[loops] a kernel runs with one operand for each it names");
   Workspace& w = workspace;
@@ -137,7 +138,7 @@ void Evaluator::run(const Step& step, std::int64_t n, std::byte* target) {
         const std::size_t size = size_of(step.dtype);
         std::uint64_t bits = 0;
         std::memcpy(&bits, target, size);
-        fill(step.dtype, bits, step.dtype, block_size, target);
+        fill(step.dtype, bits, step.dtype, most_, target);
         s.filled = true;
       } else if (const std::byte* memory = dense(nest_, s, n)) {
         values_[node] = memory;

@@ -46,6 +46,7 @@ class Evaluator {
   void run(const Step& step, std::int64_t n, std::byte* target);
 
   const Bytecode::Body& body_;
+  std::int64_t most_;
   Nest nest_, result_nest_;
   Stream* streams_;
   const std::byte** values_;

@@ -95,7 +95,7 @@ std::string Kernel::str() const {
       else out += "?";
     }
     if (n.op == Op::index) out += fmt::format(" i{}", n.imm);
-    if (n.op == Op::constant) out += " " + literal(n);
+    if (n.op == Op::constant) out += fmt::format(" {}", literal(n));
     for (std::int32_t x : {n.a, n.b, n.c})
       if (x >= 0) out += fmt::format(" %{}", x);
     out += "\n";

@@ -25,7 +25,7 @@ class Verifier {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& text) const { throw InternalError("[kernel] " + text + "\n" + k_.str()); }
+  [[noreturn]] void fail(const std::string& text) const { throw InternalError(fmt::format("[kernel] {}\n{}", text, k_.str())); }
 
   bool empty() const { return std::find(k_.extents.begin(), k_.extents.end(), 0) != k_.extents.end(); }
 

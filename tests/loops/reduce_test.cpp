@@ -1,0 +1,125 @@
+// Reductions against the scalar reference written from the Bits contract: random shapes, axes, strides, dtypes and cuts.
+#include "loops/reduce.h"
+
+#include "memory.h"
+
+namespace anew::loops::test {
+namespace {
+
+struct Case {
+  ShapeDtype input;
+  std::vector<int> axes;
+};
+
+Kernel random_reduction(Random& g, const Case& c, Combine combine) {
+  const bool finds_index = combine >= Combine::argmax;
+  DType result = finds_index ? pick(g, std::vector<DType>{i32, i64, u32}) : c.input.dtype;
+  std::function<Expr(Expr)> body;
+  const bool logical = combine == Combine::and_ || combine == Combine::or_;
+  if (!logical && is_float(c.input.dtype) && uniform(g, 0, 2) == 0) {
+    if (size_of(c.input.dtype) == 2 && !finds_index) body = [](Expr x) { return convert(x, f32) * 2.0; };  // f32 accumulation
+    else body = [](Expr x) { return x * x + 0.25; };
+  }
+  return reduction(c.input, c.axes, combine, result, body);
+}
+
+std::vector<Combine> combines_of(DType d) {
+  if (d == bool_) return {Combine::and_, Combine::or_, Combine::max, Combine::min, Combine::argmax, Combine::argmin};
+  std::vector<Combine> all = {Combine::sum, Combine::product, Combine::max, Combine::min, Combine::argmax, Combine::argmin};
+  if (!is_float(d)) all.insert(all.end(), {Combine::and_, Combine::or_});
+  return all;
+}
+
+TEST(Reduce, RandomShapesEqualTheReference) {
+  const std::vector<DType> types = {bool_, i32, i64, u32, bf16, f16, f32, f32, f64};
+  for (std::uint64_t seed = 0; seed < 800; ++seed) {
+    Random g(seed);
+    Case c{{{}, pick(g, types)}, {}};
+    const int rank = static_cast<int>(uniform(g, 0, 4));
+    const std::int64_t large = uniform(g, 0, 2) ? uniform(g, 0, rank) : -1;
+    for (int d = 0; d < rank; ++d) {
+      const std::int64_t limit = d == large ? (rank < 3 ? 3000 : 300) : 9;
+      c.input.shape.push_back(uniform(g, 0, 30) == 0 ? 0 : uniform(g, 1, limit));
+      if (uniform(g, 0, 1)) c.axes.push_back(d);
+    }
+    Combine combine = pick(g, combines_of(c.input.dtype));
+    std::int64_t joined = 1;
+    for (int axis : c.axes) joined *= c.input.shape[axis];
+    if (joined == 0 && combine >= Combine::argmax) continue;
+    SCOPED_TRACE(seed);
+    check(random_reduction(g, c, combine), g, seed % 4 == 0);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TEST(Reduce, EdgesOfBlocksEqualTheReference) {
+  for (DType d : {f32, f64, i32, bf16})
+    for (std::int64_t n : {31, 32, 33, 63, 127, 128, 129, 511, 512, 513, 4095, 4096, 4097, 8192, 12321, 16384, 16385})
+      for (Combine combine : combines_of(d)) {
+        Random g(static_cast<std::uint64_t>(n));
+        check(random_reduction(g, {{{n}, d}, {0}}, combine), g, true);
+        check(random_reduction(g, {{{2, n}, d}, {1}}, combine), g, false);
+        check(random_reduction(g, {{{n, 3}, d}, {0}}, combine), g, true);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+}
+
+TEST(Reduce, SeveralLevelsOfBlocks) {
+  Random g(1);
+  // 4096 * 4096 is past two levels of rows; 128 * 128 past two of columns.
+  check(reduction({{(1 << 24) + 4099}, f32}, std::vector<int>{0}, Combine::sum, f32), g, true);
+  check(reduction({{128 * 128 * 3 + 5, 2}, f32}, std::vector<int>{0}, Combine::sum, f32), g, true);
+  check(reduction({{128 * 128 + 1, 600}, f32}, std::vector<int>{0}, Combine::sum, f32), g, true);
+}
+
+TEST(Reduce, OrderDependsOnLogicalShapeOnly) {
+  Random g(7);
+  const Kernel k = reduction({{40, 3, 50}, f32}, std::vector<int>{0, 2}, Combine::sum, f32);
+  Tensor dense(k.operands[0], g, true), out(k.operands[1], g, true);
+  for (std::size_t i = 0; i < 6000; ++i) reinterpret_cast<float*>(dense.bytes.data())[i] = std::normal_distribution<float>()(g);
+  Tensor other_out = out;
+  run(k, std::vector<Operand>{dense.operand(), out.operand()});
+  std::vector<float> turned(6000);  // the same logical array stored by columns
+  const std::int64_t strides[] = {1, 40, 120};
+  for (int a = 0; a < 40; ++a)
+    for (int b = 0; b < 3; ++b)
+      for (int c = 0; c < 50; ++c)
+        turned[static_cast<std::size_t>(a + 40 * b + 120 * c)] = reinterpret_cast<float*>(dense.bytes.data())[a * 150 + b * 50 + c];
+  run(k, std::vector<Operand>{{turned.data(), strides}, other_out.operand()});
+  EXPECT_EQ(out.bytes, other_out.bytes);
+}
+
+TEST(Reduce, NothingIsTheIdentity) {
+  const std::vector<std::pair<Combine, float>> expected = {
+      {Combine::sum, 0.0f}, {Combine::product, 1.0f}, {Combine::max, -INFINITY}, {Combine::min, INFINITY}};
+  for (auto [combine, value] : expected) {
+    std::vector<float> y(3, 7.0f);
+    run(reduction({{3, 0}, f32}, std::vector<int>{1}, combine, f32), std::vector<Operand>{{nullptr}, {y.data()}});
+    for (float v : y) {
+      EXPECT_EQ(v, value);
+      EXPECT_FALSE(combine == Combine::sum && std::signbit(v));
+    }
+  }
+}
+
+TEST(Reduce, ASingleZeroKeepsItsSign) {
+  float x = -0.0f, y = 1;
+  run(reduction({{1}, f32}, std::vector<int>{0}, Combine::sum, f32), std::vector<Operand>{{&x}, {&y}});
+  EXPECT_TRUE(std::signbit(y));
+}
+
+TEST(Reduce, PartitionFollowsShapesOnly) {
+  EXPECT_EQ(Bytecode(elementwise({{{8, 9}, f32}}, [](Expr x) { return -x; })).partition().units, 72);
+  const Partition many = Bytecode(reduction({{64, 5000}, f32}, std::vector<int>{1}, Combine::sum, f32)).partition();
+  EXPECT_EQ(many.units, 64);
+  EXPECT_EQ(many.scratch, 0u);
+  const Partition few = Bytecode(reduction({{2, 10000}, f32}, std::vector<int>{1}, Combine::sum, f32)).partition();
+  EXPECT_EQ(few.units, 6);
+  EXPECT_EQ(few.scratch, 24u);
+  const Partition tall = Bytecode(reduction({{1000, 8}, f64}, std::vector<int>{0}, Combine::argmax, i32)).partition();
+  EXPECT_EQ(tall.units, 8);
+  EXPECT_EQ(tall.scratch, 8u * 8u * 16u);
+}
+
+}  // namespace
+}  // namespace anew::loops::test
