@@ -13,6 +13,7 @@
 int main() try {
   const auto start = std::chrono::steady_clock::now();
   show::title("anew", "differentiable arrays with gradient checkpointing, in C++");
+  show::keep_warnings();
   three_layers();
   forward_and_backward();
   save_policies();

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -20,6 +21,7 @@ constexpr std::pair<std::string_view, std::string_view> sources[] = {
 
 constexpr std::size_t width = 100;
 int failed = 0, chapters = 0;
+std::set<std::string> warnings;
 
 bool terminal() {
   static const bool is = isatty(STDOUT_FILENO) == 1;
@@ -68,11 +70,11 @@ std::string bar(double cells) {
 
 }  // namespace
 
-void title(const std::string& name, const std::string& what) { std::cout << '\n' << bold(name) << "  " << what << "\n"; }
-
-void chapter(const std::string& name) {
-  std::cout << "\n" << bold(std::to_string(++chapters) + "  " + name) << "\n";
+void title(const std::string& name, const std::string& what) {
+  std::cout << '\n' << bold(name) << "  " << what << "\n";
 }
+
+void chapter(const std::string& name) { std::cout << "\n" << bold(std::to_string(++chapters) + "  " + name) << "\n"; }
 
 void say(const std::string& paragraph) {
   std::istringstream words(paragraph);
@@ -106,7 +108,7 @@ void code(std::string_view name) {
 void block(const std::string& text) {
   std::istringstream lines(text);
   std::cout << '\n';
-  for (std::string line; std::getline(lines, line);) std::cout << "  " << line << '\n';
+  for (std::string line; std::getline(lines, line);) std::cout << (line.empty() ? "" : "  ") << line << '\n';
 }
 
 std::size_t bytes_of(const std::vector<anew::Residual>& kept) {
@@ -159,6 +161,14 @@ int failures() { return failed; }
 bool same_bits(const anew::Array& a, const anew::Array& b) {
   if (a.shape() != b.shape() || a.dtype() != anew::f32 || b.dtype() != anew::f32) return false;
   return std::memcmp(a.data<float>().data(), b.data<float>().data(), a.nbytes()) == 0;
+}
+
+void keep_warnings() {
+  anew::set_warning_handler(
+      [](const anew::Warning& w) { warnings.insert(anew::SourceLine{w.file, w.line, ""}.str() + ": " + w.text); });
+}
+void kept_warnings() {
+  for (const std::string& w : warnings) say("! " + w);
 }
 
 void progress(int step, int steps, const std::string& what) {

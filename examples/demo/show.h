@@ -39,6 +39,10 @@ bool same_bits(const std::tuple<A...>& a, const std::tuple<A...>& b) {
   }(std::index_sequence_for<A...>{});
 }
 
+// Warnings of the library while the story is told, each place once: kept to be shown rather than printed.
+void keep_warnings();
+void kept_warnings();
+
 // One line that moves on a terminal, and a line now and then elsewhere.
 void progress(int step, int steps, const std::string& what);
 

@@ -51,7 +51,8 @@ const Array W1 = wave({5, 4}, 1), W2 = wave({6, 5}, 2), W3 = wave({7, 6}, 3), x 
 // All four gradients of the sum of fn.
 template <class Fn>
 auto gradients(Fn fn) {
-  return grad<0, 1, 2, 3>([fn](Array W1, Array W2, Array W3, Array x) { return sum(fn(W1, W2, W3, x)); })(W1, W2, W3, x);
+  return grad<0, 1, 2, 3>([fn](Array W1, Array W2, Array W3, Array x) { return sum(fn(W1, W2, W3, x)); })(W1, W2, W3,
+                                                                                                          x);
 }
 
 // Equations of the backward program that the plain one does not have.
@@ -71,11 +72,13 @@ void three_layers() {
   show::say("A function of arrays is ordinary C++. Here are three layers, each a product and a sine:");
   show::code("three layers");
   show::say(
-      "To differentiate f backwards, some values of the forward pass must be kept until the backward pass reads them: the "
+      "To differentiate f backwards, some values of the forward pass must be kept until the backward pass reads them: "
+      "the "
       "residuals. saved_residuals(f, W1, W2, W3, x) lists them, with the line of code that made each:");
   auto plain = saved_residuals(f, ANEW_ARGS(W1, W2, W3, x));
   show::residuals("f, plain", plain);
-  show::say("checkpoint(g) is g, but the values inside are recomputed from its inputs when the backward pass needs them:");
+  show::say(
+      "checkpoint(g) is g, but the values inside are recomputed from its inputs when the backward pass needs them:");
   show::code("checkpointed layers");
   auto layers = saved_residuals(f2, ANEW_ARGS(W1, W2, W3, x));
   show::residuals("f2, every layer checkpointed: the cosines are gone", layers);
@@ -97,10 +100,14 @@ void three_layers() {
                row("f2  layers", layers, again(f2)),
                row("f3  policy", policy, again(f3)),
                row("f4  name", names, again(f4))});
+  show::say(
+      "That is what waits between the passes. When the backward pass comes to a checkpoint, what is inside comes back "
+      "for "
+      "a while; with the whole of f inside, all of it at once. So checkpoint parts, and see chapter 3 for the "
+      "warning.");
   const auto want = gradients(f);
   auto same = [&](auto fn) { return show::same_bits(want, gradients(fn)); };
-  show::tick(same(f2) && same(f3) && same(f4),
-             "all four gradients of f2, f3 and f4 equal those of f, bit for bit");
+  show::tick(same(f2) && same(f3) && same(f4), "all four gradients of f2, f3 and f4 equal those of f, bit for bit");
 }
 
 void forward_and_backward() {
@@ -114,7 +121,8 @@ void forward_and_backward() {
   };
   show::block(text(g));
   show::say(
-      "print_fwd_bwd(checkpoint(g), W1, x): no cosine is kept; the backward program holds one checkpoint equation, which "
+      "print_fwd_bwd(checkpoint(g), W1, x): no cosine is kept; the backward program holds one checkpoint equation, "
+      "which "
       "computes what it needs again and then goes back:");
   show::block(text(checkpoint(g)));
   const Program plain = vjp(g, W1, x).second.program(), again = vjp(checkpoint(g), W1, x).second.program();

@@ -40,8 +40,10 @@ struct Adam {
   Net mean, square;
 };
 Net adam_step(const Net& net, Adam& state, const Net& g, int step, double rate) {
-  state.mean = tree_map([](const Array& m, const Array& g) { return 0.9 * m + 0.1 * g; }, state.mean, g);
-  state.square = tree_map([](const Array& s, const Array& g) { return 0.99 * s + 0.01 * square(g); }, state.square, g);
+  auto mean = [](const Array& m, const Array& g) { return 0.9 * m + 0.1 * g; };
+  auto square = [](const Array& s, const Array& g) { return 0.99 * s + 0.01 * g * g; };
+  state.mean = tree_map(mean, state.mean, g);
+  state.square = tree_map(square, state.square, g);
   const double m_scale = 1 / (1 - std::pow(0.9, step)), s_scale = 1 / (1 - std::pow(0.99, step));
   auto update = [=](const Array& p, const Array& m, const Array& s) {
     return p - rate * (m * m_scale) / (sqrt(s * s_scale) + 1e-8);
@@ -55,8 +57,8 @@ std::pair<Array, Array> spirals(int points) {
   std::vector<float> x, y;
   for (int i = 0; i < points; ++i) {
     const double side = i % 2 ? 1 : -1, t = static_cast<double>(i) / points;
-    const double radius = 0.1 + 0.9 * t, angle = 3.5 * std::numbers::pi * t + (side > 0 ? std::numbers::pi : 0);
-    auto jitter = [&] { return 0.02 * (static_cast<double>(noise()) / 2147483648.0 - 1); };
+    const double radius = 0.1 + 0.9 * t, angle = 5 * std::numbers::pi * t + (side > 0 ? std::numbers::pi : 0);
+    auto jitter = [&] { return 0.03 * (static_cast<double>(noise()) / 2147483648.0 - 1); };
     x.push_back(static_cast<float>(radius * std::cos(angle) + jitter()));
     x.push_back(static_cast<float>(radius * std::sin(angle) + jitter()));
     y.push_back(static_cast<float>(side));
@@ -95,12 +97,14 @@ void draw(const Net& net) {
 
 void two_spirals() {
   show::chapter("Training a network");
-  show::say("Two spirals, to be told apart by a network whose parameters are a plain struct. Its hidden layers are checkpointed:");
+  show::say(
+      "Two spirals, to be told apart by a network whose parameters are a plain struct. Its hidden layers are "
+      "checkpointed:");
   show::code("the network");
   show::say("An optimizer is a tree_map over parameters and gradients:");
   show::code("a step of Adam");
 
-  constexpr int width = 32, depth = 4, points = 400, steps = 600;
+  constexpr int width = 32, depth = 4, points = 400, steps = 400;
   const auto [x, y] = spirals(points);
   Net net{{random_weights({2, width}, 2, 1), random_weights(width, 1, 2)},
           {random_weights({depth, width, width}, 0.25, 3), zeros({depth, width})},
@@ -126,12 +130,13 @@ void two_spirals() {
       for (std::size_t k = 0; k < ours.size(); ++k) same = same && show::same_bits(ours[k], plain[k]);
     }
     net = adam_step(net, state, gradient, i, 0.01);
-    if (i % 20 == 0) show::progress(i, steps, report(value.item()));
+    if (i % 10 == 0) show::progress(i, steps, report(value.item()));
   }
   draw(net);
   const std::size_t with = show::bytes_of(saved_residuals(loss, net, x, y));
   const std::size_t without = show::bytes_of(saved_residuals(plain_loss, net, x, y));
   show::tick(accuracy() > 0.95, "the network tells the spirals apart");
   show::tick(same && with < without, "its gradients equal those of the plain network bit for bit, with " +
-                                         show::in_bytes(with) + " bytes of residuals in place of " + show::in_bytes(without));
+                                         show::in_bytes(with) + " bytes of residuals in place of " +
+                                         show::in_bytes(without));
 }
