@@ -158,11 +158,11 @@ V logistic(V x) {
 template <class V>
 V tanh(V x) {
   const V a = at_most(abs(x), 10);
-  const V z = x * x;
+  const V z = a * a;
   const V t = poly(z, -0.00570949539, 0.0206441346, -0.0537416224, 0.133314702, -0.333332832);
-  const V near_zero = fma(t * z, x, x);
+  const V near_zero = fma(t * z, a, a);
   const V far = like(x, 1) - like(x, 2) / (exp_normal(a + a) + like(x, 1));
-  return select(a < like(x, 0.625), near_zero, with_sign(far, x));
+  return with_sign(select(a < like(x, 0.625), near_zero, far), x);
 }
 
 template <class V>

@@ -173,23 +173,29 @@ class Verifier {
       fail(fmt::format("{} of {}", name_of(k_.combine), name_of(dtype)));
   }
 
-  // Two iterations must not write one element. Enough for the maps that exist: every variable of the result that runs
-  // moves a dimension of its own.
+  // Two iterations must not write one element. Enough for the maps that exist: a dimension moved by several variables is
+  // a number with them as digits, and every variable of the result that runs moves something.
   void check_injective(const Access& access, const std::string& what) const {
-    std::vector<int> variable_of(access.index.size(), -1);
-    for (std::size_t v = 0; v < k_.extents.size(); ++v) {
-      bool moves = false;
-      for (std::size_t d = 0; d < access.index.size(); ++d) {
-        if (access.index[d].coefficients[v] == 0) continue;
+    std::vector<bool> moves(k_.extents.size());
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      std::vector<std::pair<std::int64_t, std::size_t>> digits;  // weight, variable
+      for (std::size_t v = 0; v < k_.extents.size(); ++v) {
+        const std::int64_t c = access.index[d].coefficients[v];
+        if (c == 0) continue;
         if (k_.reduced[v]) fail(fmt::format("{} depends on i{}, which is reduced", what, v));
-        if (k_.extents[v] > 1 && variable_of[d] >= 0)
-          fail(fmt::format("{} moves dimension {} by i{} and i{}", what, d, variable_of[d], v));
-        if (k_.extents[v] > 1) variable_of[d] = static_cast<int>(v);
-        moves = true;
+        moves[v] = true;
+        if (k_.extents[v] > 1) digits.emplace_back(c < 0 ? -c : c, v);
       }
-      if (!moves && !k_.reduced[v] && k_.extents[v] > 1 && !empty())
-        fail(fmt::format("{} does not depend on i{}, so writes an element twice", what, v));
+      std::sort(digits.begin(), digits.end());
+      std::int64_t reach = 0;
+      for (auto [weight, v] : digits) {
+        if (weight <= reach && !empty()) fail(fmt::format("{} may write an element of dimension {} twice, by i{}", what, d, v));
+        reach += weight * (k_.extents[v] - 1);
+      }
     }
+    for (std::size_t v = 0; v < k_.extents.size(); ++v)
+      if (!moves[v] && !k_.reduced[v] && k_.extents[v] > 1 && !empty())
+        fail(fmt::format("{} does not depend on i{}, so writes an element twice", what, v));
   }
 
   const Kernel& k_;
