@@ -166,7 +166,7 @@ struct BinaryRows : Family {
                                                 [](auto& p, auto& t) { return t * (p.y / (square(p.x) + square(p.y))); },
                                                 [](auto& p, auto& t) { return t * -(p.x / (square(p.x) + square(p.y))); }, 30,
                                                 {0.3, 2}, {0.3, 2}, Accepts::floats}));
-  const Primitive& nextafter = row(binary("nextafter", {next_after, nullptr, nullptr, 8, {}, {}, Accepts::floats}));
+  const Primitive& nextafter = row(binary("nextafter", {next_after, [](auto&, auto& t) { return t; }, nullptr, 8, {}, {}, Accepts::floats}));
   const Primitive& and_ = row(binary("and", {[](Expr x, Expr y) { return x & y; }, nullptr, nullptr, 1, {}, {}, Accepts::logical}));
   const Primitive& or_ = row(binary("or", {[](Expr x, Expr y) { return x | y; }, nullptr, nullptr, 1, {}, {}, Accepts::logical}));
   const Primitive& xor_ = row(binary("xor", {[](Expr x, Expr y) { return x ^ y; }, nullptr, nullptr, 1, {}, {}, Accepts::logical}));

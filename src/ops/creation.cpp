@@ -85,10 +85,11 @@ Array array(std::initializer_list<Array> v, const Location& at) {
   if (all_numbers(v)) return of_numbers(v, common_dtype({v.begin(), v.size()}), at);
   return stack(ArrayList(v, at));
 }
-Array array(std::initializer_list<Array> v, DType dtype, const Location& at) {
+Array array(std::initializer_list<Array> v, std::optional<DType> dtype, const Location& at) {
+  if (!dtype) return array(v, at);
   for (const Array& x : v) check_operand(x, line_or(at));
-  if (all_numbers(v)) return of_numbers(v, dtype, at);
-  return array(v, at).astype(dtype, at);
+  if (all_numbers(v)) return of_numbers(v, *dtype, at);
+  return array(v, at).astype(*dtype, at);
 }
 Array array(std::initializer_list<std::initializer_list<Array>> v, const Location& at) {
   std::vector<Array> rows, flat;
@@ -101,7 +102,8 @@ Array array(std::initializer_list<std::initializer_list<Array>> v, const Locatio
   for (auto& row : v) rows.push_back(array(row, d, at));
   return stack(ArrayList(std::move(rows), at));
 }
-Array array(std::initializer_list<std::initializer_list<Array>> v, DType dtype, const Location& at) {
+Array array(std::initializer_list<std::initializer_list<Array>> v, std::optional<DType> dtype, const Location& at) {
+  if (!dtype) return array(v, at);
   std::vector<Array> rows;
   for (auto& row : v) {
     if (row.size() != v.begin()->size()) detail::ragged(at);

@@ -38,6 +38,13 @@ double largest(DType d) {
   return d == f16 ? 65504.0 : d == bf16 ? 0x1.fep127 : std::numeric_limits<float>::max();
 }
 
+// a * l(b): 0 where a is 0, whatever b is. The derivative by a is l(b) there too, as long as that is finite.
+Array times_log(const Array& a, const Array& b, Array (*l)(const ArrayLike&), double smallest, double one) {
+  Array none = a == 0, outside = none & ~((b > smallest) & (b < infinity));
+  Array y = a * l(where(outside, one, b));
+  return where(none, y + 0, y);  // -0 + 0 is 0
+}
+
 }  // namespace
 
 Array log2(const ArrayLike& x) {
@@ -132,7 +139,7 @@ Array hypot(const ArrayLike& a, const ArrayLike& b) {
   PinLine pin(a.at);
   x = abs(x);
   y = abs(y);
-  Array first = x > y, large = where(first, x, y), small = where(first, y, x);
+  Array large = maximum(x, y), small = minimum(x, y);
   Array at_zero = large == 0, safe = where(at_zero, 1, large);
   Array h = where(at_zero, large, large * sqrt(1 + square(small / safe)));
   return where((x == infinity) | (y == infinity), infinity, h);
@@ -159,14 +166,12 @@ Array heaviside(const ArrayLike& x, const ArrayLike& at_zero) {
 Array xlogy(const ArrayLike& x, const ArrayLike& y) {
   auto [a, b] = both("xlogy", x, y, true);
   PinLine pin(x.at);
-  Array none = a == 0;
-  return where(none, 0, a * log(where(none, 1, b)));
+  return times_log(a, b, log, 0, 1);
 }
 Array xlog1py(const ArrayLike& x, const ArrayLike& y) {
   auto [a, b] = both("xlog1py", x, y, true);
   PinLine pin(x.at);
-  Array none = a == 0;
-  return where(none, 0, a * log1p(where(none, 0, b)));
+  return times_log(a, b, log1p, -1, 0);
 }
 
 }  // namespace anew
