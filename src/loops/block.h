@@ -7,14 +7,41 @@
 
 namespace anew::loops {
 
+#if defined(__AVX2__)
+// Which of eight lanes are below n, as the machine's masked moves want it.
+inline Native<std::int32_t> below(std::int64_t n) {
+  return Native<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7} < static_cast<std::int32_t>(n);
+}
+#endif
+// The first n <= 8 lanes, the others zero.
 template <class T>
 Vec<T> load_some(const Stored<T>* x, std::int64_t n) {
+#if defined(__AVX2__)
+  const auto mask = below(n);
+  if constexpr (sizeof(Stored<T>) == 4) {
+    return {{(Native<T>)_mm256_maskload_epi32(reinterpret_cast<const int*>(x), (__m256i)mask)}};
+  } else if constexpr (sizeof(Stored<T>) == 8) {
+    auto* y = reinterpret_cast<const long long*>(x);
+    return {{(Native<T>)_mm256_maskload_epi64(y, (__m256i)widen(mask, 0)), (Native<T>)_mm256_maskload_epi64(y + 4, (__m256i)widen(mask, 1))}};
+  }
+#endif
   Stored<T> padded[lanes] = {};
   std::copy_n(x, n, padded);
   return load<T>(padded);
 }
 template <class T>
 void store_some(Stored<T>* x, const Vec<T>& v, std::int64_t n) {
+#if defined(__AVX2__)
+  const auto mask = below(n);
+  if constexpr (sizeof(Stored<T>) == 4) {
+    return _mm256_maskstore_epi32(reinterpret_cast<int*>(x), (__m256i)mask, (__m256i)v.p[0]);
+  } else if constexpr (sizeof(Stored<T>) == 8) {
+    auto* y = reinterpret_cast<long long*>(x);
+    _mm256_maskstore_epi64(y, (__m256i)widen(mask, 0), (__m256i)v.p[0]);
+    _mm256_maskstore_epi64(y + 4, (__m256i)widen(mask, 1), (__m256i)v.p[1]);
+    return;
+  }
+#endif
   Stored<T> whole[lanes];
   store<T>(whole, v);
   std::copy_n(whole, n, x);

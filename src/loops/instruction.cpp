@@ -15,18 +15,6 @@ Instruction of2(F) { return block2<F, T, T>; }
 template <class T, class F>
 Instruction of_comparison(F) { return block2<F, bool, T>; }
 
-// Shifts by any amount, as kernel.h defines them.
-template <class T, Op op>
-T shift_number(T x, T amount) {
-  using U = std::make_unsigned_t<T>;
-  using S = std::make_signed_t<T>;
-  constexpr U width = sizeof(T) * 8;
-  const U n = static_cast<U>(amount);
-  if constexpr (op == Op::shl) return n < width ? static_cast<T>(static_cast<U>(x) << n) : T{0};
-  else if constexpr (op == Op::shr_logical) return n < width ? static_cast<T>(static_cast<U>(x) >> n) : T{0};
-  else return static_cast<T>(static_cast<S>(x) >> (n < width ? n : width - 1));
-}
-
 template <class T>
 Instruction arithmetic(Op op) {
   switch (op) {
@@ -71,9 +59,9 @@ Instruction logical(Op op) {
 template <class T>
 Instruction integral(Op op) {
   switch (op) {
-    case Op::shl: return of2<T>([](auto x, auto y) { return lanewise<T>(shift_number<T, Op::shl>, x, y); });
-    case Op::shr_logical: return of2<T>([](auto x, auto y) { return lanewise<T>(shift_number<T, Op::shr_logical>, x, y); });
-    case Op::shr_arith: return of2<T>([](auto x, auto y) { return lanewise<T>(shift_number<T, Op::shr_arith>, x, y); });
+    case Op::shl: return of2<T>([](auto x, auto y) { return shl(x, y); });
+    case Op::shr_logical: return of2<T>([](auto x, auto y) { return shr_logical(x, y); });
+    case Op::shr_arith: return of2<T>([](auto x, auto y) { return shr_arith(x, y); });
     case Op::popcount:
       return of1<T>([](auto x) {
         return lanewise<T>([](T v) { return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(v))); }, x);

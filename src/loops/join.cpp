@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "loops/block.h"
+#include "loops/scalar.h"
 
 namespace anew::loops {
 namespace {
@@ -51,19 +52,42 @@ struct Or {
   static constexpr T identity() { return T{0}; }
 };
 
+// Comparisons see the sign of an integer; sums and bits do not.
+template <class F>
+constexpr bool ordered = std::is_same_v<F, Max> || std::is_same_v<F, Min>;
+
+// Lanes [half, 2 half) moved down to [0, half); the others do not matter.
+template <class T>
+Vec<T> upper(Vec<T> x, int half) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return {upper(Vec<std::int32_t>{{x.m}}, half).p[0]};
+  } else if constexpr (sizeof(T) == 4) {
+    if (half == 4) return {{__builtin_shufflevector(x.p[0], x.p[0], 4, 5, 6, 7, 4, 5, 6, 7)}};
+    if (half == 2) return {{__builtin_shufflevector(x.p[0], x.p[0], 2, 3, 2, 3, 6, 7, 6, 7)}};
+    return {{__builtin_shufflevector(x.p[0], x.p[0], 1, 1, 3, 3, 5, 5, 7, 7)}};
+  } else {
+    if (half == 4) return {{x.p[1], x.p[1]}};
+    if (half == 2) return {{__builtin_shufflevector(x.p[0], x.p[0], 2, 3, 2, 3), x.p[1]}};
+    return {{__builtin_shufflevector(x.p[0], x.p[0], 1, 1, 3, 3), x.p[1]}};
+  }
+}
+
 template <class F, class T, DType stored>
 struct Join {
   using S = Stored<T>;
-  static constexpr int width = lanes, vectors = 32 / lanes;
+  static constexpr int width = lanes;
+  static_assert(4 * width == 32);  // a row's lanes are four vectors, by name: an array of them would live in memory
 
   static Vec<T> apply(Vec<T> a, Vec<T> x) {
     const Vec<T> r = F::apply(a, x);
     if constexpr (stored == bf16 || stored == f16) return rounded(stored, r);
     else return r;
   }
-  // One element, by the same instructions.
-  static void apply_some(S* a, const S* x, std::int64_t n) {
-    store_some<T>(a, apply(load_some<T>(a, n), load_some<T>(x, n)), n);
+  static S apply_one(S a, S x) {
+    using U = std::conditional_t<ordered<F>, S, typename Wrapping<S>::type>;
+    const S r = static_cast<S>(F::apply(static_cast<U>(a), static_cast<U>(x)));
+    if constexpr (stored == bf16 || stored == f16) return rounded(stored, r);
+    else return r;
   }
 
   [[gnu::flatten]] static void accumulate(void* lanes_, const void* x_, std::int64_t n, bool first) {
@@ -72,37 +96,62 @@ struct Join {
     std::int64_t i = 0;
     if (first) {
       i = std::min<std::int64_t>(n, 32);
-      std::copy_n(x, i, lane);
+      for (std::int64_t l = 0; l < i; ++l) lane[l] = x[l];
     }
     if (i + 32 <= n) {
-      Vec<T> a[vectors];
-      for (int v = 0; v < vectors; ++v) a[v] = load<T>(lane + v * width);
-      for (; i + 32 <= n; i += 32)
-        for (int v = 0; v < vectors; ++v) a[v] = apply(a[v], load<T>(x + i + v * width));
-      for (int v = 0; v < vectors; ++v) store<T>(lane + v * width, a[v]);
+      Vec<T> a = load<T>(lane), b = load<T>(lane + width), c = load<T>(lane + 2 * width), d = load<T>(lane + 3 * width);
+      for (; i + 32 <= n; i += 32) {
+        a = apply(a, load<T>(x + i));
+        b = apply(b, load<T>(x + i + width));
+        c = apply(c, load<T>(x + i + 2 * width));
+        d = apply(d, load<T>(x + i + 3 * width));
+      }
+      store<T>(lane, a), store<T>(lane + width, b), store<T>(lane + 2 * width, c), store<T>(lane + 3 * width, d);
     }
-    for (int v = 0; i < n; ++v, i += width) apply_some(lane + v * width, x + i, std::min<std::int64_t>(width, n - i));
+    for (std::int64_t l = 0; i < n; ++l, ++i) lane[l] = apply_one(lane[l], x[i]);
   }
 
   [[gnu::flatten]] static void join(void* lanes_, std::int64_t present) {
     auto* lane = static_cast<S*>(lanes_);
     if (present == 32) {
-      const Vec<T> low = apply(load<T>(lane), load<T>(lane + 16)), high = apply(load<T>(lane + 8), load<T>(lane + 24));
-      store<T>(lane, apply(low, high));
-      present = 8;
+      const Vec<T> low = apply(load<T>(lane), load<T>(lane + 2 * width));
+      const Vec<T> high = apply(load<T>(lane + width), load<T>(lane + 3 * width));
+      Vec<T> all = apply(low, high);
+      all = apply(all, upper(all, 4));
+      all = apply(all, upper(all, 2));
+      all = apply(all, upper(all, 1));
+      store_some<T>(lane, all, 1);
+      return;
     }
     for (std::int64_t half = 16; half > 0; half /= 2) {
-      if (present <= half) continue;
-      for (std::int64_t l = 0; l < present - half; l += width)
-        apply_some(lane + l, lane + l + half, std::min<std::int64_t>(width, present - half - l));
-      present = half;
+      for (std::int64_t l = 0; l + half < present; ++l) lane[l] = apply_one(lane[l], lane[l + half]);
+      present = std::min(present, half);
     }
+  }
+
+  // Eight short rows at a time: a vector holds one element of each.
+  static void short_rows(S* out, const S* x, std::int64_t n, std::int64_t stride) {
+    Vec<T> lane[32];
+    for (std::int64_t r = 0; r < n; ++r) {
+      S element[width];
+      for (int k = 0; k < width; ++k) element[k] = x[k * stride + r];
+      lane[r] = load<T>(element);
+    }
+    std::int64_t present = n;
+    for (std::int64_t half = 16; half > 0; half /= 2) {
+      for (std::int64_t l = 0; l + half < present; ++l) lane[l] = apply(lane[l], lane[l + half]);
+      present = std::min(present, half);
+    }
+    store<T>(out, lane[0]);
   }
 
   [[gnu::flatten]] static void rows(void* out_, const void* x_, std::int64_t n, std::int64_t count, std::int64_t stride) {
     auto* out = static_cast<S*>(out_);
     auto* x = static_cast<const S*>(x_);
-    for (std::int64_t k = 0; k < count; ++k) {
+    std::int64_t k = 0;
+    if (n < 32)
+      for (; k + width <= count; k += width) short_rows(out + k, x + k * stride, n, stride);
+    for (; k < count; ++k) {
       S lane[32];
       accumulate(lane, x + k * stride, n, true);
       join(lane, std::min<std::int64_t>(n, 32));
@@ -110,26 +159,30 @@ struct Join {
     }
   }
 
-  template <int count>
-  static void chain_vectors(S* acc, const S* x, std::int64_t stride, std::int64_t rows, bool first) {
-    Vec<T> a[count];
-    for (int v = 0; v < count; ++v) a[v] = load<T>((first ? x : acc) + v * width);
-    for (std::int64_t r = first; r < rows; ++r)
-      for (int v = 0; v < count; ++v) a[v] = apply(a[v], load<T>(x + r * stride + v * width));
-    for (int v = 0; v < count; ++v) store<T>(acc + v * width, a[v]);
+  static void chain4(S* acc, const S* x, std::int64_t stride, std::int64_t rows, bool first) {
+    const S* from = first ? x : acc;
+    Vec<T> a = load<T>(from), b = load<T>(from + width), c = load<T>(from + 2 * width), d = load<T>(from + 3 * width);
+    for (std::int64_t r = first; r < rows; ++r) {
+      const S* row = x + r * stride;
+      a = apply(a, load<T>(row));
+      b = apply(b, load<T>(row + width));
+      c = apply(c, load<T>(row + 2 * width));
+      d = apply(d, load<T>(row + 3 * width));
+    }
+    store<T>(acc, a), store<T>(acc + width, b), store<T>(acc + 2 * width, c), store<T>(acc + 3 * width, d);
   }
   [[gnu::flatten]] static void chain(void* acc_, const void* x_, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                                      bool first) {
     auto* acc = static_cast<S*>(acc_);
     auto* x = static_cast<const S*>(x_);
     std::int64_t c = 0;
-    for (; c + 4 * width <= columns; c += 4 * width) chain_vectors<4>(acc + c, x + c, stride, rows, first);
-    for (; c + width <= columns; c += width) chain_vectors<1>(acc + c, x + c, stride, rows, first);
-    if (c == columns) return;
-    const std::int64_t n = columns - c;
-    Vec<T> a = load_some<T>((first ? x : acc) + c, n);
-    for (std::int64_t r = first; r < rows; ++r) a = apply(a, load_some<T>(x + r * stride + c, n));
-    store_some<T>(acc + c, a, n);
+    for (; c + 4 * width <= columns; c += 4 * width) chain4(acc + c, x + c, stride, rows, first);
+    for (; c < columns; c += width) {
+      const std::int64_t n = std::min<std::int64_t>(width, columns - c);
+      Vec<T> a = load_some<T>((first ? x : acc) + c, n);
+      for (std::int64_t r = first; r < rows; ++r) a = apply(a, load_some<T>(x + r * stride + c, n));
+      store_some<T>(acc + c, a, n);
+    }
   }
 
   static void identity(void* out, std::int64_t n) {

@@ -42,9 +42,13 @@ template <class T>
 Vec<T> load(const Stored<T>* x) {
   Vec<T> r;
   if constexpr (std::is_same_v<T, bool>) {
+#if defined(__AVX2__)
+    r.m = 0 - (Native<std::int32_t>)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(x)));
+#else
     typename NativeOf<std::uint8_t, 8>::type u;
     std::memcpy(&u, x, lanes);
     r.m = __builtin_convertvector(u, Native<std::int32_t>) != 0;
+#endif
   } else {
     std::memcpy(r.p, x, sizeof r.p);
   }
@@ -53,8 +57,15 @@ Vec<T> load(const Stored<T>* x) {
 template <class T>
 void store(Stored<T>* x, const Vec<T>& v) {
   if constexpr (std::is_same_v<T, bool>) {
+#if defined(__AVX2__)
+    const auto m = (__m256i)v.m;
+    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
+    const __m128i bytes = _mm_and_si128(_mm_packs_epi16(words, words), _mm_set1_epi8(1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(x), bytes);
+#else
     const auto u = __builtin_convertvector(v.m & 1, typename NativeOf<std::uint8_t, 8>::type);
     std::memcpy(x, &u, lanes);
+#endif
   } else {
     std::memcpy(x, v.p, sizeof v.p);
   }
@@ -200,6 +211,28 @@ Vec<T> shr_arith(Vec<T> a, int n) {
   return each<T>([n](auto x) { return (Native<T>)((S)x >> n); }, a);
 }
 
+// Shifts by any amount, as kernel.h defines them.
+template <std::integral T>
+Vec<T> shift_amount(Vec<T> n) { return n & broadcast(static_cast<T>(sizeof(T) * 8 - 1)); }
+template <std::integral T>
+Mask shifts_out(Vec<T> n) { return (n & broadcast(static_cast<T>(~(sizeof(T) * 8 - 1)))) != Vec<T>{}; }
+template <std::integral T>
+Vec<T> shl(Vec<T> a, Vec<T> n) {
+  using U = Native<std::make_unsigned_t<T>>;
+  return select(shifts_out(n), Vec<T>{}, each<T>([](auto x, auto k) { return (Native<T>)((U)x << (U)k); }, a, shift_amount(n)));
+}
+template <std::integral T>
+Vec<T> shr_logical(Vec<T> a, Vec<T> n) {
+  using U = Native<std::make_unsigned_t<T>>;
+  return select(shifts_out(n), Vec<T>{}, each<T>([](auto x, auto k) { return (Native<T>)((U)x >> (U)k); }, a, shift_amount(n)));
+}
+template <std::integral T>
+Vec<T> shr_arith(Vec<T> a, Vec<T> n) {
+  using S = Native<std::make_signed_t<T>>;
+  const Vec<T> k = select(shifts_out(n), broadcast(static_cast<T>(sizeof(T) * 8 - 1)), shift_amount(n));
+  return each<T>([](auto x, auto m) { return (Native<T>)((S)x >> (S)m); }, a, k);
+}
+
 // ---- floats
 template <class To, class From>
 Vec<To> bitcast(Vec<From> x) {
@@ -278,6 +311,13 @@ Vec<To> convert(Vec<From> x) {
     return bitcast<To>(Vec<std::int32_t>{{narrow(x.p[0], x.p[1]).m}});
   } else if constexpr (std::is_same_v<From, std::int32_t> && std::is_same_v<To, float>) {
     return {{__builtin_convertvector(x.p[0], Native<float>)}};
+#if defined(__AVX2__)
+  } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, std::int32_t>) {
+    // The machine gives the smallest integer for whatever does not fit.
+    const Vec<To> r{{(Native<To>)_mm256_cvttps_epi32(x.p[0])}};
+    const Vec<To> high = select(x >= broadcast(0x1p31f), broadcast(std::numeric_limits<To>::max()), r);
+    return select(x == x, high, Vec<To>{});
+#endif
   } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, double>) {
     return {{__builtin_convertvector(__builtin_shufflevector(x.p[0], x.p[0], 0, 1, 2, 3), Native<double>),
              __builtin_convertvector(__builtin_shufflevector(x.p[0], x.p[0], 4, 5, 6, 7), Native<double>)}};
