@@ -245,8 +245,10 @@ Array array(T v, std::optional<DType> dtype = {}, const Location& at = Location:
 }
 Array array(std::initializer_list<Array> v, const Location& at = Location::current());  // mixed numbers, or arrays: stacked
 Array array(std::initializer_list<std::initializer_list<Array>> v, const Location& at = Location::current());
-Array array(std::initializer_list<Array> v, DType dtype, const Location& at = Location::current());
-Array array(std::initializer_list<std::initializer_list<Array>> v, DType dtype, const Location& at = Location::current());
+// The dtype as in the templates above: with a better match here, array({1, 2}, f64) would be ambiguous.
+Array array(std::initializer_list<Array> v, std::optional<DType> dtype, const Location& at = Location::current());
+Array array(std::initializer_list<std::initializer_list<Array>> v, std::optional<DType> dtype,
+            const Location& at = Location::current());
 Array asarray(const ArrayLike& x);
 
 extern template std::span<const bool> Array::data<bool>(const Location&) const;
