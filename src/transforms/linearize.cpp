@@ -134,6 +134,7 @@ std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const Fl
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     check_operand(outputs[i], info.at);
     Array t = wanted < 0 || static_cast<int>(i) < wanted ? trace->tangent(outputs[i]) : Array();
+    if (t.value()) t = split->staged(t);
     outputs[i] = trace->primal(outputs[i]);
     if (outputs[i].value()->weak) outputs[i] = fresh_alias(outputs[i]);
     state->out.push_back(type_of(outputs[i]));
@@ -210,7 +211,8 @@ Program Linear::pullback_program() const {
         return pull_back(s, Arrays(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(n)), in.subspan(n), s.info.at);
       },
       types, "vjp", s.info.at);
-  return {std::make_shared<const ir::Program>(std::move(staged.program)), std::move(staged.constants)};
+  ir::Dce d = ir::eliminate_dead_code(staged.program, std::vector<bool>(staged.program.outputs.size(), true), true);
+  return {std::make_shared<const ir::Program>(std::move(d.program)), std::move(staged.constants)};
 }
 
 std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx, const Location& at) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace anew {
 namespace {
 
@@ -19,6 +21,12 @@ struct EquationFacts {
     }
   }
 };
+
+// Zeros, ones, iota: nobody should keep an array that costs nothing to make again.
+bool makes_constant(const Request& r) {
+  if (r.primitive.higher_order() || r.primitive.facts.flops_per_element != 0) return false;
+  return std::all_of(r.inputs.begin(), r.inputs.end(), [](const Array& x) { return x.value()->literal; });
+}
 
 }  // namespace
 
@@ -49,12 +57,14 @@ Arrays SplitTrace::process(const Request& r) {
   }
   for (const Array& x : r.inputs) operands.push_back(known(x));
   Arrays out = bind_under(parent_, r.primitive, r.params, operands, r.at);
-  if (!policy_) return out;
-
-  Types in_types, out_types;
-  for (const Array& x : r.inputs) in_types.push_back(type_of(x));
-  for (const Array& y : out) out_types.push_back(type_of(y));
-  if (ask(*policy_, r.primitive, r.params, in_types, out_types, r.at) == Save::save) return out;
+  if (policy_) {
+    Types in_types, out_types;
+    for (const Array& x : r.inputs) in_types.push_back(type_of(x));
+    for (const Array& y : out) out_types.push_back(type_of(y));
+    if (ask(*policy_, r.primitive, r.params, in_types, out_types, r.at) == Save::save) return out;
+  } else if (!makes_constant(r)) {
+    return out;
+  }
   operands.clear();
   for (const Array& x : r.inputs) operands.push_back(staged(x));
   Arrays again = bind_under(staged_.get(), r.primitive, r.params, operands, r.at);
