@@ -33,10 +33,9 @@ Array wave(Shape shape, double from, double size) { return reshape(size * sin(fr
 
 void deep_stack() {
   show::chapter("A deep stack, by scan");
-  show::say(
-      "Deep networks repeat one layer. scan runs it over stacked weights: the Program holds the layer once, whatever "
-      "the "
-      "depth. 64 layers of width 32, for 16 examples:");
+  show::say(R"(
+      Deep networks repeat one layer. scan runs it over stacked weights: the Program holds the layer once,
+      whatever the depth. 64 layers of width 32, for 16 examples:)");
   show::code("stack of layers");
   const Layer layers{wave({64, 32, 32}, 1, 0.1), wave({64, 32}, 2, 0.1)};
   const Layer groups{layers.w.reshape({8, 8, 32, 32}), layers.b.reshape({8, 8, 32})};
@@ -46,7 +45,6 @@ void deep_stack() {
   auto with = [](auto body) { return [body](Layer layers, Array x) { return stack_loss(layers, x, body); }; };
   auto plain = with(layer);
   const Layer want = grad(plain)(layers, x);
-  const std::size_t weights = layers.w.nbytes() + layers.b.nbytes() + x.nbytes();
 
   bool same = true;
   double most = 0;  // the first is the longest bar
@@ -69,13 +67,10 @@ void deep_stack() {
   add("checkpoint(8 layers), 8 times", with(checkpoint(group)), groups);
   add("checkpoint(whole loss)", checkpoint(plain), layers);
   show::table(rows);
-  show::say(
-      "A checkpointed body keeps what enters each step, and nothing from within. Groups of 8 keep what enters each "
-      "group. "
-      "The whole loss keeps its arguments only (" +
-      show::in_bytes(weights) +
-      " bytes), but runs everything again at once before going back. A group is a scan inside the "
-      "scan, over weights of shape [8, 8, 32, 32]:");
+  show::say(R"(
+      A checkpointed body keeps what enters each step, and nothing from within. Groups of 8 keep what enters
+      each group. The whole loss keeps its arguments only, but runs everything again at once before going back.
+      A group is a scan inside the scan, over weights of shape [8, 8, 32, 32]:)");
   show::code("groups of layers");
   show::tick(same, "the gradients of all 64 layers are the same in all five, bit for bit");
 }

@@ -1,6 +1,6 @@
-// The demonstration: gradient checkpointing, told to a newcomer. One chapter per file; all of them are ordinary programs
-// against <anew/anew.h>. Every claim about equal gradients is checked while it is told: the exit code says whether all
-// of them held.
+// The demonstration: gradient checkpointing, told to a newcomer. One chapter per file; all of them are ordinary
+// programs against <anew/anew.h>. Every claim about equal gradients is checked while it is told: the exit code says
+// whether all of them held.
 #include "chapters.h"
 
 #include <chrono>

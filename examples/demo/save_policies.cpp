@@ -57,9 +57,9 @@ void save_policies() {
     rows.push_back({{policy.str(), std::to_string(values), show::in_bytes(bytes), what}});
   }
   show::table(rows);
-  show::say(
-      "A policy is a value: it prints, compares and combines (any_of, all_of, not_), and any function that looks at an "
-      "equation is one. It says what may be kept; what the backward pass does not read is never kept.");
+  show::say(R"(
+      A policy is a value: it prints, compares and combines (any_of, all_of, not_), and any function that looks
+      at an equation is one. It says what may be kept; what the backward pass does not read is never kept.)");
   show::tick(same, "the gradient is the same under every policy, bit for bit");
 
   show::say("A product alone is a different matter: all it keeps are its inputs, and those stay anyway.");

@@ -71,14 +71,14 @@ void three_layers() {
   show::chapter("What a gradient keeps");
   show::say("A function of arrays is ordinary C++. Here are three layers, each a product and a sine:");
   show::code("three layers");
-  show::say(
-      "To differentiate f backwards, some values of the forward pass must be kept until the backward pass reads them: "
-      "the "
-      "residuals. saved_residuals(f, W1, W2, W3, x) lists them, with the line of code that made each:");
+  show::say(R"(
+      To differentiate f backwards, some values of the forward pass must be kept until the backward pass reads
+      them: the residuals. saved_residuals(f, W1, W2, W3, x) lists them, with the line of code that made each:)");
   auto plain = saved_residuals(f, ANEW_ARGS(W1, W2, W3, x));
   show::residuals("f, plain", plain);
-  show::say(
-      "checkpoint(g) is g, but the values inside are recomputed from its inputs when the backward pass needs them:");
+  show::say(R"(
+      checkpoint(g) is g, but the values inside are recomputed from its inputs when the backward pass needs
+      them:)");
   show::code("checkpointed layers");
   auto layers = saved_residuals(f2, ANEW_ARGS(W1, W2, W3, x));
   show::residuals("f2, every layer checkpointed: the cosines are gone", layers);
@@ -100,11 +100,10 @@ void three_layers() {
                row("f2  layers", layers, again(f2)),
                row("f3  policy", policy, again(f3)),
                row("f4  name", names, again(f4))});
-  show::say(
-      "That is what waits between the passes. When the backward pass comes to a checkpoint, what is inside comes back "
-      "for "
-      "a while; with the whole of f inside, all of it at once. So checkpoint parts, and see chapter 3 for the "
-      "warning.");
+  show::say(R"(
+      That is what waits between the passes. When the backward pass comes to a checkpoint, what is inside comes
+      back for a while; with the whole of f inside, all of it at once. So checkpoint parts, and see chapter 3
+      for the warning.)");
   const auto want = gradients(f);
   auto same = [&](auto fn) { return show::same_bits(want, gradients(fn)); };
   show::tick(same(f2) && same(f3) && same(f4), "all four gradients of f2, f3 and f4 equal those of f, bit for bit");
@@ -112,18 +111,17 @@ void three_layers() {
 
 void forward_and_backward() {
   show::chapter("Forward and backward, side by side");
-  show::say(
-      "Under a transformation a function becomes a Program, a list of typed equations that can be read. The forward "
-      "program returns the result and the residuals; the backward program takes the residuals and a cotangent. For one "
-      "layer, print_fwd_bwd(g, W1, x):");
+  show::say(R"(
+      Under a transformation a function becomes a Program, a list of typed equations that can be read. The
+      forward program returns the result and the residuals; the backward program takes the residuals and a
+      cotangent. For one layer, print_fwd_bwd(g, W1, x):)");
   auto text = [](auto fn) {
     return flat::fwd_bwd_text([fn](std::span<const Array> in) { return Arrays{fn(in[0], in[1])}; }, Arrays{W1, x});
   };
   show::block(text(g));
-  show::say(
-      "print_fwd_bwd(checkpoint(g), W1, x): no cosine is kept; the backward program holds one checkpoint equation, "
-      "which "
-      "computes what it needs again and then goes back:");
+  show::say(R"(
+      print_fwd_bwd(checkpoint(g), W1, x): no cosine is kept; the backward program holds one checkpoint
+      equation, which computes what it needs again and then goes back:)");
   show::block(text(checkpoint(g)));
   const Program plain = vjp(g, W1, x).second.program(), again = vjp(checkpoint(g), W1, x).second.program();
   show::tick(plain.count("cos") == 0 && again.count("cos") == 1,

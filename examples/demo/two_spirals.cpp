@@ -97,9 +97,9 @@ void draw(const Net& net) {
 
 void two_spirals() {
   show::chapter("Training a network");
-  show::say(
-      "Two spirals, to be told apart by a network whose parameters are a plain struct. Its hidden layers are "
-      "checkpointed:");
+  show::say(R"(
+      Two spirals, to be told apart by a network whose parameters are a plain struct. Its hidden layers are
+      checkpointed:)");
   show::code("the network");
   show::say("An optimizer is a tree_map over parameters and gradients:");
   show::code("a step of Adam");
