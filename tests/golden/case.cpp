@@ -45,11 +45,25 @@ bool all_finite(const std::vector<double>& v) {
   return std::all_of(v.begin(), v.end(), [](double x) { return std::isfinite(x); });
 }
 
+bool is_left_out(const LeftOut& l, const Case& c, std::size_t i) {
+  return c.op == l.op && c.params.run_dtype() == l.dtype && c.inputs.at(0)->data[i] == l.input;
+}
+
+// Entries of an array with the shape of the first input that are compared.
+std::vector<bool> compared(const Case& c, const Numbers& n) {
+  std::vector<bool> counts(n.data.size(), true);
+  if (c.inputs.empty() || !(c.inputs[0]->shape == n.shape)) return counts;
+  for (const LeftOut& l : left_out())
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      if (is_left_out(l, c, i)) counts[i] = false;
+  return counts;
+}
+
 // Where a derivative of a case of category `special` counts: both it and the output that it belongs to are finite.
 // A reduced output belongs to the whole line of inputs that it comes from.
 std::vector<bool> both_finite(const Case& c, const Numbers& derivative, const Numbers& output) {
   const std::size_t n = derivative.data.size();
-  std::vector<bool> counts(n);
+  std::vector<bool> counts = compared(c, derivative);
   const bool reduced = derivative.shape.ndim() == 2 && output.shape.ndim() == 1 && c.params.has("axis");
   for (std::size_t i = 0; i < n; ++i) {
     bool finite = false;
@@ -62,7 +76,7 @@ std::vector<bool> both_finite(const Case& c, const Numbers& derivative, const Nu
     } else {
       finite = all_finite(output.data);
     }
-    counts[i] = finite && std::isfinite(derivative.data[i]);
+    counts[i] = counts[i] && finite && std::isfinite(derivative.data[i]);
   }
   return counts;
 }
@@ -106,8 +120,11 @@ class Run {
   void outputs() {
     eager_ = whole_(inputs_);
     if (!same_count("outputs", eager_.size(), c_.outputs.size())) return;
-    for (std::size_t i = 0; i < eager_.size(); ++i)
-      fail(fmt::format("output {}", i), difference(*c_.outputs[i], eager_[i], c_.rule, entry(c_.f32_outputs, i)));
+    for (std::size_t i = 0; i < eager_.size(); ++i) {
+      const std::vector<bool> counts = compared(c_, *c_.outputs[i]);
+      fail(fmt::format("output {}", i),
+           difference(*c_.outputs[i], eager_[i], c_.rule, entry(c_.f32_outputs, i), &counts));
+    }
   }
 
   void jit() {
@@ -150,8 +167,8 @@ class Run {
     Rule rule = c_.rule;
     rule.signed_zeros = false;
     if (rule.kind == Rule::Kind::element) rule.kind = Rule::Kind::slope;
-    if (c_.category != "special") return fail(what, difference(wanted, got, rule, either));
-    const std::vector<bool> counts = both_finite(c_, wanted, *c_.outputs.at(output));
+    const std::vector<bool> counts =
+        c_.category == "special" ? both_finite(c_, wanted, *c_.outputs.at(output)) : compared(c_, wanted);
     fail(what, difference(wanted, got, rule, either, &counts));
   }
 
@@ -195,6 +212,20 @@ Case parse_case(const Json& json) {
           .f32_outputs = parse_list(in_f32, "outputs"),
           .f32_jvp = parse_list(in_f32, "jvp"),
           .f32_vjp = parse_list(in_f32, "vjp")};
+}
+
+const std::vector<LeftOut>& left_out() {
+  static const std::vector<LeftOut> entries{
+      {"exp2", f64, 1024, "2^1024 is past the largest f64; the recorded finite figure is that of exp(x ln 2)"},
+  };
+  return entries;
+}
+
+std::size_t entries_of(const LeftOut& entry, const Case& c) {
+  std::size_t n = 0;
+  if (!c.inputs.empty())
+    for (std::size_t i = 0; i < c.inputs[0]->data.size(); ++i) n += is_left_out(entry, c, i);
+  return n;
 }
 
 std::vector<std::string> run_case(const Case& c, const Operation& operation) { return Run(c, operation).failures(); }

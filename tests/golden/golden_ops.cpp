@@ -56,6 +56,8 @@ class Runner {
   }
   void report(const Case& c, const std::vector<std::string>& failures) {
     ++(failures.empty() ? passed_ : failed_);
+    for (const LeftOut& l : left_out())
+      if (std::size_t n = entries_of(l, c)) say(fmt::format("left out {} entry of {}: {}", n, c.id, l.reason));
     if (failures.empty() && options_.verbose) say("pass " + c.id);
     if (!failures.empty())
       say(fmt::format("FAIL {}: {}{}", c.id, c.params.expression(), c.note.empty() ? "" : "  # " + c.note));

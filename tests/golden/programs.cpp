@@ -164,14 +164,16 @@ Array leapfrog_pendulum(const Array& q0, const Array& p0, const Array& g) {
 }
 
 Array heat_1d(const Array& u0, const Array& kappa, const Array& target) {
-  auto step =
-      recompute([&](const Array& u, none_t) { return std::pair(u + kappa * (roll(u, 1) - 2 * u + roll(u, -1)), none); });
+  auto step = recompute(
+      [&](const Array& u, none_t) { return std::pair(u + kappa * (roll(u, 1) - 2 * u + roll(u, -1)), none); });
   return sum_square(scan(step, u0, none, {.length = 10}).first - target);
 }
 
 Array wave_2d(const Array& u0, const Array& c) {
   using State = std::pair<Array, Array>;
-  auto laplacian = [](const Array& u) { return roll(u, 1, 0) + roll(u, -1, 0) + roll(u, 1, 1) + roll(u, -1, 1) - 4 * u; };
+  auto laplacian = [](const Array& u) {
+    return roll(u, 1, 0) + roll(u, -1, 0) + roll(u, 1, 1) + roll(u, -1, 1) - 4 * u;
+  };
   auto step = [&](const State& s, none_t) {
     const auto& [previous, u] = s;
     return std::pair(State(u, 2 * u - previous + power(c, 2) * laplacian(u)), none);
@@ -210,14 +212,13 @@ Array nested_checkpoint(const Array& x, const Array& w) {
   return sum(outer(x));
 }
 
-Array stop_gradient_mix(const Array& x) {
-  return sum(x * stop_gradient(sin(x)) + stop_gradient(x) * power(x, 2));
-}
+Array stop_gradient_mix(const Array& x) { return sum(x * stop_gradient(sin(x)) + stop_gradient(x) * power(x, 2)); }
 
 template <class... A, std::size_t... I>
 FlatFunction flat_of(Array (*f)(A...), std::index_sequence<I...>) {
   return [f](std::span<const Array> x) {
-    if (x.size() != sizeof...(A)) throw std::runtime_error("programs: another number of inputs than the function takes");
+    if (x.size() != sizeof...(A))
+      throw std::runtime_error("programs: another number of inputs than the function takes");
     return Arrays{f(x[I]...)};
   };
 }
@@ -234,20 +235,34 @@ WithoutCheckpoints::~WithoutCheckpoints() { checkpoints_act = true; }
 const std::map<std::string, FlatFunction>& programs() {
 #define PROGRAM(id) {#id, flat_of(id)}
   static const std::map<std::string, FlatFunction> table{
-      PROGRAM(grad_checkpointed_stack), PROGRAM(seed0_mini_example),
-      PROGRAM(checkpointed_layer_loss), PROGRAM(checkpoint_dot_policy),
-      PROGRAM(seed2_mini_example),      PROGRAM(tutorial_f_ones),
-      PROGRAM(tutorial_f2),             PROGRAM(tutorial_f4_names),
-      PROGRAM(tutorial_loss),           PROGRAM(tutorial_recursive_checkpoint_8),
-      PROGRAM(tutorial_net_scan),       PROGRAM(mlp_tanh_mse),
-      PROGRAM(mlp_gelu_checkpointed),   PROGRAM(attention_causal),
-      PROGRAM(layernorm_residual),      PROGRAM(logistic_regression),
-      PROGRAM(rnn_scan),                PROGRAM(lstm_scan_checkpointed),
-      PROGRAM(leapfrog_pendulum),       PROGRAM(heat_1d),
-      PROGRAM(wave_2d),                 PROGRAM(scan_reverse_horner),
-      PROGRAM(fori_loop_sin),           PROGRAM(jacobian_of_layer),
-      PROGRAM(jacobian_matrix_to_matrix), PROGRAM(rosenbrock),
-      PROGRAM(third_derivative),        PROGRAM(nested_checkpoint),
+      PROGRAM(grad_checkpointed_stack),
+      PROGRAM(seed0_mini_example),
+      PROGRAM(checkpointed_layer_loss),
+      PROGRAM(checkpoint_dot_policy),
+      PROGRAM(seed2_mini_example),
+      PROGRAM(tutorial_f_ones),
+      PROGRAM(tutorial_f2),
+      PROGRAM(tutorial_f4_names),
+      PROGRAM(tutorial_loss),
+      PROGRAM(tutorial_recursive_checkpoint_8),
+      PROGRAM(tutorial_net_scan),
+      PROGRAM(mlp_tanh_mse),
+      PROGRAM(mlp_gelu_checkpointed),
+      PROGRAM(attention_causal),
+      PROGRAM(layernorm_residual),
+      PROGRAM(logistic_regression),
+      PROGRAM(rnn_scan),
+      PROGRAM(lstm_scan_checkpointed),
+      PROGRAM(leapfrog_pendulum),
+      PROGRAM(heat_1d),
+      PROGRAM(wave_2d),
+      PROGRAM(scan_reverse_horner),
+      PROGRAM(fori_loop_sin),
+      PROGRAM(jacobian_of_layer),
+      PROGRAM(jacobian_matrix_to_matrix),
+      PROGRAM(rosenbrock),
+      PROGRAM(third_derivative),
+      PROGRAM(nested_checkpoint),
       PROGRAM(stop_gradient_mix),
   };
 #undef PROGRAM

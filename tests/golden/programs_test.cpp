@@ -47,7 +47,8 @@ class ProgramRun {
     check_figures();
     if (::testing::Test::HasFailure()) return;
     const Arrays plain = derivatives(f_);
-    same_bits("jit", derivatives([this](std::span<const Array> x) { return flat::jit(f_, x, flat::JitCache()); }), plain);
+    same_bits("jit", derivatives([this](std::span<const Array> x) { return flat::jit(f_, x, flat::JitCache()); }),
+              plain);
     {
       WithoutCheckpoints scope;
       same_bits("without checkpoints", derivatives(f_), plain);
