@@ -21,10 +21,9 @@ using std::int64_t;
 
 constexpr int64_t block = product_block;
 constexpr int64_t in_place_bytes = 256 << 10;  // an operand that stays in the second cache may be read where it lies
-constexpr int64_t packed_bytes = 1 << 20;      // of a, per phase
-constexpr int64_t slab_columns = 4096;         // of b, packed for all rows at once
-constexpr int64_t cache_rows = 240;            // rows of a that one sweep over the columns keeps in the second cache
-constexpr int64_t strip = 16;                  // rows of b that are packed together; divides `block`
+constexpr int64_t packed_bytes = 512 << 10;    // of a, packed at a time: some rows by some blocks of k
+constexpr int64_t block_rows = 480;            // the most rows of them
+constexpr int64_t slab_columns = 1024;         // of b, packed at a time for all rows
 constexpr int64_t parallel_work = 256 << 10;   // multiplications below which a second thread does not pay
 
 std::atomic<int> forced_isa{-1};
@@ -61,7 +60,8 @@ T* panel_scratch(int64_t elements) {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-enum class Source { in_place, panel, slab };
+// Where the tiles find b: where it lies; packed by each thread for the columns it works on; packed once for all rows.
+enum class Source { in_place, own, shared };
 
 // One product with unit column stride of c.
 template <class T>
@@ -69,97 +69,82 @@ class Product {
  public:
   Product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row)
       : kernels_(kernels), m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), c_row_(c_row) {
-    const auto bytes = [](int64_t rows, int64_t columns) { return rows * columns * int64_t{sizeof(T)}; };
+    const int64_t a_bytes = m * k * int64_t{sizeof(T)}, b_bytes = n * k * int64_t{sizeof(T)};
     panels_ = ceil_div(m, kernels.rows);
     height_ = m / panels_;
     taller_ = m % panels_;
-    const bool unit = b.column_stride == 1 || n == 1;
-    b_from_ = unit && (m <= 4 * kernels.rows || bytes(n, k) <= in_place_bytes) ? Source::in_place
-              : m <= 2 * cache_rows                                            ? Source::panel
-                                                                               : Source::slab;
-    stream_ = b_from_ == Source::in_place && m <= 8 && m <= kernels.rows && bytes(n, k) > in_place_bytes;
-    vectors_ = n <= kernels.lanes                                                               ? 1
-               : b_from_ == Source::in_place && m <= kernels.wide_rows && n > 2 * kernels.lanes ? 4
-                                                                                                : 2;
-    width_ = vectors_ * kernels.lanes;
-    pack_a_ = !stream_ && b_from_ != Source::in_place && n > 2 * width_ &&
-              !(a.column_stride == 1 && bytes(m, k) <= in_place_bytes);
+    b_from_ = Source::in_place;
+    if (b.column_stride != 1 || (m > 4 * kernels.rows && b_bytes > in_place_bytes))
+      b_from_ = m <= block_rows ? Source::own : Source::shared;
+    stream_ = b_from_ == Source::in_place && m <= 8 && m <= kernels.rows && b_bytes > in_place_bytes;
+    const bool wide = b_from_ == Source::in_place && m <= kernels.wide_rows && n > 2 * kernels.lanes;
+    width_ = kernels.lanes * (n <= kernels.lanes ? 1 : wide ? 4 : 2);
+    pack_a_ = b_from_ != Source::in_place && n > 2 * width_ && (a.column_stride != 1 || a_bytes > in_place_bytes);
   }
 
   void run(bool parallel) {
-    parallel = parallel && m_ * n_ >= parallel_work / k_ && threads() > 1;
-    // k in phases, so that what is packed of a stays in the second cache.
-    int64_t phase = k_;
-    if (pack_a_ || b_from_ == Source::slab)
-      phase = std::min(k_, std::max<int64_t>(1, packed_bytes / (block * m_ * int64_t{sizeof(T)})) * block);
+    parallel_ = parallel && m_ * n_ >= parallel_work / k_ && threads() > 1;
+    const bool shared = b_from_ == Source::shared;
+    const int64_t row_blocks = pack_a_ ? ceil_div(m_, block_rows) : 1;
+    const int64_t rows = std::min(m_, ceil_div(panels_, row_blocks) * (height_ + 1));
+    int64_t phase = k_, slab = n_;
+    if (pack_a_ || shared)
+      phase = std::min(k_, std::max<int64_t>(1, packed_bytes / (block * rows * int64_t{sizeof(T)})) * block);
+    if (shared) slab = std::min(n_, slab_columns);
     BufferRef a_scratch, b_scratch;
-    if (pack_a_) a_scratch = allocate(static_cast<std::size_t>(m_ * phase) * sizeof(T));
-    if (pack_a_) packed_a_ = reinterpret_cast<T*>(a_scratch->data());
-    const int64_t slab = b_from_ == Source::slab ? slab_columns : n_;
-    if (b_from_ == Source::slab) {
-      b_scratch = allocate(static_cast<std::size_t>(ceil_div(std::min(slab, n_), width_) * width_ * phase) * sizeof(T));
-      packed_b_ = reinterpret_cast<T*>(b_scratch->data());
-    }
-    for (int64_t j = 0; j < n_; j += slab) {
-      slab_begin_ = j, slab_end_ = std::min(n_, j + slab);
-      for (int64_t k = 0; k < k_; k += phase) {
-        phase_begin_ = k, phase_end_ = std::min(k_, k + phase);
-        pack(parallel);
-        compute(parallel);
+    if (pack_a_) packed_a_ = scratch(a_scratch, rows * phase);
+    if (shared) packed_b_ = scratch(b_scratch, ceil_div(slab, width_) * width_ * phase);
+    for (slab_begin_ = 0; slab_begin_ < n_; slab_begin_ = slab_end_) {
+      slab_end_ = std::min(n_, slab_begin_ + slab);
+      for (phase_begin_ = 0; phase_begin_ < k_; phase_begin_ = phase_end_) {
+        phase_end_ = std::min(k_, phase_begin_ + phase);
+        for (int64_t r = 0; r < row_blocks; ++r) {
+          first_ = panels_ * r / row_blocks, last_ = panels_ * (r + 1) / row_blocks;
+          pack(shared && r == 0);
+          compute();
+        }
       }
     }
   }
 
  private:
+  static T* scratch(BufferRef& hold, int64_t elements) {
+    hold = allocate(static_cast<std::size_t>(elements) * sizeof(T));
+    return reinterpret_cast<T*>(hold->data());
+  }
+
   int64_t row_of(int64_t panel) const { return panel * height_ + std::min(panel, taller_); }
 
-  // Packs what this phase needs: a by row panels, b by column panels, each block of k after the other.
-  void pack(bool parallel) {
-    const int64_t row_panels = pack_a_ ? panels_ : 0;
-    const int64_t column_panels = b_from_ == Source::slab ? ceil_div(slab_end_ - slab_begin_, width_) : 0;
-    const int64_t units = row_panels + column_panels;
-    if (units == 0) return;
+  // Packs the rows of a, and with them b if it is shared, for this phase; each block of k after the other.
+  void pack(bool with_b) {
+    const int64_t a_units = pack_a_ ? last_ - first_ : 0;
+    const int64_t b_units = with_b ? ceil_div(slab_end_ - slab_begin_, width_) : 0;
     const auto body = [&](int64_t begin, int64_t end) {
       for (int64_t u = begin; u < end; ++u) {
-        if (u < row_panels) pack_rows(u);
-        else pack_columns(u - row_panels);
+        if (u < a_units) pack_rows(first_ + u);
+        else pack_columns(u - a_units);
       }
     };
-    const int64_t grain = std::max<int64_t>(1, (32 << 10) / ((phase_end_ - phase_begin_) * width_));
-    if (parallel) parallel_for(units, grain, body);
-    else body(0, units);
+    if (a_units + b_units == 0) return;
+    if (parallel_) parallel_for(a_units + b_units, 2, body);
+    else body(0, a_units + b_units);
   }
 
   void pack_rows(int64_t panel) {
     const int64_t row = row_of(panel), rows = row_of(panel + 1) - row;
-    for (int64_t k = phase_begin_; k < phase_end_; k += block) {
-      const int64_t depth = std::min(block, phase_end_ - k);
-      pack_panel(rows, depth, a_.data + row * a_.row_stride + k * a_.column_stride, a_.row_stride, a_.column_stride,
-                 packed_a_ + (k - phase_begin_) * m_ + row * depth, rows);
-    }
-  }
-
-  // Some rows of b for all column panels: whole rows are read in order, as memory likes it.
-  void pack_strip(int64_t k) {
-    const int64_t begin = (k - phase_begin_) / block * block + phase_begin_,
-                  depth = std::min(block, phase_end_ - begin);
-    for (int64_t j = slab_begin_, panel = 0; j < slab_end_; j += width_, ++panel)
-      kernels_.copy(std::min(width_, slab_end_ - j), std::min(strip, phase_end_ - k), b_.data + k * b_.row_stride + j,
-                    b_.row_stride, slab_panel(panel, begin, depth) + (k - begin) * width_, width_);
+    for (int64_t k = phase_begin_; k < phase_end_; k += block)
+      pack_panel(rows, depth_at(k), a_.data + row * a_.row_stride + k * a_.column_stride, a_.row_stride,
+                 a_.column_stride, packed_rows(row, k), rows);
   }
 
   void pack_columns(int64_t panel) {
-    const int64_t column = slab_begin_ + panel * width_, columns = std::min(width_, n_ - column);
-    for (int64_t k = phase_begin_; k < phase_end_; k += block) {
-      const int64_t depth = std::min(block, phase_end_ - k);
-      pack_panel(columns, depth, b_.data + k * b_.row_stride + column * b_.column_stride, b_.column_stride,
-                 b_.row_stride, slab_panel(panel, k, depth), width_);
-    }
+    const int64_t j = slab_begin_ + panel * width_, columns = std::min(width_, slab_end_ - j);
+    for (int64_t k = phase_begin_; k < phase_end_; k += block) pack_columns(j, columns, k, slab_panel(panel, k));
   }
 
-  T* slab_panel(int64_t panel, int64_t k, int64_t depth) const {
-    const int64_t panels = ceil_div(slab_end_ - slab_begin_, width_);
-    return packed_b_ + (k - phase_begin_) * panels * width_ + panel * width_ * depth;
+  void pack_columns(int64_t j, int64_t columns, int64_t k, T* to) {
+    pack_panel(columns, depth_at(k), b_.data + k * b_.row_stride + j * b_.column_stride, b_.column_stride,
+               b_.row_stride, to, width_);
   }
 
   // to[k * to_k + i] = from[i * stride + k * k_stride] for i < count.
@@ -177,23 +162,34 @@ class Product {
     }
   }
 
+  // Of the block that starts at k: its length, its packed rows of a, its packed panels of b.
+  int64_t depth_at(int64_t k) const { return std::min(block, phase_end_ - k); }
+  T* packed_rows(int64_t row, int64_t k) const {
+    const int64_t begin = row_of(first_), end = row_of(last_);
+    return packed_a_ + (k - phase_begin_) * (end - begin) + (row - begin) * depth_at(k);
+  }
+  T* slab_panel(int64_t panel, int64_t k) const {
+    const int64_t padded = ceil_div(slab_end_ - slab_begin_, width_) * width_;
+    return packed_b_ + (k - phase_begin_) * padded + panel * width_ * depth_at(k);
+  }
+
   // A grid of row panels by column panels, cut where the pieces stay the squarest.
-  void compute(bool parallel) {
-    const int64_t column_panels = ceil_div(slab_end_ - slab_begin_, width_);
-    if (!parallel) return compute(0, panels_, slab_begin_, slab_end_);
-    const int64_t work = m_ * (slab_end_ - slab_begin_) * (phase_end_ - phase_begin_);
+  void compute() {
+    if (!parallel_) return compute(first_, last_, slab_begin_, slab_end_);
+    const int64_t row_panels = last_ - first_, column_panels = ceil_div(slab_end_ - slab_begin_, width_);
+    const int64_t work = row_panels * height_ * (slab_end_ - slab_begin_) * (phase_end_ - phase_begin_);
     const int64_t wanted = threads() * std::clamp<int64_t>(work / (threads() * int64_t{8 << 20}), 1, 4);
     int64_t row_parts = 1, column_parts = 1;
     while (row_parts * column_parts < wanted) {
-      const int64_t rows = panels_ / row_parts, columns = column_panels / column_parts;
-      const bool rows_free = rows >= 2 && b_from_ != Source::panel, columns_free = columns >= 2;
+      const int64_t rows = row_panels / row_parts, columns = column_panels / column_parts;
+      const bool rows_free = rows >= 2 && b_from_ != Source::own, columns_free = columns >= 2;
       if (!rows_free && !columns_free) break;
       if (columns_free && (!rows_free || columns * width_ >= rows * kernels_.rows)) column_parts *= 2;
       else row_parts *= 2;
     }
     parallel_for(row_parts * column_parts, 1, [&](int64_t part, int64_t) {
       const int64_t r = part % row_parts, c = part / row_parts;
-      compute(panels_ * r / row_parts, panels_ * (r + 1) / row_parts,
+      compute(first_ + row_panels * r / row_parts, first_ + row_panels * (r + 1) / row_parts,
               slab_begin_ + column_panels * c / column_parts * width_,
               std::min(slab_end_, slab_begin_ + column_panels * (c + 1) / column_parts * width_));
     });
@@ -201,62 +197,52 @@ class Product {
 
   void compute(int64_t first, int64_t last, int64_t begin, int64_t end) {
     if (stream_) return stream(begin, end);
-    if (b_from_ == Source::panel) {
-      T* scratch = panel_scratch<T>(block * width_);
-      for (int64_t j = begin; j < end; j += width_)
-        for (int64_t k = phase_begin_; k < phase_end_; k += block) {
-          const int64_t depth = std::min(block, phase_end_ - k), columns = std::min(width_, end - j);
-          pack_panel(columns, depth, b_.data + k * b_.row_stride + j * b_.column_stride, b_.column_stride,
-                     b_.row_stride, scratch, width_);
-          column(first, last, j, columns, k, depth, scratch, width_);
+    T* own = b_from_ == Source::own ? panel_scratch<T>(std::min(block, k_) * width_) : nullptr;
+    for (int64_t j = begin; j < end; j += width_) {
+      const int64_t columns = std::min(width_, end - j);
+      for (int64_t k = phase_begin_; k < phase_end_; k += block) {
+        if (b_from_ == Source::in_place) {
+          column(first, last, j, columns, k, b_.data + k * b_.row_stride + j, b_.row_stride);
+        } else if (b_from_ == Source::shared) {
+          column(first, last, j, columns, k, slab_panel((j - slab_begin_) / width_, k), width_);
+        } else {
+          pack_columns(j, columns, k, own);
+          column(first, last, j, columns, k, own, width_);
         }
-      return;
-    }
-    const int64_t group = std::max<int64_t>(1, cache_rows / (height_ + 1));
-    for (int64_t k = phase_begin_; k < phase_end_; k += block) {
-      const int64_t depth = std::min(block, phase_end_ - k);
-      for (int64_t p = first; p < last; p += group)
-        for (int64_t j = begin; j < end; j += width_) {
-          const T* b = b_from_ == Source::slab ? slab_panel((j - slab_begin_) / width_, k, depth)
-                                               : b_.data + k * b_.row_stride + j;
-          column(p, std::min(last, p + group), j, std::min(width_, end - j), k, depth, b,
-                 b_from_ == Source::slab ? width_ : b_.row_stride);
-        }
+      }
     }
   }
 
-  // All row panels against one column panel and one block of k.
-  void column(int64_t first, int64_t last, int64_t j, int64_t columns, int64_t k, int64_t depth, const T* b,
-              int64_t b_k) {
+  // All row panels against one column panel and the block that starts at k.
+  void column(int64_t first, int64_t last, int64_t j, int64_t columns, int64_t k, const T* b, int64_t b_k) {
     const Update update = k == 0 ? Update::set : Update::add;
-    const int64_t vectors = ceil_div(columns, kernels_.lanes);
+    const int64_t vectors = ceil_div(columns, kernels_.lanes), depth = depth_at(k);
     const bool whole = columns == vectors * kernels_.lanes;
     for (int64_t p = first; p < last; ++p) {
       const int64_t row = row_of(p), rows = row_of(p + 1) - row;
       T* c = c_ + row * c_row_ + j;
       if (pack_a_)
-        kernels_.packed[vectors][whole][rows](depth, packed_a_ + (k - phase_begin_) * m_ + row * depth, 1, rows, b, b_k,
-                                              c, c_row_, columns, update);
+        kernels_.packed[vectors][whole][rows](depth, packed_rows(row, k), 1, rows, b, b_k, c, c_row_, columns, update);
       else
         kernels_.tile[vectors][whole][rows](depth, a_.data + row * a_.row_stride + k * a_.column_stride, a_.row_stride,
                                             a_.column_stride, b, b_k, c, c_row_, columns, update);
     }
   }
 
-  // A few rows against a large b: eight rows of b at a time, so that memory is read in order; the chains wait in c or,
+  // A few rows against a large b: some rows of b at a time, so that memory is read in order; the chains wait in c or,
   // from the second block on, in scratch.
   void stream(int64_t begin, int64_t end) {
     constexpr int64_t run = 2048, step = 8;
     const int64_t scratch_row = std::min(run, end - begin);
     T* scratch = k_ > block ? panel_scratch<T>(m_ * scratch_row) : nullptr;
     for (int64_t s = begin; s < end; s += run) {
-      const int64_t width = std::min(run, end - s);
+      const int64_t length = std::min(run, end - s);
       for (int64_t k = 0; k < k_; k += block) {
         T* to = k == 0 ? c_ + s : scratch;
         const int64_t to_row = k == 0 ? c_row_ : scratch_row, stop = std::min(k_, k + block);
         for (int64_t i = k; i < stop; i += step)
-          for (int64_t j = 0; j < width; j += width_) {
-            const int64_t columns = std::min(width_, width - j);
+          for (int64_t j = 0; j < length; j += width_) {
+            const int64_t columns = std::min(width_, length - j);
             kernels_.tile[ceil_div(columns, kernels_.lanes)][columns % kernels_.lanes == 0][m_](
                 std::min(step, stop - i), a_.data + i * a_.column_stride, a_.row_stride, a_.column_stride,
                 b_.data + i * b_.row_stride + s + j, b_.row_stride, to + j, to_row, columns,
@@ -264,7 +250,7 @@ class Product {
           }
         if (k == 0) continue;
         for (int64_t r = 0; r < m_; ++r)
-          for (int64_t j = 0; j < width; ++j) c_[r * c_row_ + s + j] += scratch[r * scratch_row + j];
+          for (int64_t j = 0; j < length; ++j) c_[r * c_row_ + s + j] += scratch[r * scratch_row + j];
       }
     }
   }
@@ -275,12 +261,12 @@ class Product {
   T* c_;
   int64_t c_row_;
   int64_t panels_, height_, taller_;  // the first `taller_` row panels have one row more than `height_`
+  int64_t width_;                     // columns of a column panel
   Source b_from_;
-  bool stream_, pack_a_;
-  int vectors_;
-  int64_t width_;
+  bool stream_, pack_a_, parallel_ = false;
   T *packed_a_ = nullptr, *packed_b_ = nullptr;
-  int64_t phase_begin_ = 0, phase_end_ = 0, slab_begin_ = 0, slab_end_ = 0;
+  // What is being worked on: columns, k and row panels.
+  int64_t slab_begin_ = 0, slab_end_ = 0, phase_begin_ = 0, phase_end_ = 0, first_ = 0, last_ = 0;
 };
 
 template <class T>
@@ -293,6 +279,7 @@ void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Mat
     a = {b.data, b.column_stride, b.row_stride};
     b = {old.data, old.column_stride, old.row_stride};
   }
+  if (n == 1) b.column_stride = 1;
   if (c_column != 1 && n != 1) {
     const BufferRef scratch = allocate(static_cast<std::size_t>(m * n) * sizeof(T));
     T* dense = reinterpret_cast<T*>(scratch->data());
