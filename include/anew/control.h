@@ -42,13 +42,14 @@ consteval bool any_holds_values(types<T...>) {
 }
 template <class T, class... Seen>
 consteval bool holds_values() {
-  if constexpr (std::same_as<T, Array> || is_one_of<T, Seen...>) return false;
-  else if constexpr (std::is_scalar_v<T> || std::same_as<T, std::string>) return true;
-  else if constexpr (is_sequence<T> || is_optional<T>) return holds_values<typename T::value_type, Seen...>();
-  else if constexpr (is_string_map<T>) return holds_values<typename T::mapped_type, Seen...>();
-  else if constexpr (is_tuple<T>) return any_holds_values<Seen...>(typename element_types<T>::type{});
-  else if constexpr (Record<T>) return any_holds_values<Seen..., T>(field_types<T>{});
-  else return false;
+  if constexpr (std::is_scalar_v<T> || std::same_as<T, std::string>) return true;
+  else if constexpr (!std::same_as<T, Array> && !is_one_of<T, Seen...>) {
+    if constexpr (is_sequence<T> || is_optional<T>) return holds_values<typename T::value_type, Seen...>();
+    else if constexpr (is_string_map<T>) return holds_values<typename T::mapped_type, Seen...>();
+    else if constexpr (is_tuple<T>) return any_holds_values<Seen...>(typename element_types<T>::type{});
+    else if constexpr (Record<T>) return any_holds_values<Seen..., T>(field_types<T>{});
+  }
+  return false;
 }
 template <class T>
 void add_values(const T& t, std::string& out);

@@ -63,10 +63,9 @@ constexpr bool braces_with(std::index_sequence<I...>) {
 // The first count that fits while one more does not: fields with defaults let smaller counts fit as well.
 template <class T, std::size_t N = 0>
 constexpr std::size_t count_fields() {
-  if constexpr (N > max_fields) return N;
-  else if constexpr (braces_with<T>(std::make_index_sequence<N>{}) &&
-                     !braces_with<T>(std::make_index_sequence<N + 1>{}))
-    return N;
+  constexpr bool fits =
+      braces_with<T>(std::make_index_sequence<N>{}) && !braces_with<T>(std::make_index_sequence<N + 1>{});
+  if constexpr (fits || N > max_fields) return N;
   else return count_fields<T, N + 1>();
 }
 

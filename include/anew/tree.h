@@ -80,13 +80,13 @@ consteval bool find_arrays_among(types<T...>) {
 template <class T, class... Seen>
 consteval bool find_arrays() {
   if constexpr (std::same_as<T, Array>) return true;
-  else if constexpr (std::is_scalar_v<T> || is_static_type<T>) return false;
-  else if constexpr (is_sequence<T> || is_optional<T>) return find_arrays<typename T::value_type, Seen...>();
-  else if constexpr (is_string_map<T>) return find_arrays<typename T::mapped_type, Seen...>();
-  else if constexpr (is_tuple<T>) return find_arrays_among<Seen...>(typename element_types<T>::type{});
-  else if constexpr (is_one_of<T, Seen...>) return false;
-  else if constexpr (Record<T>) return find_arrays_among<Seen..., T>(field_types<T>{});
-  else return false;
+  else if constexpr (!std::is_scalar_v<T> && !is_static_type<T> && !is_one_of<T, Seen...>) {
+    if constexpr (is_sequence<T> || is_optional<T>) return find_arrays<typename T::value_type, Seen...>();
+    else if constexpr (is_string_map<T>) return find_arrays<typename T::mapped_type, Seen...>();
+    else if constexpr (is_tuple<T>) return find_arrays_among<Seen...>(typename element_types<T>::type{});
+    else if constexpr (Record<T>) return find_arrays_among<Seen..., T>(field_types<T>{});
+  }
+  return false;
 }
 template <class T>
 inline constexpr bool holds_arrays = find_arrays<T>();
@@ -126,20 +126,26 @@ consteval bool all_accounted_for(types<T...>) {
            !(std::is_const_v<T> && holds_arrays<std::remove_const_t<T>>)) &&
           ...);
 }
+// Known to hold no array, whatever is in it.
+template <class T>
+consteval bool is_plain() {
+  if constexpr (std::is_pointer_v<T> && std::is_object_v<std::remove_pointer_t<T>>)
+    return !points_to_arrays<std::remove_cv_t<std::remove_pointer_t<T>>>();
+  else return is_static_type<T> || std::is_scalar_v<T> || std::is_empty_v<T>;
+}
 template <class T, class... Seen>
 consteval bool accounted_for() {
-  if constexpr (std::same_as<T, Array> || is_static_type<T> || is_one_of<T, Seen...>) return true;
-  else if constexpr (std::is_pointer_v<T> && std::is_object_v<std::remove_pointer_t<T>>)
-    return !points_to_arrays<std::remove_cv_t<std::remove_pointer_t<T>>>();
-  else if constexpr (std::is_scalar_v<T> || std::is_empty_v<T>) return true;
-  else if constexpr (is_sequence<T> || is_optional<T>) return accounted_for<typename T::value_type, Seen...>();
-  else if constexpr (is_string_map<T>) return accounted_for<typename T::mapped_type, Seen...>();
-  else if constexpr (is_tuple<T>) return all_accounted_for<Seen...>(typename element_types<T>::type{});
-  else if constexpr (Record<T>) return all_accounted_for<Seen..., T>(field_types<T>{});
-  else if constexpr (std::convertible_to<const T&, std::string_view>) return true;
-  else if constexpr (Container<T>)
-    return accounted_for<typename T::value_type, Seen...>() && !holds_arrays<typename T::value_type>;
-  else return HasCall<T> && !is_reference_wrapper<T>;
+  if constexpr (!std::same_as<T, Array> && !is_plain<T>() && !is_one_of<T, Seen...>) {
+    if constexpr (is_sequence<T> || is_optional<T>) return accounted_for<typename T::value_type, Seen...>();
+    else if constexpr (is_string_map<T>) return accounted_for<typename T::mapped_type, Seen...>();
+    else if constexpr (is_tuple<T>) return all_accounted_for<Seen...>(typename element_types<T>::type{});
+    else if constexpr (Record<T>) return all_accounted_for<Seen..., T>(field_types<T>{});
+    else if constexpr (std::convertible_to<const T&, std::string_view>) return true;
+    else if constexpr (Container<T>)
+      return accounted_for<typename T::value_type, Seen...>() && !holds_arrays<typename T::value_type>;
+    else return HasCall<T> && !is_reference_wrapper<T>;
+  }
+  return true;
 }
 // False after an error that names T in the compiler's notes.
 template <class T>
