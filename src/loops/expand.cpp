@@ -9,6 +9,8 @@ namespace anew::loops {
 
 // The vocabulary of math.h for Expr.
 inline bool any(Expr) { return true; }
+inline Expr both(Expr x, Expr y) { return x & y; }
+inline Expr either(Expr x, Expr y) { return x | y; }
 inline Expr bits(Expr x) { return bitcast(x, x.dtype() == f64 ? i64 : i32); }
 inline Expr real(Expr x) { return bitcast(x, x.dtype() == i64 ? f64 : f32); }
 inline Expr to_f64(Expr x) { return convert(x, f64); }

@@ -25,7 +25,7 @@ struct Product {
 };
 struct Max {
   template <class V>
-  static V apply(V a, V x) { return select((x > a) | (x != x), x, a); }
+  static V apply(V a, V x) { return select(either(x > a, x != x), x, a); }
   template <class T>
   static constexpr T identity() {
     return std::floating_point<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
@@ -33,7 +33,7 @@ struct Max {
 };
 struct Min {
   template <class V>
-  static V apply(V a, V x) { return select((x < a) | (x != x), x, a); }
+  static V apply(V a, V x) { return select(either(x < a, x != x), x, a); }
   template <class T>
   static constexpr T identity() {
     return std::floating_point<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();

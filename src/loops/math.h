@@ -203,7 +203,7 @@ V log(V x) {
 // Selects 1 where f64 steps would meet a value they are not made for.
 template <class V>
 V positive_or_one(V x) {
-  const auto fine = (x > like(x, 0)) & (x < like(x, infinity));
+  const auto fine = both(x > like(x, 0), x < like(x, infinity));
   return select(fine, x, like(x, 1));
 }
 
@@ -216,7 +216,7 @@ V log2(V x) {
 template <class V>
 V log1p(V x) {
   const V above = x + like(x, 1);  // decides the domain only
-  const auto fine = (x > like(x, -1)) & (x < like(x, infinity));
+  const auto fine = both(x > like(x, -1), x < like(x, infinity));
   const V y = to_f32(log1p64(to_f64(select(fine, x, like(x, 0)))));
   return select(fine, select(x == like(x, 0), x, y), log_domain(above, x));
 }
@@ -233,7 +233,7 @@ V asinh(V x) {
 
 template <class V>
 V acosh(V x) {
-  const auto fine = (x >= like(x, 1)) & (x < like(x, infinity));
+  const auto fine = both(x >= like(x, 1), x < like(x, infinity));
   const auto d = to_f64(select(fine, x, like(x, 1)));
   const auto below = d - like(d, 1);
   const V y = to_f32(log1p64(below + sqrt(below * (d + like(d, 1)))));
@@ -257,7 +257,7 @@ V rsqrt(V x) { return like(x, 1) / sqrt(x); }
 template <class V>
 V cbrt(V x) {
   const V a = abs(x);
-  const auto fine = (a > like(x, 0)) & (a < like(x, infinity));
+  const auto fine = both(a > like(x, 0), a < like(x, infinity));
   const auto l = log64(to_f64(select(fine, a, like(x, 1))));
   return select(fine, with_sign(to_f32(exp64(l * like(l, 1.0 / 3))), x), x);
 }
@@ -266,7 +266,7 @@ template <class V>
 V hypot(V x, V y) {
   const auto a = to_f64(x), b = to_f64(y);
   const V r = to_f32(sqrt(fma(a, a, b * b)));
-  const auto infinite = (abs(x) == like(x, infinity)) | (abs(y) == like(x, infinity));
+  const auto infinite = either(abs(x) == like(x, infinity), abs(y) == like(x, infinity));
   return select(infinite, like(x, infinity), r);
 }
 
@@ -274,20 +274,20 @@ template <class V>
 V pow(V x, V y) {
   const V a = abs(x);
   const V zero = like(x, 0), one = like(x, 1);
-  const auto inside = (a > zero) & (a < like(x, infinity));
+  const auto inside = both(a > zero, a < like(x, infinity));
   const V outside = select(a == zero, like(x, -infinity), a);  // log of 0, inf, nan
   const auto l = log64(to_f64(select(inside, a, one)));
   const auto product = to_f64(y) * select(inside, l, to_f64(outside));
   const V size = to_f32(exp64(at_least(at_most(product, 120), -120)));
   // 0 * inf is the only nan not made of one: |x| = 1, or y = 0.
-  const V magnitude = select((y == zero) | ((a == one) & (y == y)), one, size);
+  const V magnitude = select(either(y == zero, both(a == one, y == y)), one, size);
   const V half = y * like(y, 0.5);
   const auto integral = trunc(y) == y;
-  const auto odd = integral & (trunc(half) != half);
+  const auto odd = both(integral, trunc(half) != half);
   const auto negative = bits(x) < like(bits(x), 0);
-  const V r = select(negative & odd, -magnitude, magnitude);
-  const auto undefined = (x < zero) & (trunc(y) != y) & inside;
-  return select((x == one) | (y == zero), one, select(undefined, like(x, nan), r));
+  const V r = select(both(negative, odd), -magnitude, magnitude);
+  const auto undefined = both(both(x < zero, inside), trunc(y) != y);
+  return select(either(x == one, y == zero), one, select(undefined, like(x, nan), r));
 }
 
 // ---- error function

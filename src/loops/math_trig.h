@@ -127,9 +127,9 @@ V acos(V x) {
 template <class V>
 V atan2(V y, V x) {
   const V one = like(x, 1), zero = like(x, 0);
-  const auto both_infinite = (abs(x) == like(x, infinity)) & (abs(y) == like(x, infinity));
-  const auto both_zero = (x == zero) & (y == zero);
-  const auto a = to_f64(select(both_infinite | both_zero, one, abs(x)));
+  const auto both_infinite = both(abs(x) == like(x, infinity), abs(y) == like(x, infinity));
+  const auto both_zero = both(x == zero, y == zero);
+  const auto a = to_f64(select(either(both_infinite, both_zero), one, abs(x)));
   const auto b = to_f64(select(both_infinite, one, abs(y)));
   const auto angle = first_quadrant(b, a);
   const auto left = bits(x) < like(bits(x), 0);

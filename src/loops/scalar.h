@@ -6,6 +6,8 @@
 namespace anew::loops {
 
 inline bool any(bool x) { return x; }
+inline bool both(bool x, bool y) { return x && y; }
+inline bool either(bool x, bool y) { return x || y; }
 template <class T>
 T select(bool c, T a, T b) { return c ? a : b; }
 inline float like(float, double value) { return static_cast<float>(value); }

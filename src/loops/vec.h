@@ -123,6 +123,8 @@ inline bool any(Mask a) {
   return r != 0;
 #endif
 }
+inline Mask both(Mask a, Mask b) { return a & b; }
+inline Mask either(Mask a, Mask b) { return a | b; }
 inline Mask select(Mask c, Mask a, Mask b) { return {(c.m & a.m) | (~c.m & b.m)}; }
 template <class T>
 Vec<T> select(Mask c, Vec<T> a, Vec<T> b) {
