@@ -19,8 +19,8 @@ std::string scientific(T v) {
   return {text, std::to_chars(text, text + sizeof text, v, std::chars_format::scientific).ptr};
 }
 
-// Of a positive number of two bytes. Above a power of two numbers lie twice as far apart as below it, so what is nearest
-// in decimal may read back as the number below while the next decimal reads back as v.
+// Of a positive number of two bytes. Above a power of two numbers lie twice as far apart as below it, so what is
+// nearest in decimal may read back as the number below while the next decimal reads back as v.
 std::string scientific(double v, DType dtype) {
   for (int digits = 1;; ++digits) {
     const int exponent = static_cast<int>(std::floor(std::log10(v))) - digits + 1;

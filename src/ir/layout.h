@@ -1,6 +1,6 @@
 // Text that lays itself out: a tree of texts, breaks, indents and groups. A group goes on one line if its own contents
 // fit into what is left of the line, else its breaks become new lines. What follows the group does not count, so a line
-// may run over by the last thing on it; that is how the notation's authors print, and listings are compared with theirs.
+// may run over by the last thing on it; so do the authors of the notation, with whose listings ours are compared.
 #pragma once
 #include <string>
 #include <vector>

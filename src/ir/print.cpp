@@ -1,7 +1,7 @@
-// Programs as text. Names are given in the order of printing, an equation's outputs before the variables of the programs
-// it holds; an output that nothing reads is `_`. Params are ordered by name. A program that several equations hold (the
-// same object) is printed once, before the whole, as `let @name = { ... } in`, and written @name where it is held: so
-// the text has as many equations as the program, and reading it back shares what was shared.
+// Programs as text. Names are given in the order of printing, an equation's outputs before the variables of the
+// programs it holds; an output that nothing reads is `_`. Params are ordered by name. A program that several equations
+// hold (the same object) is printed once, before the whole, as `let @name = { ... } in`, and written @name where it is
+// held: so the text has as many equations as the program, and reading it back shares what was shared.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::string quoted(std::string_view s) {
   return out + "'";
 }
 
-// A, ..., z, ba, bb, ...: numbers to the base of 26 letters.
+// a, ..., z, ba, bb, ...: numbers to the base of 26 letters.
 std::string letters(std::size_t n) {
   std::string out;
   do out.insert(out.begin(), static_cast<char>('a' + n % 26));

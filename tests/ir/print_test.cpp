@@ -1,5 +1,5 @@
-// The printed form: the listings of the notation's own documentation, and every corner of the grammar. Each text is read
-// back: the program must be equal and print the same.
+// The printed form: the listings of the notation's own documentation, and every corner of the grammar. Each text is
+// read back: the program must be equal and print the same.
 #include <cmath>
 #include <limits>
 
