@@ -115,13 +115,18 @@ class Translator {
     for (std::size_t at = 0; at < out_.steps.size(); ++at) {
       const Step& s = out_.steps[at];
       if (s.kind == Step::operate && s.node == s.a) continue;  // rounds its own register
+      if (s.kind == Step::load) {
+        // A load that strides make the same everywhere is done once, so its register is never anyone else's.
+        out_.slot[static_cast<std::size_t>(s.node)] = out_.slots++;
+        continue;
+      }
       if (free.empty()) free.push_back(out_.slots++);
       out_.slot[static_cast<std::size_t>(s.node)] = free.back();
       free.pop_back();
       if (s.kind != Step::operate) continue;
       int seen[3], n = 0;
       for (int x : {s.a, s.b, s.c}) {
-        if (uniform_[static_cast<std::size_t>(x)] || last[static_cast<std::size_t>(x)] != static_cast<int>(at) ||
+        if (uniform_[static_cast<std::size_t>(x)] || k.nodes[static_cast<std::size_t>(x)].op == Op::load || last[static_cast<std::size_t>(x)] != static_cast<int>(at) ||
             std::find(seen, seen + n, x) != seen + n)
           continue;
         seen[n++] = x;

@@ -142,6 +142,18 @@ TEST(Interpreter, ScalarsBesideArrays) {
   for (int i = 0; i < 15; ++i) EXPECT_EQ(out[static_cast<std::size_t>(i)], static_cast<float>(3 * i + 1));
 }
 
+TEST(Interpreter, ABroadcastElementSurvivesAllBlocks) {
+  const ShapeDtype t{{5000}, f32};
+  const Kernel k = elementwise({t, t}, [](Expr x, Expr y) {
+    const Expr first = y * 2.0, second = first + 1.0, third = second * second;
+    return third - x;
+  });
+  std::vector<float> x(5000, 1.0f), out(5000), y = {3};
+  const std::int64_t nowhere[] = {0};
+  run(k, std::vector<Operand>{{x.data()}, {y.data(), nowhere}, {out.data()}});
+  for (float v : out) ASSERT_EQ(v, 48.0f);
+}
+
 TEST(Interpreter, InPlace) {
   const Kernel k = elementwise({{{2000}, f32}}, [](Expr x) { return (x + 1.0) * x; });
   std::vector<float> x(2000, 2.0f);
