@@ -74,12 +74,14 @@ class Product {
     height_ = m / panels_;
     taller_ = m % panels_;
     b_from_ = Source::in_place;
-    if (b.column_stride != 1 || (m > 4 * kernels.rows && b_bytes > in_place_bytes))
+    if (b.column_stride != 1 || (m > 4 * kernels.rows && (b_bytes > in_place_bytes || n < kernels.lanes)))
       b_from_ = m <= block_rows ? Source::own : Source::shared;
+    dot_ = m == 1 && b.row_stride == 1 && b.column_stride != 1;
     stream_ = b_from_ == Source::in_place && m <= 8 && m <= kernels.rows && b_bytes > in_place_bytes;
     const bool wide = b_from_ == Source::in_place && m <= kernels.wide_rows && n > 2 * kernels.lanes;
     width_ = kernels.lanes * (n <= kernels.lanes ? 1 : wide ? 4 : 2);
-    pack_a_ = b_from_ != Source::in_place && n > 2 * width_ && (a.column_stride != 1 || a_bytes > in_place_bytes);
+    pack_a_ =
+        !dot_ && b_from_ != Source::in_place && n > 2 * width_ && (a.column_stride != 1 || a_bytes > in_place_bytes);
   }
 
   void run(bool parallel) {
@@ -196,6 +198,7 @@ class Product {
   }
 
   void compute(int64_t first, int64_t last, int64_t begin, int64_t end) {
+    if (dot_) return dot(begin, end);
     if (stream_) return stream(begin, end);
     T* own = b_from_ == Source::own ? panel_scratch<T>(std::min(block, k_) * width_) : nullptr;
     for (int64_t j = begin; j < end; j += width_) {
@@ -217,7 +220,7 @@ class Product {
   void column(int64_t first, int64_t last, int64_t j, int64_t columns, int64_t k, const T* b, int64_t b_k) {
     const Update update = k == 0 ? Update::set : Update::add;
     const int64_t vectors = ceil_div(columns, kernels_.lanes), depth = depth_at(k);
-    const bool whole = columns == vectors * kernels_.lanes;
+    const bool whole = b_from_ != Source::in_place || columns == vectors * kernels_.lanes;
     for (int64_t p = first; p < last; ++p) {
       const int64_t row = row_of(p), rows = row_of(p + 1) - row;
       T* c = c_ + row * c_row_ + j;
@@ -227,6 +230,14 @@ class Product {
         kernels_.tile[vectors][whole][rows](depth, a_.data + row * a_.row_stride + k * a_.column_stride, a_.row_stride,
                                             a_.column_stride, b, b_k, c, c_row_, columns, update);
     }
+  }
+
+  void dot(int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; j += kernels_.lanes)
+      for (int64_t k = 0; k < k_; k += block)
+        kernels_.dot(depth_at(k), a_.data + k * a_.column_stride, a_.column_stride, b_.data + k + j * b_.column_stride,
+                     b_.column_stride, c_ + j, std::min<int64_t>(kernels_.lanes, end - j),
+                     k == 0 ? Update::set : Update::add);
   }
 
   // A few rows against a large b: some rows of b at a time, so that memory is read in order; the chains wait in c or,
@@ -263,7 +274,7 @@ class Product {
   int64_t panels_, height_, taller_;  // the first `taller_` row panels have one row more than `height_`
   int64_t width_;                     // columns of a column panel
   Source b_from_;
-  bool stream_, pack_a_, parallel_ = false;
+  bool dot_, stream_, pack_a_, parallel_ = false;
   T *packed_a_ = nullptr, *packed_b_ = nullptr;
   // What is being worked on: columns, k and row panels.
   int64_t slab_begin_ = 0, slab_end_ = 0, phase_begin_ = 0, phase_end_ = 0, first_ = 0, last_ = 0;

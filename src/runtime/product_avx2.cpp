@@ -31,17 +31,15 @@ struct F32 {
   static Register parts(const float* const* row, std::int64_t k) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row[0] + k)), _mm_loadu_ps(row[4] + k), 1);
   }
-  static void transpose(const float* const* row, std::int64_t k, float* to, std::int64_t to_k, std::int64_t) {
-    for (int q = 0; q < 8; q += 4) {
-      const Register a = parts(row, k + q), b = parts(row + 1, k + q), c = parts(row + 2, k + q),
-                     d = parts(row + 3, k + q);
-      const __m256d e = _mm256_castps_pd(_mm256_unpacklo_ps(a, b)), f = _mm256_castps_pd(_mm256_unpackhi_ps(a, b)),
-                    g = _mm256_castps_pd(_mm256_unpacklo_ps(c, d)), h = _mm256_castps_pd(_mm256_unpackhi_ps(c, d));
-      store(to + q * to_k, _mm256_castpd_ps(_mm256_unpacklo_pd(e, g)));
-      store(to + (q + 1) * to_k, _mm256_castpd_ps(_mm256_unpackhi_pd(e, g)));
-      store(to + (q + 2) * to_k, _mm256_castpd_ps(_mm256_unpacklo_pd(f, h)));
-      store(to + (q + 3) * to_k, _mm256_castpd_ps(_mm256_unpackhi_pd(f, h)));
-    }
+  static constexpr int group = 4;
+  static void transpose(const float* const* row, std::int64_t k, Register* to) {
+    const Register a = parts(row, k), b = parts(row + 1, k), c = parts(row + 2, k), d = parts(row + 3, k);
+    const __m256d e = _mm256_castps_pd(_mm256_unpacklo_ps(a, b)), f = _mm256_castps_pd(_mm256_unpackhi_ps(a, b)),
+                  g = _mm256_castps_pd(_mm256_unpacklo_ps(c, d)), h = _mm256_castps_pd(_mm256_unpackhi_ps(c, d));
+    to[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(e, g));
+    to[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(e, g));
+    to[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(f, h));
+    to[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(f, h));
   }
 };
 
@@ -66,12 +64,11 @@ struct F64 {
   static Register parts(const double* const* row, std::int64_t k) {
     return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(row[0] + k)), _mm_loadu_pd(row[2] + k), 1);
   }
-  static void transpose(const double* const* row, std::int64_t k, double* to, std::int64_t to_k, std::int64_t) {
-    for (int q = 0; q < 4; q += 2) {
-      const Register a = parts(row, k + q), b = parts(row + 1, k + q);
-      store(to + q * to_k, _mm256_unpacklo_pd(a, b));
-      store(to + (q + 1) * to_k, _mm256_unpackhi_pd(a, b));
-    }
+  static constexpr int group = 2;
+  static void transpose(const double* const* row, std::int64_t k, Register* to) {
+    const Register a = parts(row, k), b = parts(row + 1, k);
+    to[0] = _mm256_unpacklo_pd(a, b);
+    to[1] = _mm256_unpackhi_pd(a, b);
   }
 };
 

@@ -35,18 +35,15 @@ struct F32 {
     x = _mm512_mask_broadcast_f32x4(x, 0x0f00, _mm_loadu_ps(row[8] + k));
     return _mm512_mask_broadcast_f32x4(x, 0xf000, _mm_loadu_ps(row[12] + k));
   }
-  static void transpose(const float* const* row, std::int64_t k, float* to, std::int64_t to_k, std::int64_t rows) {
-    const Mask m = mask(rows < lanes ? rows : lanes);
-    for (int q = 0; q < 16; q += 4) {
-      const Register a = parts(row, k + q), b = parts(row + 1, k + q), c = parts(row + 2, k + q),
-                     d = parts(row + 3, k + q);
-      const __m512d e = _mm512_castps_pd(low_pairs(a, b)), f = _mm512_castps_pd(high_pairs(a, b)),
-                    g = _mm512_castps_pd(low_pairs(c, d)), h = _mm512_castps_pd(high_pairs(c, d));
-      store(to + q * to_k, _mm512_castpd_ps(low_pairs(e, g)), m);
-      store(to + (q + 1) * to_k, _mm512_castpd_ps(high_pairs(e, g)), m);
-      store(to + (q + 2) * to_k, _mm512_castpd_ps(low_pairs(f, h)), m);
-      store(to + (q + 3) * to_k, _mm512_castpd_ps(high_pairs(f, h)), m);
-    }
+  static constexpr int group = 4;
+  static void transpose(const float* const* row, std::int64_t k, Register* to) {
+    const Register a = parts(row, k), b = parts(row + 1, k), c = parts(row + 2, k), d = parts(row + 3, k);
+    const __m512d e = _mm512_castps_pd(low_pairs(a, b)), f = _mm512_castps_pd(high_pairs(a, b)),
+                  g = _mm512_castps_pd(low_pairs(c, d)), h = _mm512_castps_pd(high_pairs(c, d));
+    to[0] = _mm512_castpd_ps(low_pairs(e, g));
+    to[1] = _mm512_castpd_ps(high_pairs(e, g));
+    to[2] = _mm512_castpd_ps(low_pairs(f, h));
+    to[3] = _mm512_castpd_ps(high_pairs(f, h));
   }
 };
 
@@ -72,13 +69,11 @@ struct F64 {
     x = _mm512_mask_broadcast_f64x2(x, 0x30, _mm_loadu_pd(row[4] + k));
     return _mm512_mask_broadcast_f64x2(x, 0xc0, _mm_loadu_pd(row[6] + k));
   }
-  static void transpose(const double* const* row, std::int64_t k, double* to, std::int64_t to_k, std::int64_t rows) {
-    const Mask m = mask(rows < lanes ? rows : lanes);
-    for (int q = 0; q < 8; q += 2) {
-      const Register a = parts(row, k + q), b = parts(row + 1, k + q);
-      store(to + q * to_k, low_pairs(a, b), m);
-      store(to + (q + 1) * to_k, high_pairs(a, b), m);
-    }
+  static constexpr int group = 2;
+  static void transpose(const double* const* row, std::int64_t k, Register* to) {
+    const Register a = parts(row, k), b = parts(row + 1, k);
+    to[0] = low_pairs(a, b);
+    to[1] = high_pairs(a, b);
   }
 };
 

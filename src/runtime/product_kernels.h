@@ -19,6 +19,9 @@ struct Kernels {
   // a(r, k) = a[r * a_row + k * a_k], b(k, j) = b[k * b_k + j]; packed tiles have a_row 1 and a_k = rows.
   using Tile = void (*)(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_k, const T* b, std::int64_t b_k,
                         T* c, std::int64_t c_row, std::int64_t columns, Update update);
+  // One row of a by up to `lanes` columns of b: a(k) = a[k * a_k], b(k, j) = b[j * b_column + k]; never extends.
+  using Dot = void (*)(std::int64_t k, const T* a, std::int64_t a_k, const T* b, std::int64_t b_column, T* c,
+                       std::int64_t columns, Update update);
   // to[k * to_k + r] = from[r * from_row + k] for r < rows <= lanes. What lies between the rows of `to`, where to_k is
   // larger, is undefined afterwards; nothing past the last of them is written.
   using Transpose = void (*)(std::int64_t rows, std::int64_t k, const T* from, std::int64_t from_row, T* to,
@@ -28,8 +31,9 @@ struct Kernels {
                         std::int64_t to_k);
 
   int lanes, rows, wide_rows;                   // elements of a vector; largest tiles of 1 and 2, of 3 and 4 vectors
-  Tile tile[max_vectors + 1][2][max_rows + 1];  // [vectors][columns == vectors * lanes][rows]
+  Tile tile[max_vectors + 1][2][max_rows + 1];  // [vectors][b has `vectors` whole vectors][rows]
   Tile packed[3][2][max_rows + 1];
+  Dot dot;
   Transpose transpose;
   Copy copy;
 };

@@ -45,9 +45,9 @@ struct Plain {
     return y;
   }
   static void prefetch(const T*) {}
-  static void transpose(const T* const* row, std::int64_t k, T* to, std::int64_t to_k, std::int64_t rows) {
-    for (std::int64_t i = 0; i < lanes; ++i)
-      for (std::int64_t r = 0; r < lanes && r < rows; ++r) to[i * to_k + r] = row[r][k + i];
+  static constexpr int group = 1;
+  static void transpose(const T* const* row, std::int64_t k, Register* to) {
+    for (int r = 0; r < lanes; ++r) to->x[r] = row[r][k];
   }
 };
 

@@ -1,6 +1,7 @@
 // Templates of the kernels of product_kernels.h over a vector type V of one instruction set. Each file that includes this
 // defines V inside its own anonymous namespace, so that no code compiled for one processor is linked for another.
-// V: Element, Register, Mask, lanes; zero, load, store, broadcast, fma, add, mask(n), masked load and store, transpose.
+// V: Element, Register, Mask, lanes; zero, load, store, broadcast, fma, add, mask(n), masked load and store; transpose of
+// `lanes` rows by `group` columns into registers.
 #pragma once
 #include <cstdint>
 
@@ -15,19 +16,15 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
           std::int64_t c_row, std::int64_t columns, Update update) {
   constexpr int last = vectors - 1;
   if constexpr (packed) a_row = 1, a_k = rows;
-  // Masked loads cost a slot of arithmetic, so whole tiles have none.
-  const typename V::Mask mask = V::mask(whole ? V::lanes : columns - last * V::lanes);
-  const auto load_last = [&](const typename V::Element* p) {
-    if constexpr (whole) return V::load(p);
-    else return V::load(p, mask);
-  };
+  // A masked load in the loop costs a slot of arithmetic, so there is none where b may be read to the end of the vector.
+  const typename V::Mask mask = V::mask(columns - last * V::lanes);
   typename V::Register x[rows][vectors];
   if (update == Update::extend) {
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
       for (int v = 0; v < last; ++v) x[r][v] = V::load(c + r * c_row + v * V::lanes);
-      x[r][last] = load_last(c + r * c_row + last * V::lanes);
+      x[r][last] = V::load(c + r * c_row + last * V::lanes, mask);
     }
   } else {
 #pragma GCC unroll 16
@@ -46,7 +43,8 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
     typename V::Register y[vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < last; ++v) y[v] = V::load(b + v * V::lanes);
-    y[last] = load_last(b + last * V::lanes);
+    if constexpr (whole) y[last] = V::load(b + last * V::lanes);
+    else y[last] = V::load(b + last * V::lanes, mask);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
       const typename V::Register s = V::broadcast(a + r * a_row);
@@ -69,31 +67,64 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
     for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
       for (int v = 0; v < last; ++v) x[r][v] = V::add(V::load(c + r * c_row + v * V::lanes), x[r][v]);
-      x[r][last] = V::add(load_last(c + r * c_row + last * V::lanes), x[r][last]);
+      x[r][last] = V::add(V::load(c + r * c_row + last * V::lanes, mask), x[r][last]);
     }
   }
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
     for (int v = 0; v < last; ++v) V::store(c + r * c_row + v * V::lanes, x[r][v]);
-    if constexpr (whole) V::store(c + r * c_row + last * V::lanes, x[r][last]);
-    else V::store(c + r * c_row + last * V::lanes, x[r][last], mask);
+    V::store(c + r * c_row + last * V::lanes, x[r][last], mask);
   }
 }
 
-// Squares of lanes x lanes; rows beyond the last repeat it, so that nothing is read that is not there.
+// Rows beyond the last repeat it, so that nothing is read that is not there.
+template <class V>
+struct Rows {
+  const typename V::Element* row[V::lanes];
+  Rows(const typename V::Element* from, std::int64_t stride, std::int64_t count) {
+    for (int r = 0; r < V::lanes; ++r) row[r] = from + (r < count ? r : count - 1) * stride;
+  }
+};
+
 template <class V>
 void transpose(std::int64_t rows, std::int64_t k, const typename V::Element* from, std::int64_t from_row,
                typename V::Element* to, std::int64_t to_k) {
-  using T = typename V::Element;
-  const T* row[V::lanes];
-  for (int r = 0; r < V::lanes; ++r) row[r] = from + (r < rows ? r : rows - 1) * from_row;
-  // Squares may be stored a whole vector wide, the next k over the excess; the last ones then have to be exact.
-  const std::int64_t squares = rows < V::lanes ? k - V::lanes : k;
+  const Rows<V> in(from, from_row, rows);
+  // Vectors are stored whole, the next k over the excess; the last ones then have to be exact.
+  const std::int64_t vectors = rows < V::lanes ? k - V::lanes : k;
   std::int64_t i = 0;
-  for (; i + V::lanes <= squares; i += V::lanes) V::transpose(row, i, to + i * to_k, to_k, rows);
+  for (; i + V::group <= vectors; i += V::group) {
+    typename V::Register x[V::group];
+    V::transpose(in.row, i, x);
+#pragma GCC unroll 4
+    for (int g = 0; g < V::group; ++g) V::store(to + (i + g) * to_k, x[g]);
+  }
   for (; i < k; ++i)
-    for (std::int64_t r = 0; r < rows; ++r) to[i * to_k + r] = row[r][i];
+    for (std::int64_t r = 0; r < rows; ++r) to[i * to_k + r] = in.row[r][i];
+}
+
+// One row of a against columns of b that lie along k: they are turned in registers on their way into the chain.
+template <class V>
+void dot(std::int64_t k, const typename V::Element* a, std::int64_t a_k, const typename V::Element* b,
+         std::int64_t b_column, typename V::Element* c, std::int64_t columns, Update update) {
+  const Rows<V> in(b, b_column, columns);
+  const typename V::Mask mask = V::mask(columns);
+  typename V::Register acc = V::zero();
+  std::int64_t i = 0;
+  for (; i + V::group <= k; i += V::group) {
+    typename V::Register x[V::group];
+    V::transpose(in.row, i, x);
+#pragma GCC unroll 4
+    for (int g = 0; g < V::group; ++g) acc = V::fma(V::broadcast(a + (i + g) * a_k), x[g], acc);
+  }
+  for (; i < k; ++i) {
+    typename V::Element x[V::lanes];
+    for (int r = 0; r < V::lanes; ++r) x[r] = in.row[r][i];
+    acc = V::fma(V::broadcast(a + i * a_k), V::load(x), acc);
+  }
+  if (update == Update::add) acc = V::add(V::load(c, mask), acc);
+  V::store(c, acc, mask);
 }
 
 template <class V>
@@ -139,6 +170,7 @@ const Kernels<typename V::Element>* make_kernels() {
     FillTiles<V, 4, false, wide_rows>::run(t.tile[4]);
     FillTiles<V, 1, true, rows>::run(t.packed[1]);
     FillTiles<V, 2, true, rows>::run(t.packed[2]);
+    t.dot = &dot<V>;
     t.transpose = &transpose<V>;
     t.copy = &copy<V>;
     return t;
