@@ -1,0 +1,92 @@
+// Laws of bits: calling through jit or checkpoint, any policy, any number of threads and any layout of operands give the
+// very bits of plain eager evaluation: values, jvp, gradient and its jvp. Reverse over reverse keeps its bits where nothing
+// is computed twice; a recomputed value has two copies, and what flows back to each is multiplied before it is added.
+#include "laws/cells.h"
+#include "runtime/pool.h"
+
+namespace anew::test {
+namespace {
+
+class BitLaw : public Law {
+ protected:
+  void TearDown() override { set_threads(threads_); }
+
+ private:
+  int threads_ = threads();
+};
+
+TEST_P(BitLaw, JitIsEager) {
+  for_each_cell([](const Cell& c) {
+    FlatFunction f = c.function();
+    Arrays x = c.inputs();
+    auto jitted = [&](std::span<const Array> in) { return flat::jit(f, in, {}); };
+    expect_same(derivatives(jitted, x, 8), derivatives(f, x, 8), "jit");
+    expect_same(reverse_over_reverse(jitted, x, 8), reverse_over_reverse(f, x, 8), "jit, reverse over reverse");
+    Random random(9);
+    Arrays ct = random_like(random, f(x));
+    auto gradient = [&](std::span<const Array> in) { return flat::linearize(f, in).second.pullback(ct); };
+    expect_same(flat::jit(gradient, x, {}), gradient(x), "jit of the gradient");
+  });
+}
+
+TEST_P(BitLaw, CheckpointIsPlain) {
+  using namespace checkpoint_policies;
+  Policy by_type("by_type", [](const PolicyQuery& q) { return q.output_types.size() == 1 && q.output_types[0].shape.ndim() < 2; });
+  for_each_cell([&](const Cell& c) {
+    FlatFunction f = c.function();
+    Arrays x = c.inputs(), plain = derivatives(f, x, 8), plain_second = reverse_over_reverse(f, x, 8);
+    for (const Policy& p : {nothing_saveable, everything_saveable, dots_saveable, by_type}) {
+      for (int n : {1, 2, 4}) {
+        set_threads(n);
+        auto checkpointed = [&](std::span<const Array> in) { return flat::checkpoint(f, in, p); };
+        expect_same(derivatives(checkpointed, x, 8), plain, p.str() + " on " + std::to_string(n) + " threads");
+        Arrays second = reverse_over_reverse(checkpointed, x, 8);
+        if (!c.row->higher_order() && p.kind() != Policy::Kind::callable) expect_same(second, plain_second, p.str() + ", reverse over reverse");
+        for (std::size_t i = 0; i < second.size(); ++i)
+          expect_close(second[i], plain_second[i], default_tolerance(x) < 1e-4 ? 1e-12 : 1e-4, "reverse over reverse");
+      }
+    }
+  });
+}
+
+// Elementwise rows at a size that several threads share.
+TEST_P(BitLaw, ThreadsDoNotMatter) {
+  for_each_cell([](const Cell& c) {
+    if (!c.row->facts.elementwise || c.sample.inputs.empty()) return;
+    Cell large = c;
+    for (ir::SampleInput& in : large.sample.inputs)
+      if (in.type.shape.ndim() == 1 && in.type.shape.size() > 0) in.type.shape = Shape{70001};
+    if (large.inputs()[0].size() < 1000) return;
+    Arrays x = large.inputs();
+    set_threads(1);
+    Arrays want = derivatives(large.function(), x, 8);
+    for (int n : {2, 4}) {
+      set_threads(n);
+      expect_same(derivatives(large.function(), x, 8), want, std::to_string(n) + " threads");
+    }
+  });
+}
+
+// The same elements in another order of memory, or one element seen many times.
+Array transposed_in_memory(const Array& x) { return transpose(asarray(transpose(x) + zeros({}, x.dtype()))); }
+TEST_P(BitLaw, LayoutDoesNotMatter) {
+  for_each_cell([](const Cell& c) {
+    Arrays x = c.inputs(), other;
+    for (const Array& a : x) other.push_back(a.ndim() < 2 || a.dtype() == bool_ ? a : transposed_in_memory(a));
+    Arrays same;
+    for (const Array& a : other) same.push_back(contiguous(a));
+    expect_same(derivatives(c.function(), other, 8), derivatives(c.function(), same, 8), "transposed operands");
+    Arrays wide, copies;
+    for (const Array& a : x) {
+      Array first = a.size() ? ravel(a)[0] : a;
+      wide.push_back(a.size() ? broadcast_to(first, a.shape()) : a);
+      copies.push_back(contiguous(wide.back()));
+    }
+    expect_same(derivatives(c.function(), wide, 8), derivatives(c.function(), copies, 8), "broadcast operands");
+  });
+}
+
+INSTANTIATE_LAW(BitLaw);
+
+}  // namespace
+}  // namespace anew::test

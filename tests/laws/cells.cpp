@@ -1,0 +1,78 @@
+// Enumeration of cells and the comparison that most laws share.
+#include "laws/cells.h"
+
+#include <fmt/format.h>
+
+namespace anew::test {
+
+namespace {
+ir::Type widened(ir::Type t) {
+  if (t.dtype == f32) t.dtype = f64;
+  return t;
+}
+}  // namespace
+
+Arrays Cell::inputs(bool wide) const {
+  Random random(row->name, static_cast<std::uint64_t>(index));
+  Arrays out;
+  for (const ir::SampleInput& in : sample.inputs) out.push_back(random.array(wide ? widened(in.type) : in.type, in.lo, in.hi));
+  return out;
+}
+
+bool Cell::can_be_wide() const {
+  Types types;
+  for (const ir::SampleInput& in : sample.inputs) types.push_back(widened(in.type));
+  try {
+    row->infer({*sample.params, types, Location::current()});
+  } catch (const std::exception&) {
+    return false;
+  }
+  return true;
+}
+
+std::string Cell::text() const {
+  std::string types;
+  for (const ir::SampleInput& in : sample.inputs) types += " " + in.type.str();
+  return fmt::format("{}[{}]{} (sample {})", row->name, ir::str(*sample.params), types, index);
+}
+
+std::vector<Cell> cells(const ir::Primitive& row) {
+  std::vector<Cell> out;
+  auto samples = row.samples ? row.samples() : row.higher_order() ? nested_samples(row) : std::vector<ir::Sample>{};
+  for (ir::Sample& s : samples) out.push_back({&row, std::move(s), static_cast<int>(out.size())});
+  return out;
+}
+
+Arrays derivatives(const FlatFunction& f, const Arrays& x, std::uint64_t seed) {
+  Random random(seed);
+  Arrays t = random_like(random, x), y = f(x), out = y;
+  auto append = [&](const Arrays& more) { out.insert(out.end(), more.begin(), more.end()); };
+  Arrays ct = random_like(random, y);
+  append(flat::jvp(f, x, t).second);
+  append(flat::linearize(f, x).second.pullback(ct));
+  auto gradient = [&](std::span<const Array> in) { return flat::linearize(f, in).second.pullback(ct); };
+  append(flat::jvp(gradient, x, t).second);
+  return out;
+}
+
+Arrays reverse_over_reverse(const FlatFunction& f, const Arrays& x, std::uint64_t seed) {
+  Random random(seed);
+  Arrays t = random_like(random, x), ct = random_like(random, f(x));
+  return flat::linearize([&](std::span<const Array> in) { return flat::linearize(f, in).second.pullback(ct); }, x).second.pullback(t);
+}
+
+void expect_same(const Arrays& got, const Arrays& want, std::string_view what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i].type().str(), want[i].type().str()) << what << ", result " << i;
+    if (same_bits(got[i], want[i])) continue;
+    auto a = numbers(got[i]), b = numbers(want[i]);
+    for (std::size_t k = 0; k < a.size(); ++k)
+      if (std::memcmp(&a[k], &b[k], sizeof a[k]) && !(a[k] != a[k] && b[k] != b[k])) {
+        ADD_FAILURE() << what << ": result " << i << " of " << got.size() << " differs, first at element " << k << ": " << a[k] << " and " << b[k];
+        break;
+      }
+  }
+}
+
+}  // namespace anew::test

@@ -1,0 +1,65 @@
+// What the laws run on: every row of the language with every sample of it, found by enumeration, so that a new row is
+// tested by existing. A cell is one (row, law, sample); a row without samples fails all its cells.
+#pragma once
+#include <gtest/gtest.h>
+
+#include "control/rows.h"
+#include "support/check_grads.h"
+#include "support/support.h"
+#include "trace/trace.h"
+
+namespace anew::test {
+
+// One call of a row.
+struct Cell {
+  const ir::Primitive* row;
+  ir::Sample sample;
+  int index;
+
+  FlatFunction function() const {
+    return [row = row, params = sample.params](std::span<const Array> x) { return anew::bind(*row, params, x, Location::current()); };
+  }
+  // The sample's inputs; `wide`: all f32 as f64, where the row can take them.
+  Arrays inputs(bool wide = false) const;
+  // Parameters may fix types; such rows have samples in f64 too, and those in f32 are left out of laws that need f64.
+  bool can_be_wide() const;
+  std::string text() const;
+};
+
+// A row's own samples; for rows that hold Programs, those that tracing the functions of nested_samples.cpp gives.
+std::vector<Cell> cells(const ir::Primitive& row);
+std::vector<ir::Sample> nested_samples(const ir::Primitive& row);
+
+// Parameterised by row; counts the cells it ran.
+class Law : public testing::TestWithParam<const ir::Primitive*> {
+ protected:
+  template <class F>
+  void for_each_cell(F law) {
+    std::vector<Cell> all = cells(*GetParam());
+    ASSERT_FALSE(all.empty()) << "the row \"" << GetParam()->name << "\" has no samples";
+    for (const Cell& c : all) {
+      SCOPED_TRACE(c.text());
+      law(c);
+      ++count;
+      if (HasFatalFailure()) return;
+    }
+  }
+  static void TearDownTestSuite() {
+    std::cout << "[ cells    ] " << count << " of " << testing::UnitTest::GetInstance()->current_test_suite()->name() << "\n";
+    count = 0;
+  }
+  static inline int count = 0;
+  Warnings quiet;
+};
+
+#define INSTANTIATE_LAW(suite)                                                                            \
+  INSTANTIATE_TEST_SUITE_P(Rows, suite, testing::ValuesIn(all_rows()),                                    \
+                           [](const testing::TestParamInfo<const ir::Primitive*>& i) { return i.param->name; })
+
+// (value, jvp, pullback, forward over reverse) of f at x, in directions that `seed` decides.
+Arrays derivatives(const FlatFunction& f, const Arrays& x, std::uint64_t seed);
+Arrays reverse_over_reverse(const FlatFunction& f, const Arrays& x, std::uint64_t seed);
+// Fails the test where a type or a bit differs.
+void expect_same(const Arrays& got, const Arrays& want, std::string_view what);
+
+}  // namespace anew::test
