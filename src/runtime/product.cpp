@@ -77,7 +77,7 @@ class Product {
     if (b.column_stride != 1 || (m > 4 * kernels.rows && (b_bytes > in_place_bytes || n < kernels.lanes)))
       b_from_ = m <= block_rows ? Source::own : Source::shared;
     dot_ = m == 1 && b.row_stride == 1 && b.column_stride != 1;
-    stream_ = b_from_ == Source::in_place && m <= 8 && m <= kernels.rows && b_bytes > in_place_bytes;
+    stream_ = b_from_ == Source::in_place && b_bytes > in_place_bytes;
     const bool wide = b_from_ == Source::in_place && m <= kernels.wide_rows && n > 2 * kernels.lanes;
     width_ = kernels.lanes * (n <= kernels.lanes ? 1 : wide ? 4 : 2);
     pack_a_ =
@@ -243,7 +243,7 @@ class Product {
   // A few rows against a large b: some rows of b at a time, so that memory is read in order; the chains wait in c or,
   // from the second block on, in scratch.
   void stream(int64_t begin, int64_t end) {
-    constexpr int64_t run = 2048, step = 8;
+    constexpr int64_t run = 2048, step = 64;
     const int64_t scratch_row = std::min(run, end - begin);
     T* scratch = k_ > block ? panel_scratch<T>(m_ * scratch_row) : nullptr;
     for (int64_t s = begin; s < end; s += run) {
@@ -253,11 +253,14 @@ class Product {
         const int64_t to_row = k == 0 ? c_row_ : scratch_row, stop = std::min(k_, k + block);
         for (int64_t i = k; i < stop; i += step)
           for (int64_t j = 0; j < length; j += width_) {
-            const int64_t columns = std::min(width_, length - j);
-            kernels_.tile[ceil_div(columns, kernels_.lanes)][columns % kernels_.lanes == 0][m_](
-                std::min(step, stop - i), a_.data + i * a_.column_stride, a_.row_stride, a_.column_stride,
-                b_.data + i * b_.row_stride + s + j, b_.row_stride, to + j, to_row, columns,
-                i == k ? Update::set : Update::extend);
+            const int64_t columns = std::min(width_, length - j), vectors = ceil_div(columns, kernels_.lanes);
+            for (int64_t p = 0; p < panels_; ++p) {
+              const int64_t row = row_of(p), rows = row_of(p + 1) - row;
+              kernels_.tile[vectors][columns == vectors * kernels_.lanes][rows](
+                  std::min(step, stop - i), a_.data + row * a_.row_stride + i * a_.column_stride, a_.row_stride,
+                  a_.column_stride, b_.data + i * b_.row_stride + s + j, b_.row_stride, to + row * to_row + j, to_row,
+                  columns, i == k ? Update::set : Update::extend);
+            }
           }
         if (k == 0) continue;
         for (int64_t r = 0; r < m_; ++r)
