@@ -16,7 +16,8 @@ Array zeros_like(const ArrayLike& x, std::optional<DType> dtype = {});
 Array ones_like(const ArrayLike& x, std::optional<DType> dtype = {});
 Array full_like(const ArrayLike& x, const ArrayLike& v, std::optional<DType> dtype = {});
 Array eye(std::int64_t n, DType dtype = f32, const Location& at = Location::current());
-Array eye(std::int64_t rows, std::int64_t columns, std::int64_t k = 0, DType dtype = f32, const Location& at = Location::current());
+Array eye(std::int64_t rows, std::int64_t columns, std::int64_t k = 0, DType dtype = f32,
+          const Location& at = Location::current());
 Array identity(std::int64_t n, DType dtype = f32, const Location& at = Location::current());
 // arange(3) is [0, 1, 2]; arange(1.0, 2.0, 0.5) is [1, 1.5]. Bounds are numbers or concrete scalars.
 Array arange(const ArrayLike& stop, std::optional<DType> dtype = {});
@@ -128,13 +129,15 @@ Array max(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
 Array min(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
 Array all(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
 Array any(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
-Array argmax(const ArrayLike& x, std::optional<int> axis = {}, bool keepdims = false);  // without axis: of the flat array
+Array argmax(const ArrayLike& x, std::optional<int> axis = {},
+             bool keepdims = false);  // without axis: of the flat array
 Array argmin(const ArrayLike& x, std::optional<int> axis = {}, bool keepdims = false);
 Array var(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false, double ddof = 0);
 Array std(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false, double ddof = 0);
 Array logsumexp(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
 Array count_nonzero(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
-Array norm(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false, double ord = 2);  // of vectors; matrices: Frobenius
+Array norm(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false,
+           double ord = 2);  // of vectors; matrices: Frobenius
 template <std::same_as<Array> T, std::same_as<Array> U>
 Array max(const T&, const U&) = delete;  // of two arrays: write maximum(x, y)
 template <std::same_as<Array> T, std::same_as<Array> U>
@@ -184,7 +187,8 @@ Array repeat(const ArrayLike& x, std::int64_t repeats, std::optional<int> axis =
 Array flip(const ArrayLike& x, const Axes& axis = {});
 Array roll(const ArrayLike& x, std::int64_t shift, std::optional<int> axis = {});
 Array roll(const ArrayLike& x, const std::vector<std::int64_t>& shifts, const std::vector<int>& axes);
-Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, const ArrayLike& value = 0);
+Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths,
+          const ArrayLike& value = 0);
 Array triu(const ArrayLike& x, std::int64_t k = 0);
 Array tril(const ArrayLike& x, std::int64_t k = 0);
 Array diag(const ArrayLike& x, std::int64_t k = 0);      // of a vector: the matrix; of a matrix: the diagonal

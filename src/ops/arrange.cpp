@@ -43,7 +43,9 @@ Array triangle(std::string_view op, const ArrayLike& x, std::int64_t k, bool low
 
 }  // namespace
 
-Array Array::reshape(const Shape& shape, const Location& at) const { return anew::reshape(ArrayLike(*this, at), shape); }
+Array Array::reshape(const Shape& shape, const Location& at) const {
+  return anew::reshape(ArrayLike(*this, at), shape);
+}
 Array Array::T(const Location& at) const { return transpose(ArrayLike(*this, at)); }
 
 Array ravel(const ArrayLike& x) { return reshape(x, Shape{-1}); }
@@ -61,7 +63,8 @@ Array moveaxis(const ArrayLike& x, const Axes& source, const Axes& destination) 
   const Type type = type_of(checked(x));
   const int n = type.shape.ndim();
   if (source.list().size() != destination.list().size())
-    throw Error(fmt::format("[moveaxis] {} axes go to {} places", source.list().size(), destination.list().size()), line_or(x.at));
+    throw Error(fmt::format("[moveaxis] {} axes go to {} places", source.list().size(), destination.list().size()),
+                line_or(x.at));
   std::vector<int> from, order(static_cast<std::size_t>(n), -1);
   for (std::size_t i = 0; i < source.list().size(); ++i) {
     from.push_back(checked_axis("moveaxis", source.list()[i], n, type, x.at));
@@ -69,7 +72,8 @@ Array moveaxis(const ArrayLike& x, const Axes& source, const Axes& destination) 
     order[static_cast<std::size_t>(to)] = from.back();
   }
   std::vector<int> others = axes_without(n, from);
-  if (static_cast<int>(others.size() + from.size()) != n || std::count(order.begin(), order.end(), -1) != static_cast<long>(others.size()))
+  if (static_cast<int>(others.size() + from.size()) != n ||
+      std::count(order.begin(), order.end(), -1) != static_cast<long>(others.size()))
     throw Error(fmt::format("[moveaxis] an axis of {} is given twice", type.str()), line_or(x.at));
   auto rest = others.begin();
   for (int& axis : order)
@@ -83,7 +87,9 @@ Array broadcast_to(const ArrayLike& x, const Shape& shape) {
   int added = shape.ndim() - type.shape.ndim();
   bool ok = added >= 0;
   for (int i = 0; ok && i < type.shape.ndim(); ++i) ok = type.shape[i] == shape[i + added] || type.shape[i] == 1;
-  if (!ok) throw Error(fmt::format("[broadcast_to] {} does not broadcast to shape {}", type.str(), shape.str()), line_or(x.at));
+  if (!ok)
+    throw Error(fmt::format("[broadcast_to] {} does not broadcast to shape {}", type.str(), shape.str()),
+                line_or(x.at));
   return lax::broadcast_in_dim(ArrayLike(a, x.at), shape, axis_range(added, shape.ndim()));
 }
 
@@ -127,7 +133,8 @@ std::vector<Array> split(const ArrayLike& x, const std::vector<std::int64_t>& po
   for (std::size_t k = 0; k <= positions.size(); ++k) {
     std::int64_t end = k < positions.size() ? positions[k] : n;
     if (end < begin || end > n)
-      throw Error(fmt::format("[split] position {} is not in order inside axis {} of {}", end, i, type.str()), line_or(x.at));
+      throw Error(fmt::format("[split] position {} is not in order inside axis {} of {}", end, i, type.str()),
+                  line_or(x.at));
     out.push_back(part(a, i, begin, end));
     begin = end;
   }
@@ -138,7 +145,8 @@ std::vector<Array> split(const ArrayLike& x, std::int64_t n, int axis) {
   const Type type = type_of(checked(x));
   int i = checked_axis("split", axis, type.shape.ndim(), type, x.at);
   if (n <= 0 || type.shape[i] % n != 0)
-    throw Error(fmt::format("[split] axis {} of {} does not split into {} equal parts", i, type.str(), n), line_or(x.at));
+    throw Error(fmt::format("[split] axis {} of {} does not split into {} equal parts", i, type.str(), n),
+                line_or(x.at));
   std::vector<std::int64_t> positions;
   for (std::int64_t k = 1; k < n; ++k) positions.push_back(k * (type.shape[i] / n));
   return split(x, positions, axis);
@@ -212,7 +220,8 @@ Array roll(const ArrayLike& x, std::int64_t shift, std::optional<int> axis) {
   return reshape(roll(ravel(x), std::vector<std::int64_t>{shift}, std::vector<int>{0}), type_of(x.value).shape);
 }
 
-Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, const ArrayLike& value) {
+Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths,
+          const ArrayLike& value) {
   Array a = checked(x);
   const Type type = type_of(a);
   bool one = widths.size() == 1;  // for every axis
@@ -221,7 +230,8 @@ Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int
   std::vector<lax::Padding> config;
   for (int i = 0; i < type.shape.ndim(); ++i) {
     auto [before, after] = widths[one ? 0 : static_cast<std::size_t>(i)];
-    if (before < 0 || after < 0) throw Error(fmt::format("[pad] negative width ({}, {})", before, after), line_or(x.at));
+    if (before < 0 || after < 0)
+      throw Error(fmt::format("[pad] negative width ({}, {})", before, after), line_or(x.at));
     config.emplace_back(before, after, 0);
   }
   return lax::pad(ArrayLike(a, x.at), value, config);
@@ -248,7 +258,7 @@ Array diagonal(const ArrayLike& x, std::int64_t k) {
   Shape lead = type_of(m).shape;
   lead.erase(lead.ndim() - 1);
   lead.erase(lead.ndim() - 1);
-  Shape flat = lead, out = lead, start, limit, strides;
+  Shape flat = lead, out = lead, start, strides;
   flat.push_back(n * n);
   out.push_back(n);
   if (n == 0) return reshape(m, out);
@@ -261,10 +271,12 @@ Array diag(const ArrayLike& x, std::int64_t k) {
   Array a = checked(x);
   const Type type = type_of(a);
   if (type.shape.ndim() == 2) return diagonal(x, k);
-  if (type.shape.ndim() != 1) throw Error(fmt::format("[diag] needs a vector or a matrix, got {}", type.str()), line_or(x.at));
+  if (type.shape.ndim() != 1)
+    throw Error(fmt::format("[diag] needs a vector or a matrix, got {}", type.str()), line_or(x.at));
   PinLine pin(x.at);
   std::int64_t size = type.shape[0] + std::abs(k);
-  Array row = anew::pad(a, {{std::max<std::int64_t>(0, k), std::max<std::int64_t>(0, -k)}}, zero_like(a));  // entry of each column
+  Array row = anew::pad(a, {{std::max<std::int64_t>(0, k), std::max<std::int64_t>(0, -k)}},
+                        zero_like(a));  // entry of each column
   Shape square{size, size};
   Array on = lax::iota(square, 0) + literal_integer(i32, k) == lax::iota(square, 1);
   return where(on, broadcast_to(row, square), zero_like(a));

@@ -5,7 +5,9 @@
 
 namespace anew {
 
-inline bool contains(const std::vector<int>& axes, int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
+inline bool contains(const std::vector<int>& axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
 
 // begin, begin + 1, ..., end - 1
 inline std::vector<int> axis_range(int begin, int end) {
@@ -25,8 +27,10 @@ inline std::vector<int> axes_without(int ndim, const std::vector<int>& a, const 
 // Positions that sort the list: the inverse of a permutation.
 inline std::vector<int> sorting(const std::vector<int>& keys) {
   std::vector<int> out = axis_range(0, static_cast<int>(keys.size()));
-  std::stable_sort(out.begin(), out.end(),
-                   [&](int a, int b) { return keys[static_cast<std::size_t>(a)] < keys[static_cast<std::size_t>(b)]; });
+  std::sort(out.begin(), out.end(), [&](int a, int b) {
+    int x = keys[static_cast<std::size_t>(a)], y = keys[static_cast<std::size_t>(b)];
+    return x != y ? x < y : a < b;
+  });
   return out;
 }
 

@@ -1,5 +1,6 @@
-// Elementwise functions of two operands: arithmetic and bits. Each row gives the contribution of each input to the tangent
-// as an operation of its own, the same whoever else has a tangent, so that a zero that has been made real adds nothing.
+// Elementwise functions of two operands: arithmetic and bits. Each row gives the contribution of each input to the
+// tangent as an operation of its own, the same whoever else has a tangent, so that a zero that has been made real adds
+// nothing.
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -44,7 +45,11 @@ Primitive binary(std::string name, const BinaryRule& r) {
 
 Primitive addition(std::string name) {
   Primitive p = binary(std::move(name), {[](Expr x, Expr y) { return x.dtype() == bool_ ? x | y : x + y; },
-                                         [](auto&, auto& t) { return t; }, [](auto&, auto& t) { return t; }, 1, {}, {},
+                                         [](auto&, auto& t) { return t; },
+                                         [](auto&, auto& t) { return t; },
+                                         1,
+                                         {},
+                                         {},
                                          Accepts::anything});
   p.transpose = [](const ir::TransposeArgs& a) {
     Arrays out(2);
@@ -74,7 +79,11 @@ Primitive subtraction() {
 
 Primitive multiplication() {
   Primitive p = binary("mul", {[](Expr x, Expr y) { return x.dtype() == bool_ ? x & y : x * y; },
-                               [](auto& p, auto& t) { return t * p.y; }, [](auto& p, auto& t) { return p.x * t; }, 1, {}, {},
+                               [](auto& p, auto& t) { return t * p.y; },
+                               [](auto& p, auto& t) { return p.x * t; },
+                               1,
+                               {},
+                               {},
                                Accepts::anything});
   p.transpose = [](const ir::TransposeArgs& a) {
     Arrays out(2);
@@ -87,8 +96,12 @@ Primitive multiplication() {
 }
 
 Primitive division() {
-  Primitive p = binary("div", {[](Expr x, Expr y) { return x / y; }, [](auto& p, auto& t) { return t / p.y; },
-                               [](auto& p, auto& t) { return t * -(p.out / p.y); }, 4, {}, {0.5, 2}});
+  Primitive p = binary("div", {[](Expr x, Expr y) { return x / y; },
+                               [](auto& p, auto& t) { return t / p.y; },
+                               [](auto& p, auto& t) { return t * -(p.out / p.y); },
+                               4,
+                               {},
+                               {0.5, 2}});
   p.transpose = [](const ir::TransposeArgs& a) {
     if (a.linear[1]) throw InternalError("[div] is not linear in its second operand");
     return Arrays{unfitted(a.ct[0] / a.x[1], a.in[0]), Array()};
@@ -133,48 +146,73 @@ struct BinaryRows : Family {
   const Primitive& sub = row(subtraction());
   const Primitive& mul = row(multiplication());
   const Primitive& div = row(division());
-  const Primitive& rem = row(binary("rem", {[](Expr x, Expr y) { return loops::rem(x, y); }, [](auto&, auto& t) { return t; },
+  const Primitive& rem = row(binary("rem", {[](Expr x, Expr y) { return loops::rem(x, y); },
+                                            [](auto&, auto& t) { return t; },
                                             [](auto& p, auto& t) {
                                               Array q = p.x / p.y;
                                               return t * -(sign(q) * floor(abs(q)));
                                             },
-                                            8, {0.2, 0.9}, {1, 2}}));
-  const Primitive& pow = row(binary("pow", {[](Expr x, Expr y) { return is_float(x.dtype()) ? loops::pow(x, y) : integer_power(x, y); },
-                                            [](auto& p, auto& t) {  // y x^(y-1), and 0 for y = 0 whatever x is
-                                              Array none = p.y == 0;
-                                              Array slope = p.y * anew::pow(p.x, where(none, 1, p.y - 1));
-                                              return t * where(none, 0, slope);
-                                            },
-                                            [](auto& p, auto& t) { return t * (log(where(p.x == 0, 1, p.x)) * p.out); }, 30,
-                                            {0.3, 2}, {-2, 2}}));
+                                            8,
+                                            {0.2, 0.9},
+                                            {1, 2}}));
+  const Primitive& pow =
+      row(binary("pow", {[](Expr x, Expr y) { return is_float(x.dtype()) ? loops::pow(x, y) : integer_power(x, y); },
+                         [](auto& p, auto& t) {  // y x^(y-1), and 0 for y = 0 whatever x is
+                           Array none = p.y == 0;
+                           Array slope = p.y * anew::pow(p.x, where(none, 1, p.y - 1));
+                           return t * where(none, 0, slope);
+                         },
+                         [](auto& p, auto& t) { return t * (log(where(p.x == 0, 1, p.x)) * p.out); },
+                         30,
+                         {0.3, 2},
+                         {-2, 2}}));
   // Both contributions read one array, the share of the first operand.
-  const Primitive& max = row(binary("max", {[](Expr x, Expr y) {
-                                              if (x.dtype() == bool_) return x | y;
-                                              return is_float(x.dtype()) ? select((x >= y) | (x != x), x, y) : select(x >= y, x, y);
-                                            },
-                                            [](auto& p, auto& t) { return t * share(p.x > p.y, p); },
-                                            [](auto& p, auto& t) { return t - t * share(p.x > p.y, p); }, 1, {0, 1}, {1.2, 2},
-                                            Accepts::anything}));
-  const Primitive& min = row(binary("min", {[](Expr x, Expr y) {
-                                              if (x.dtype() == bool_) return x & y;
-                                              return is_float(x.dtype()) ? select((x <= y) | (x != x), x, y) : select(x <= y, x, y);
-                                            },
-                                            [](auto& p, auto& t) { return t * share(p.x < p.y, p); },
-                                            [](auto& p, auto& t) { return t - t * share(p.x < p.y, p); }, 1, {0, 1}, {1.2, 2},
-                                            Accepts::anything}));
-  const Primitive& atan2 = row(binary("atan2", {[](Expr x, Expr y) { return loops::atan2(x, y); },
-                                                [](auto& p, auto& t) { return t * (p.y / (square(p.x) + square(p.y))); },
-                                                [](auto& p, auto& t) { return t * -(p.x / (square(p.x) + square(p.y))); }, 30,
-                                                {0.3, 2}, {0.3, 2}, Accepts::floats}));
-  const Primitive& nextafter = row(binary("nextafter", {next_after, [](auto&, auto& t) { return t; }, nullptr, 8, {}, {}, Accepts::floats}));
-  const Primitive& and_ = row(binary("and", {[](Expr x, Expr y) { return x & y; }, nullptr, nullptr, 1, {}, {}, Accepts::logical}));
-  const Primitive& or_ = row(binary("or", {[](Expr x, Expr y) { return x | y; }, nullptr, nullptr, 1, {}, {}, Accepts::logical}));
-  const Primitive& xor_ = row(binary("xor", {[](Expr x, Expr y) { return x ^ y; }, nullptr, nullptr, 1, {}, {}, Accepts::logical}));
-  const Primitive& shift_left = row(binary("shift_left", {[](Expr x, Expr y) { return shl(x, y); }, nullptr, nullptr, 1, {}, {}, Accepts::integers}));
+  const Primitive& max =
+      row(binary("max", {[](Expr x, Expr y) {
+                           if (x.dtype() == bool_) return x | y;
+                           return is_float(x.dtype()) ? select((x >= y) | (x != x), x, y) : select(x >= y, x, y);
+                         },
+                         [](auto& p, auto& t) { return t * share(p.x > p.y, p); },
+                         [](auto& p, auto& t) { return t - t * share(p.x > p.y, p); },
+                         1,
+                         {0, 1},
+                         {1.2, 2},
+                         Accepts::anything}));
+  const Primitive& min =
+      row(binary("min", {[](Expr x, Expr y) {
+                           if (x.dtype() == bool_) return x & y;
+                           return is_float(x.dtype()) ? select((x <= y) | (x != x), x, y) : select(x <= y, x, y);
+                         },
+                         [](auto& p, auto& t) { return t * share(p.x < p.y, p); },
+                         [](auto& p, auto& t) { return t - t * share(p.x < p.y, p); },
+                         1,
+                         {0, 1},
+                         {1.2, 2},
+                         Accepts::anything}));
+  const Primitive& atan2 =
+      row(binary("atan2", {[](Expr x, Expr y) { return loops::atan2(x, y); },
+                           [](auto& p, auto& t) { return t * (p.y / (square(p.x) + square(p.y))); },
+                           [](auto& p, auto& t) { return t * -(p.x / (square(p.x) + square(p.y))); },
+                           30,
+                           {0.3, 2},
+                           {0.3, 2},
+                           Accepts::floats}));
+  const Primitive& nextafter =
+      row(binary("nextafter", {next_after, [](auto&, auto& t) { return t; }, nullptr, 8, {}, {}, Accepts::floats}));
+  const Primitive& and_ =
+      row(binary("and", {[](Expr x, Expr y) { return x & y; }, nullptr, nullptr, 1, {}, {}, Accepts::logical}));
+  const Primitive& or_ =
+      row(binary("or", {[](Expr x, Expr y) { return x | y; }, nullptr, nullptr, 1, {}, {}, Accepts::logical}));
+  const Primitive& xor_ =
+      row(binary("xor", {[](Expr x, Expr y) { return x ^ y; }, nullptr, nullptr, 1, {}, {}, Accepts::logical}));
+  const Primitive& shift_left = row(
+      binary("shift_left", {[](Expr x, Expr y) { return shl(x, y); }, nullptr, nullptr, 1, {}, {}, Accepts::integers}));
   const Primitive& shift_right_arithmetic =
-      row(binary("shift_right_arithmetic", {[](Expr x, Expr y) { return shr_arith(x, y); }, nullptr, nullptr, 1, {}, {}, Accepts::integers}));
+      row(binary("shift_right_arithmetic",
+                 {[](Expr x, Expr y) { return shr_arith(x, y); }, nullptr, nullptr, 1, {}, {}, Accepts::integers}));
   const Primitive& shift_right_logical =
-      row(binary("shift_right_logical", {[](Expr x, Expr y) { return shr_logical(x, y); }, nullptr, nullptr, 1, {}, {}, Accepts::integers}));
+      row(binary("shift_right_logical",
+                 {[](Expr x, Expr y) { return shr_logical(x, y); }, nullptr, nullptr, 1, {}, {}, Accepts::integers}));
 };
 
 const BinaryRows& rows() {
@@ -182,7 +220,8 @@ const BinaryRows& rows() {
   return r;
 }
 
-Array apply(std::string_view name, const Primitive& p, const ArrayLike& a, const ArrayLike& b, std::optional<DType> dtype = {}) {
+Array apply(std::string_view name, const Primitive& p, const ArrayLike& a, const ArrayLike& b,
+            std::optional<DType> dtype = {}) {
   Arrays x = operands(name, {a.value, b.value}, a.at, dtype);
   return anew::bind(p, ir::no_params(), x, a.at)[0];
 }
@@ -202,7 +241,9 @@ const ir::Primitive& add_any_row() { return rows().add_any; }
 Array operator+(const ArrayLike& a, const ArrayLike& b) { return apply("add", rows().add, a, b); }
 Array operator-(const ArrayLike& a, const ArrayLike& b) { return apply("subtract", rows().sub, a, b); }
 Array operator*(const ArrayLike& a, const ArrayLike& b) { return apply("multiply", rows().mul, a, b); }
-Array operator/(const ArrayLike& a, const ArrayLike& b) { return apply("divide", rows().div, a, b, floating(common(a, b))); }
+Array operator/(const ArrayLike& a, const ArrayLike& b) {
+  return apply("divide", rows().div, a, b, floating(common(a, b)));
+}
 Array operator%(const ArrayLike& a, const ArrayLike& b) { return remainder(a, b); }
 Array operator&(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_and", rows().and_, a, b); }
 Array operator|(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_or", rows().or_, a, b); }
@@ -220,14 +261,20 @@ Array true_divide(const ArrayLike& a, const ArrayLike& b) { return a / b; }
 Array maximum(const ArrayLike& a, const ArrayLike& b) { return apply("maximum", rows().max, a, b); }
 Array minimum(const ArrayLike& a, const ArrayLike& b) { return apply("minimum", rows().min, a, b); }
 Array fmod(const ArrayLike& a, const ArrayLike& b) { return lax::rem(a, b); }
-Array atan2(const ArrayLike& y, const ArrayLike& x) { return apply("atan2", rows().atan2, y, x, floating(common(y, x))); }
+Array atan2(const ArrayLike& y, const ArrayLike& x) {
+  return apply("atan2", rows().atan2, y, x, floating(common(y, x)));
+}
 Array arctan2(const ArrayLike& y, const ArrayLike& x) { return atan2(y, x); }
-Array nextafter(const ArrayLike& a, const ArrayLike& b) { return apply("nextafter", rows().nextafter, a, b, floating(common(a, b))); }
+Array nextafter(const ArrayLike& a, const ArrayLike& b) {
+  return apply("nextafter", rows().nextafter, a, b, floating(common(a, b)));
+}
 Array bitwise_and(const ArrayLike& a, const ArrayLike& b) { return a & b; }
 Array bitwise_or(const ArrayLike& a, const ArrayLike& b) { return a | b; }
 Array bitwise_xor(const ArrayLike& a, const ArrayLike& b) { return a ^ b; }
 Array left_shift(const ArrayLike& a, const ArrayLike& b) { return apply("left_shift", rows().shift_left, a, b); }
-Array right_shift(const ArrayLike& a, const ArrayLike& b) { return apply("right_shift", rows().shift_right_arithmetic, a, b); }
+Array right_shift(const ArrayLike& a, const ArrayLike& b) {
+  return apply("right_shift", rows().shift_right_arithmetic, a, b);
+}
 Array logical_and(const ArrayLike& a, const ArrayLike& b) { return apply("logical_and", rows().and_, a, b, bool_); }
 Array logical_or(const ArrayLike& a, const ArrayLike& b) { return apply("logical_or", rows().or_, a, b, bool_); }
 Array logical_xor(const ArrayLike& a, const ArrayLike& b) { return apply("logical_xor", rows().xor_, a, b, bool_); }
@@ -241,9 +288,11 @@ Array power(const ArrayLike& a, const ArrayLike& b) {
     if (whole) return lax::integer_pow(ArrayLike(coerce(a.value, d, a.at), a.at), static_cast<int>(exponent.integer));
     return apply("power", rows().pow, a, b);
   }
-  DType base = is_weak(a.value) || type_of(a.value).dtype == bool_ ? i32 : type_of(a.value).dtype;  // an exponent does not widen
+  DType base =
+      is_weak(a.value) || type_of(a.value).dtype == bool_ ? i32 : type_of(a.value).dtype;  // an exponent does not widen
   if (is_weak(b.value) && b.value.value()->integer < 0)
-    throw Error(fmt::format("[power] integers to a negative power: {} to the power {}", type_of(a.value).str(), b.value.value()->integer),
+    throw Error(fmt::format("[power] integers to a negative power: {} to the power {}", type_of(a.value).str(),
+                            b.value.value()->integer),
                 line_or(a.at), "convert the base to a float first");
   if (is_weak(b.value) && b.value.value()->integer < 1000)
     return lax::integer_pow(ArrayLike(coerce(a.value, base, a.at), a.at), static_cast<int>(b.value.value()->integer));

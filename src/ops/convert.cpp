@@ -36,7 +36,8 @@ Primitive conversion() {
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (auto [from, to] : {std::pair{f32, f64}, {f64, f32}, {f32, i32}, {i32, f32}, {bool_, f32}, {f32, bool_}})
-      for (const Shape& s : {Shape{}, Shape{2, 3}, Shape{0}}) out.push_back({make_params(ConvertParams(to)), {{{s, from}, 0.2, 0.8}}});
+      for (const Shape& s : {Shape{}, Shape{2, 3}, Shape{0}})
+        out.push_back({make_params(ConvertParams(to)), {{{s, from}, 0.2, 0.8}}});
     return out;
   };
   return p;

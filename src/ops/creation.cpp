@@ -1,5 +1,5 @@
-// Making arrays. Data (braces, vectors) becomes a concrete array at once, a captured constant to any trace; what a formula
-// gives (zeros, arange, eye, ...) is bound as equations, so that a trace recomputes it instead of keeping it.
+// Making arrays. Data (braces, vectors) becomes a concrete array at once, a captured constant to any trace; what a
+// formula gives (zeros, arange, eye, ...) is bound as equations, so that a trace recomputes it instead of keeping it.
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -136,7 +136,9 @@ Array eye(std::int64_t rows, std::int64_t columns, std::int64_t k, DType dtype, 
 Array eye(std::int64_t n, DType dtype, const Location& at) { return eye(n, n, 0, dtype, at); }
 Array identity(std::int64_t n, DType dtype, const Location& at) { return eye(n, n, 0, dtype, at); }
 
-Array arange(const ArrayLike& stop, std::optional<DType> dtype) { return arange(ArrayLike(0, stop.at), stop, ArrayLike(1, stop.at), dtype); }
+Array arange(const ArrayLike& stop, std::optional<DType> dtype) {
+  return arange(ArrayLike(0, stop.at), stop, ArrayLike(1, stop.at), dtype);
+}
 
 Array arange(const ArrayLike& start, const ArrayLike& stop, const ArrayLike& step, std::optional<DType> dtype) {
   for (const ArrayLike* x : {&start, &stop, &step}) check_operand(x->value, line_or(start.at));

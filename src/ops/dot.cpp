@@ -1,5 +1,5 @@
-// dot_general: the one row of all matrix products. Bilinear; cotangents are products of the same kind with ct on the left,
-// followed by a transpose where the axes come out in another order.
+// dot_general: the one row of all matrix products. Bilinear; cotangents are products of the same kind with ct on the
+// left, followed by a transpose where the axes come out in another order.
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -33,8 +33,10 @@ namespace {
 struct DotParams : ir::ParamsOf<DotParams> {
   DotParams() = default;
   DotParams(const lax::DotDimensions& d, DType out)
-      : dimension_numbers{{d.lhs_contracting, d.rhs_contracting}, {d.lhs_batch, d.rhs_batch}}, preferred_element_type(out) {}
-  std::pair<ops::AxisLists, ops::AxisLists> dimension_numbers;  // ((contracting of lhs, of rhs), (batch of lhs, of rhs))
+      : dimension_numbers{{d.lhs_contracting, d.rhs_contracting}, {d.lhs_batch, d.rhs_batch}},
+        preferred_element_type(out) {}
+  std::pair<ops::AxisLists, ops::AxisLists>
+      dimension_numbers;  // ((contracting of lhs, of rhs), (batch of lhs, of rhs))
   DType preferred_element_type = f32;
   lax::DotDimensions dimensions() const {
     const auto& [contracting, batch] = dimension_numbers;
@@ -49,7 +51,8 @@ struct DotParams : ir::ParamsOf<DotParams> {
 bool valid(const std::vector<int>& contracting, const std::vector<int>& batch, int ndim) {
   std::vector<int> all = joined(contracting, batch);
   std::sort(all.begin(), all.end());
-  return std::adjacent_find(all.begin(), all.end()) == all.end() && (all.empty() || (all.front() >= 0 && all.back() < ndim));
+  return std::adjacent_find(all.begin(), all.end()) == all.end() &&
+         (all.empty() || (all.front() >= 0 && all.back() < ndim));
 }
 
 Types infer_dot(const ir::InferArgs& a) {
@@ -58,15 +61,19 @@ Types infer_dot(const ir::InferArgs& a) {
   const lax::DotDimensions d = p.dimensions();
   const Type &x = a.in[0], &y = a.in[1];
   if (x.dtype != y.dtype || x.dtype != p.preferred_element_type)
-    throw Error(fmt::format("[dot_general] types differ: {}, {}, result {}", x.str(), y.str(), name_of(p.preferred_element_type)), line_or(a.at));
-  if (!valid(d.lhs_contracting, d.lhs_batch, x.shape.ndim()) || !valid(d.rhs_contracting, d.rhs_batch, y.shape.ndim()) ||
-      d.lhs_contracting.size() != d.rhs_contracting.size() || d.lhs_batch.size() != d.rhs_batch.size())
-    throw Error(fmt::format("[dot_general] the dimension numbers do not fit {} and {}", x.str(), y.str()), line_or(a.at));
+    throw Error(fmt::format("[dot_general] types differ: {}, {}, result {}", x.str(), y.str(),
+                            name_of(p.preferred_element_type)),
+                line_or(a.at));
+  if (!valid(d.lhs_contracting, d.lhs_batch, x.shape.ndim()) ||
+      !valid(d.rhs_contracting, d.rhs_batch, y.shape.ndim()) || d.lhs_contracting.size() != d.rhs_contracting.size() ||
+      d.lhs_batch.size() != d.rhs_batch.size())
+    throw Error(fmt::format("[dot_general] the dimension numbers do not fit {} and {}", x.str(), y.str()),
+                line_or(a.at));
   auto match = [&](std::string_view what, const std::vector<int>& l, const std::vector<int>& r) {
     for (std::size_t i = 0; i < l.size(); ++i)
       if (x.shape[l[i]] != y.shape[r[i]])
-        throw Error(fmt::format("[dot_general] {} dimensions differ: {} axis {} has {}, {} axis {} has {}", what, x.str(), l[i],
-                                x.shape[l[i]], y.str(), r[i], y.shape[r[i]]),
+        throw Error(fmt::format("[dot_general] {} dimensions differ: {} axis {} has {}, {} axis {} has {}", what,
+                                x.str(), l[i], x.shape[l[i]], y.str(), r[i], y.shape[r[i]]),
                     line_or(a.at));
   };
   match("contracting", d.lhs_contracting, d.rhs_contracting);
@@ -80,9 +87,11 @@ Types infer_dot(const ir::InferArgs& a) {
 
 // The cotangent of operand x of x . y. `x_first`: whether x was the left one.
 Array operand_cotangent(const Array& ct, const Type& x, const Array& y, const std::vector<int>& x_contract,
-                        const std::vector<int>& y_contract, const std::vector<int>& x_batch, const std::vector<int>& y_batch, bool x_first) {
+                        const std::vector<int>& y_contract, const std::vector<int>& x_batch,
+                        const std::vector<int>& y_batch, bool x_first) {
   int y_ndim = type_of(y).shape.ndim(), batch = static_cast<int>(x_batch.size());
-  std::vector<int> x_kept = axes_without(x.shape.ndim(), x_contract, x_batch), y_kept = axes_without(y_ndim, y_contract, y_batch);
+  std::vector<int> x_kept = axes_without(x.shape.ndim(), x_contract, x_batch),
+                   y_kept = axes_without(y_ndim, y_contract, y_batch);
   int from = batch + (x_first ? static_cast<int>(x_kept.size()) : 0);
   lax::DotDimensions d{axis_range(from, from + static_cast<int>(y_kept.size())), y_kept, axis_range(0, batch), y_batch};
   Array product = lax::dot_general(ct, y, d);
@@ -97,7 +106,9 @@ Primitive dot_row() {
   p.parse = &DotParams::parse;
   p.infer = infer_dot;
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{{}, [d = params_of<DotParams>(params).dimensions()](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+    return ir::Lowered{{},
+                       [d = params_of<DotParams>(params).dimensions()](std::span<const ir::Memory> in,
+                                                                       std::span<const ir::Memory> out) {
                          dot_general(in[0].type.dtype, {in[0].data, in[0].type.shape, in[0].strides},
                                      {in[1].data, in[1].type.shape, in[1].strides},
                                      {d.lhs_batch, d.rhs_batch, d.lhs_contracting, d.rhs_contracting}, out[0].data);
@@ -113,19 +124,24 @@ Primitive dot_row() {
     const lax::DotDimensions d = params_of<DotParams>(*a.params).dimensions();
     Arrays out(2);
     if (a.linear[0])
-      out[0] = operand_cotangent(a.ct[0], a.in[0], a.x[1], d.lhs_contracting, d.rhs_contracting, d.lhs_batch, d.rhs_batch, true);
+      out[0] = operand_cotangent(a.ct[0], a.in[0], a.x[1], d.lhs_contracting, d.rhs_contracting, d.lhs_batch,
+                                 d.rhs_batch, true);
     if (a.linear[1])
-      out[1] = operand_cotangent(a.ct[0], a.in[1], a.x[0], d.rhs_contracting, d.lhs_contracting, d.rhs_batch, d.lhs_batch, false);
+      out[1] = operand_cotangent(a.ct[0], a.in[1], a.x[0], d.rhs_contracting, d.lhs_contracting, d.rhs_batch,
+                                 d.lhs_batch, false);
     return out;
   };
   p.facts.linear_in = {0, 1};
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (DType t : {f32, f64}) {
-      auto add = [&](Shape x, Shape y, lax::DotDimensions d) { out.push_back({make_params(DotParams(d, t)), {{{x, t}}, {{y, t}}}}); };
+      auto add = [&](Shape x, Shape y, lax::DotDimensions d) {
+        out.push_back({make_params(DotParams(d, t)), {{{x, t}}, {{y, t}}}});
+      };
       add({3}, {3}, {{0}, {0}});
       add({2, 3}, {3}, {{1}, {0}});
       add({2, 3}, {3, 4}, {{1}, {0}});
+      add({}, {}, {});
       add({2}, {3}, {});
       add({2, 3, 4}, {4, 3}, {{2, 1}, {0, 1}});
       add({2, 3, 4}, {2, 4, 5}, {{2}, {1}, {0}, {0}});
@@ -150,7 +166,8 @@ const DotRows& rows() {
 std::span<const ir::Primitive* const> dot_rows() { return rows().list(); }
 
 namespace lax {
-Array dot_general(const ArrayLike& a, const ArrayLike& b, const DotDimensions& dimensions, std::optional<DType> preferred_element_type) {
+Array dot_general(const ArrayLike& a, const ArrayLike& b, const DotDimensions& dimensions,
+                  std::optional<DType> preferred_element_type) {
   check_operand(a.value, line_or(a.at));
   check_operand(b.value, line_or(a.at));
   std::array<Array, 2> both{a.value, b.value};
@@ -159,7 +176,8 @@ Array dot_general(const ArrayLike& a, const ArrayLike& b, const DotDimensions& d
     PinLine pin(a.at);
     return convert_element_type(dot_general(a, b, dimensions, f32), d);
   }
-  return bind1(rows().dot_general, std::make_shared<const DotParams>(dimensions, d), {coerce(a.value, d, a.at), coerce(b.value, d, a.at)}, a.at);
+  return bind1(rows().dot_general, std::make_shared<const DotParams>(dimensions, d),
+               {coerce(a.value, d, a.at), coerce(b.value, d, a.at)}, a.at);
 }
 }  // namespace lax
 }  // namespace anew

@@ -1,5 +1,5 @@
-// einsum: operands are contracted from the left, pair by pair, each pair by one dot_general. A label lives as long as the
-// output or a later operand has it. Axes of "..." get labels of their own, counted from the right.
+// einsum: operands are contracted from the left, pair by pair, each pair by one dot_general. A label lives as long as
+// the output or a later operand has it. Axes of "..." get labels of their own, counted from the right.
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 namespace anew {
 namespace {
 
-using Labels = std::vector<int>;             // characters, or `dots` + position from the right
+using Labels = std::vector<int>;                // characters, or `dots` + position from the right
 constexpr int dots = 1000, ellipsis_mark = -1;  // the mark stands for "..." until its length is known
 
 bool has(const Labels& labels, int label) { return std::find(labels.begin(), labels.end(), label) != labels.end(); }
@@ -140,7 +140,8 @@ class Einsum {
   void drop_ones(Term& t) {
     std::vector<int> ones;
     for (std::size_t i = 0; i < t.labels.size(); ++i)
-      if (type_of(t.x).shape[static_cast<int>(i)] == 1 && sizes_.at(t.labels[i]) != 1) ones.push_back(static_cast<int>(i));
+      if (type_of(t.x).shape[static_cast<int>(i)] == 1 && sizes_.at(t.labels[i]) != 1)
+        ones.push_back(static_cast<int>(i));
     if (ones.empty()) return;
     t.x = squeeze(t.x, ones);
     for (std::size_t k = ones.size(); k-- > 0;) t.labels.erase(t.labels.begin() + ones[k]);

@@ -10,7 +10,9 @@ namespace anew {
 
 void require(std::string_view op, Accepts accepts, const Type& type, const Location& at) {
   DType d = type.dtype;
-  auto fail = [&](std::string_view what) { throw Error(fmt::format("[{}] needs {}, got {}", op, what, type.str()), line_or(at)); };
+  auto fail = [&](std::string_view what) {
+    throw Error(fmt::format("[{}] needs {}, got {}", op, what, type.str()), line_or(at));
+  };
   switch (accepts) {
     case Accepts::floats:
       if (!is_float(d)) fail("a floating type");
@@ -29,7 +31,8 @@ void require(std::string_view op, Accepts accepts, const Type& type, const Locat
 }
 
 void require_count(std::string_view op, std::size_t wanted, std::span<const Type> in, const Location& at) {
-  if (in.size() != wanted) throw Error(fmt::format("[{}] takes {} operands, got {}", op, wanted, in.size()), line_or(at));
+  if (in.size() != wanted)
+    throw Error(fmt::format("[{}] takes {} operands, got {}", op, wanted, in.size()), line_or(at));
 }
 
 Shape common_shape(std::string_view op, std::span<const Type> in, const Location& at) {
@@ -67,7 +70,8 @@ Primitive elementwise_row(std::string name, int arity, Accepts accepts, bool giv
     for (const Type& t : a.in) {
       require(op, accepts, t, a.at);
       if (t.dtype != a.in[0].dtype)
-        throw Error(fmt::format("[{}] operands have different types: {} and {}", op, a.in[0].str(), t.str()), line_or(a.at));
+        throw Error(fmt::format("[{}] operands have different types: {} and {}", op, a.in[0].str(), t.str()),
+                    line_or(a.at));
     }
     return Types{{common_shape(op, a.in, a.at), gives_bool ? bool_ : a.in[0].dtype}};
   };

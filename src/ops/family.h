@@ -1,5 +1,6 @@
-// A family of rows: primitives that share their rules, made together in one file. A row enters its family's list by being
-// made, so there is no second list to keep; rows are never destroyed, since user code may run before main and after it.
+// A family of rows: primitives that share their rules, made together in one file. A row enters its family's list by
+// being made, so there is no second list to keep; rows are never destroyed, since user code may run before main and
+// after it.
 #pragma once
 #include <deque>
 #include <span>
@@ -25,9 +26,13 @@ class Family {
 };
 
 template <class P>
-const P& params_of(const ir::Params& p) { return static_cast<const P&>(p); }
+const P& params_of(const ir::Params& p) {
+  return static_cast<const P&>(p);
+}
 
 template <class P>
-ParamsRef make_params(P p) { return std::make_shared<const P>(std::move(p)); }
+ParamsRef make_params(P p) {
+  return std::make_shared<const P>(std::move(p));
+}
 
 }  // namespace anew

@@ -1,5 +1,5 @@
-// Indexing by integers, ranges, ellipsis and newaxis, made of slice, rev, squeeze and broadcast_in_dim: views, no copies.
-// Integers out of range are errors, ranges are clipped, both as in NumPy.
+// Indexing by integers, ranges, ellipsis and newaxis, made of slice, rev, squeeze and broadcast_in_dim: views, no
+// copies. Integers out of range are errors, ranges are clipped, both as in NumPy.
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -16,7 +16,9 @@ struct Range {
 Range range_of(const Slice& s, std::int64_t n, const Type& type, const Location& at) {
   Range r{.step = s.step.value.value_or(1)};
   if (r.step == 0) throw Error(fmt::format("[index] slice step is 0 for {}", type.str()), line_or(at));
-  auto clipped = [&](std::int64_t i, std::int64_t lo, std::int64_t hi) { return std::clamp(i < 0 ? i + n : i, lo, hi); };
+  auto clipped = [&](std::int64_t i, std::int64_t lo, std::int64_t hi) {
+    return std::clamp(i < 0 ? i + n : i, lo, hi);
+  };
   if (r.step > 0) {
     r.start = s.start.value ? clipped(*s.start.value, 0, n) : 0;
     std::int64_t stop = s.stop.value ? clipped(*s.stop.value, 0, n) : n;
@@ -76,7 +78,8 @@ Array Array::operator[](const Index& index) const {
       case IndexItem::Kind::integer: {
         std::int64_t n = type.shape[axis], i = item.i < 0 ? item.i + n : item.i;
         if (i < 0 || i >= n)
-          throw Error(fmt::format("[index] index {} is out of range for axis {} of {}", item.i, axis, type.str()), line_or(at));
+          throw Error(fmt::format("[index] index {} is out of range for axis {} of {}", item.i, axis, type.str()),
+                      line_or(at));
         dropped.push_back(axis);
         take({i, 1, 1});
         --used;

@@ -29,7 +29,8 @@ Types infer_pad(const ir::InferArgs& a) {
   const auto& config = params_of<PadParams>(a.params).padding_config;
   const Type &x = a.in[0], &value = a.in[1];
   if (value.shape.ndim() != 0 || value.dtype != x.dtype)
-    throw Error(fmt::format("[pad] the value must be a scalar {}, got {}", name_of(x.dtype), value.str()), line_or(a.at));
+    throw Error(fmt::format("[pad] the value must be a scalar {}, got {}", name_of(x.dtype), value.str()),
+                line_or(a.at));
   if (static_cast<int>(config.size()) != x.shape.ndim())
     throw Error(fmt::format("[pad] {} paddings for {}", config.size(), x.str()), line_or(a.at));
   Shape out;
@@ -37,13 +38,15 @@ Types infer_pad(const ir::InferArgs& a) {
     auto [before, after, between] = config[static_cast<std::size_t>(i)];
     std::int64_t n = before + after + x.shape[i] + std::max<std::int64_t>(0, x.shape[i] - 1) * between;
     if (between < 0 || n < 0)
-      throw Error(fmt::format("[pad] ({}, {}, {}) along axis {} of {} leaves nothing", before, after, between, i, x.str()), line_or(a.at));
+      throw Error(
+          fmt::format("[pad] ({}, {}, {}) along axis {} of {} leaves nothing", before, after, between, i, x.str()),
+          line_or(a.at));
     out.push_back(n);
   }
   return {{out, x.dtype}};
 }
 
-// Which elements of the operand survive along one axis: `count` from `first` on, at output position `to` and then by `step`.
+// Which elements of the operand survive along one axis: `count` from `first` on, to output `to` and then by `step`.
 struct Survivors {
   std::int64_t first = 0, count = 0, to = 0, step = 1;
 };
@@ -129,7 +132,9 @@ Primitive padding() {
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (DType d : {f32, f64}) {
-      auto add = [&](Shape s, std::vector<lax::Padding> c) { out.push_back({make_params(PadParams(std::move(c))), {{{s, d}}, {{Shape{}, d}}}}); };
+      auto add = [&](Shape s, std::vector<lax::Padding> c) {
+        out.push_back({make_params(PadParams(std::move(c))), {{{s, d}}, {{Shape{}, d}}}});
+      };
       add({}, {});
       add({4}, {{1, 2, 0}});
       add({4}, {{-1, 0, 0}});
@@ -154,7 +159,8 @@ Types infer_concatenate(const ir::InferArgs& a) {
     Type alike = t;
     if (t.shape.ndim() == out.shape.ndim()) alike.shape[axis] = a.in[0].shape[axis];
     if (!(alike == a.in[0]))
-      throw Error(fmt::format("[concatenate] {} and {} differ in more than axis {}", a.in[0].str(), t.str(), axis), line_or(a.at));
+      throw Error(fmt::format("[concatenate] {} and {} differ in more than axis {}", a.in[0].str(), t.str(), axis),
+                  line_or(a.at));
     out.shape[axis] += t.shape[axis];
   }
   return {out};
@@ -166,7 +172,8 @@ Primitive concatenation() {
   p.parse = &ConcatenateParams::parse;
   p.infer = infer_concatenate;
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
-    int axis = params_of<ConcatenateParams>(params).dimension, rank = out[0].shape.ndim(), n = static_cast<int>(in.size());
+    int axis = params_of<ConcatenateParams>(params).dimension, rank = out[0].shape.ndim(),
+        n = static_cast<int>(in.size());
     std::vector<Type> operands(in.begin(), in.end());
     operands.push_back(out[0]);
     ir::Lowered l;
@@ -232,7 +239,8 @@ Array concatenate(const ArrayList& xs, int axis) {
   for (const Array& x : xs.values) all.push_back(coerce(x, d, xs.at));
   const Type first = type_of(all[0]);
   if (first.shape.ndim() == 0)
-    throw Error(fmt::format("[concatenate] of scalars {}", first.str()), line_or(xs.at), "stack makes an array of them");
+    throw Error(fmt::format("[concatenate] of scalars {}", first.str()), line_or(xs.at),
+                "stack makes an array of them");
   int a = checked_axis("concatenate", axis, first.shape.ndim(), first, xs.at);
   if (all.size() == 1) return all[0];
   return anew::bind(rows().concatenate, make_params(ConcatenateParams(a)), all, xs.at)[0];

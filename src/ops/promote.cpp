@@ -23,8 +23,8 @@ std::string types_of(std::span<const Array> xs) {
 DType promote(DType a, DType b) {
   if (a == b) return a;
   if (kind(a) != kind(b)) return kind(a) > kind(b) ? a : b;
-  if (is_integer(a)) return i64;                                  // two of i32, u32, i64
-  if (size_of(a) == size_of(b)) return f32;                       // bf16 and f16
+  if (is_integer(a)) return i64;             // two of i32, u32, i64
+  if (size_of(a) == size_of(b)) return f32;  // bf16 and f16
   return size_of(a) > size_of(b) ? a : b;
 }
 
@@ -102,7 +102,8 @@ Arrays operands(std::string_view op, Arrays xs, const Location& at, std::optiona
 }
 
 int checked_axis(std::string_view op, int axis, int ndim, const Type& type, const Location& at) {
-  if (axis < -ndim || axis >= ndim) throw Error(fmt::format("[{}] axis {} is out of range for {}", op, axis, type.str()), line_or(at));
+  if (axis < -ndim || axis >= ndim)
+    throw Error(fmt::format("[{}] axis {} is out of range for {}", op, axis, type.str()), line_or(at));
   return axis < 0 ? axis + ndim : axis;
 }
 

@@ -1,5 +1,5 @@
-// Types and shapes of operands: the one place that knows promotion and broadcasting.
-// Invariant: what leaves here for a row has one dtype and one shape, or is a scalar; no weak number gets into a Program.
+// Types and shapes of operands: the one place that knows promotion and broadcasting. Invariant: what leaves here for a
+// row has one dtype and one shape, or is a scalar; no weak number gets into a Program.
 #pragma once
 #include <anew/array.h>
 

@@ -17,10 +17,13 @@ struct ReduceParams : ir::ParamsOf<ReduceParams> {
   static auto fields() { return std::tuple{ir::field("axes", &ReduceParams::axes)}; }
 };
 struct ArgParams : ir::ParamsOf<ArgParams> {
-  explicit ArgParams(std::vector<int> axes = {}, DType index_dtype = i32) : axes(std::move(axes)), index_dtype(index_dtype) {}
+  explicit ArgParams(std::vector<int> axes = {}, DType index_dtype = i32)
+      : axes(std::move(axes)), index_dtype(index_dtype) {}
   std::vector<int> axes;
   DType index_dtype;
-  static auto fields() { return std::tuple{ir::field("axes", &ArgParams::axes), ir::field("index_dtype", &ArgParams::index_dtype)}; }
+  static auto fields() {
+    return std::tuple{ir::field("axes", &ArgParams::axes), ir::field("index_dtype", &ArgParams::index_dtype)};
+  }
 };
 
 Shape reduced_shape(std::string_view op, const std::vector<int>& axes, const Type& in, const Location& at) {
@@ -54,10 +57,12 @@ Primitive reduction_row(std::string name, loops::Combine combine, Accepts accept
   p.lower = [combine](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
     const auto& axes = params_of<P>(params).axes;
     loops::Combine c = combine;
-    if (in[0].dtype == bool_) c = c == loops::Combine::max ? loops::Combine::or_ : c == loops::Combine::min ? loops::Combine::and_ : c;
+    if (in[0].dtype == bool_)
+      c = c == loops::Combine::max ? loops::Combine::or_ : c == loops::Combine::min ? loops::Combine::and_ : c;
     bool index = c == loops::Combine::argmax || c == loops::Combine::argmin;
     DType wide = in[0].dtype == bf16 || in[0].dtype == f16 ? f32 : index && in[0].dtype == bool_ ? i32 : in[0].dtype;
-    return ir::Lowered{{loops::reduction(in[0], axes, c, out[0].dtype, [wide](Expr x) { return convert(x, wide); })}, {}};
+    return ir::Lowered{{loops::reduction(in[0], axes, c, out[0].dtype, [wide](Expr x) { return convert(x, wide); })},
+                       {}};
   };
   p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
   p.facts.flops_per_element = 1;
@@ -67,7 +72,9 @@ Primitive reduction_row(std::string name, loops::Combine combine, Accepts accept
 std::vector<ir::Sample> reduce_samples(bool empty, std::initializer_list<DType> dtypes, double lo = -1, double hi = 1) {
   std::vector<ir::Sample> out;
   for (DType d : dtypes) {
-    auto add = [&](Shape s, std::vector<int> axes) { out.push_back({make_params(ReduceParams(std::move(axes))), {{{s, d}, lo, hi}}}); };
+    auto add = [&](Shape s, std::vector<int> axes) {
+      out.push_back({make_params(ReduceParams(std::move(axes))), {{{s, d}, lo, hi}}});
+    };
     add({}, {});
     add({5}, {0});
     add({2, 3}, {0});
@@ -85,7 +92,8 @@ Array spread(const Array& ct, const std::vector<int>& axes, const Shape& shape) 
   return lax::broadcast_in_dim(ct, shape, axes_without(shape.ndim(), axes));
 }
 
-Array reduce(const Primitive& p, const Array& x, const std::vector<int>& axes, const Location& at = Location::current()) {
+Array reduce(const Primitive& p, const Array& x, const std::vector<int>& axes,
+             const Location& at = Location::current()) {
   return bind1(p, make_params(ReduceParams(axes)), {x}, at);
 }
 
@@ -168,7 +176,9 @@ Primitive position(std::string name, loops::Combine combine) {
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (DType d : {f32, f64, i32})
-      for (int axis : {0, 1}) out.push_back({make_params(ArgParams({axis})), {{{{3, 4}, d}, -9, 9}}});
+      for (const Shape& s : {Shape{3, 4}, Shape{5}, Shape{3, 0}})
+        for (int axis = 0; axis < s.ndim() && s[axis] > 0; ++axis)
+          out.push_back({make_params(ArgParams({axis})), {{{s, d}, -9, 9}}});
     return out;
   };
   return p;
@@ -198,8 +208,8 @@ Array restored(const Array& y, const std::vector<int>& axes, const Shape& shape,
   return lax::broadcast_in_dim(y, kept, axes_without(shape.ndim(), axes));
 }
 
-Array reduced(std::string_view op, const Primitive& p, const ArrayLike& x, const Array& operand, const Axes& axis, bool keepdims,
-              bool may_be_empty) {
+Array reduced(std::string_view op, const Primitive& p, const ArrayLike& x, const Array& operand, const Axes& axis,
+              bool keepdims, bool may_be_empty) {
   const Type type = type_of(operand);
   std::vector<int> axes = checked_axes(op, axis, type, x.at);
   if (!may_be_empty && reduced_size(axes, type.shape) == 0)
@@ -253,7 +263,11 @@ Array all(const ArrayLike& x, const Axes& axis, bool keepdims) {
 Array any(const ArrayLike& x, const Axes& axis, bool keepdims) {
   return reduced("any", rows().or_, x, coerce(x.value, bool_, x.at), axis, keepdims, true);
 }
-Array argmax(const ArrayLike& x, std::optional<int> axis, bool keepdims) { return index_of("argmax", rows().argmax, x, axis, keepdims); }
-Array argmin(const ArrayLike& x, std::optional<int> axis, bool keepdims) { return index_of("argmin", rows().argmin, x, axis, keepdims); }
+Array argmax(const ArrayLike& x, std::optional<int> axis, bool keepdims) {
+  return index_of("argmax", rows().argmax, x, axis, keepdims);
+}
+Array argmin(const ArrayLike& x, std::optional<int> axis, bool keepdims) {
+  return index_of("argmin", rows().argmin, x, axis, keepdims);
+}
 
 }  // namespace anew

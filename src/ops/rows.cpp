@@ -8,8 +8,8 @@ namespace anew {
 const std::vector<const ir::Primitive*>& first_order_rows() {
   static const auto& rows = *[] {
     auto* all = new std::vector<const ir::Primitive*>;
-    for (auto family : {unary_rows, binary_rows, compare_rows, select_rows, convert_rows, reduce_rows, shape_rows, pad_rows,
-                        dot_rows}) {
+    for (auto family : {unary_rows, binary_rows, compare_rows, select_rows, convert_rows, reduce_rows, shape_rows,
+                        pad_rows, dot_rows}) {
       auto list = family();
       all->insert(all->end(), list.begin(), list.end());
     }

@@ -19,7 +19,8 @@ Types infer_select(const ir::InferArgs& a) {
     throw Error(fmt::format("[select_n] a bool selects among 2 cases, got {}", a.in.size() - 1), line_or(a.at));
   for (const Type& t : a.in.subspan(1))
     if (t.dtype != a.in[1].dtype)
-      throw Error(fmt::format("[select_n] cases have different types: {} and {}", a.in[1].str(), t.str()), line_or(a.at));
+      throw Error(fmt::format("[select_n] cases have different types: {} and {}", a.in[1].str(), t.str()),
+                  line_or(a.at));
   return {{common_shape("select_n", a.in, a.at), a.in[1].dtype}};
 }
 
@@ -94,7 +95,10 @@ Primitive clamping() {
     for (DType d : {f32, f64})
       for (const Shape& bound : {Shape{}, Shape{2, 3}})
         for (Interval x : {Interval{-3, -2}, Interval{-0.4, 0.4}, Interval{2, 3}})
-          out.push_back({ir::no_params(), {{{bound, d}, -1, -0.5}, {{Shape{2, 3}, d}, x.lo, x.hi}, {{bound, d}, 0.5, 1}}});
+          out.push_back(
+              {ir::no_params(), {{{bound, d}, -1, -0.5}, {{Shape{2, 3}, d}, x.lo, x.hi}, {{bound, d}, 0.5, 1}}});
+    for (const Shape& s : {Shape{}, Shape{0, 2}})
+      out.push_back({ir::no_params(), {{{s, f32}, -1, -0.5}, {{s, f32}, -0.4, 0.4}, {{s, f32}, 0.5, 1}}});
     return out;
   };
   return p;

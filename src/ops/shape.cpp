@@ -1,5 +1,6 @@
-// Rows that move elements without changing them, all of them views: broadcast_in_dim, reshape, transpose, squeeze, slice,
-// rev. All are linear: the tangent is the same operation, the cotangent the inverse one. Also iota, which has no operands.
+// Rows that move elements without changing them, all of them views: broadcast_in_dim, reshape, transpose, squeeze,
+// slice, rev. All are linear: the tangent is the same operation, the cotangent the inverse one. Also iota, which has
+// no operands.
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -16,7 +17,8 @@ struct BroadcastParams : ir::ParamsOf<BroadcastParams> {
   std::vector<int> broadcast_dimensions;
   Shape shape;
   static auto fields() {
-    return std::tuple{ir::field("broadcast_dimensions", &BroadcastParams::broadcast_dimensions), ir::field("shape", &BroadcastParams::shape)};
+    return std::tuple{ir::field("broadcast_dimensions", &BroadcastParams::broadcast_dimensions),
+                      ir::field("shape", &BroadcastParams::shape)};
   }
 };
 struct ReshapeParams : ir::ParamsOf<ReshapeParams> {
@@ -41,12 +43,14 @@ struct SliceParams : ir::ParamsOf<SliceParams> {
   std::optional<Shape> strides;
   std::int64_t stride(int i) const { return strides ? (*strides)[i] : 1; }
   static auto fields() {
-    return std::tuple{ir::field("limit_indices", &SliceParams::limit_indices), ir::field("start_indices", &SliceParams::start_indices),
+    return std::tuple{ir::field("limit_indices", &SliceParams::limit_indices),
+                      ir::field("start_indices", &SliceParams::start_indices),
                       ir::field("strides", &SliceParams::strides)};
   }
 };
 struct IotaParams : ir::ParamsOf<IotaParams> {
-  explicit IotaParams(int dimension = 0, DType dtype = i32, Shape shape = {}) : dimension(dimension), dtype(dtype), shape(shape) {}
+  explicit IotaParams(int dimension = 0, DType dtype = i32, Shape shape = {})
+      : dimension(dimension), dtype(dtype), shape(shape) {}
   int dimension;
   DType dtype;
   Shape shape;
@@ -110,7 +114,9 @@ Shape broadcast_shape(const BroadcastParams& p, const Type& in, const Location& 
   auto fail = [&] {
     std::string dims;
     for (int d : p.broadcast_dimensions) dims += fmt::format("{}{}", dims.empty() ? "" : ", ", d);
-    throw Error(fmt::format("[broadcast_in_dim] {} does not broadcast to shape {} along dimensions ({})", in.str(), p.shape.str(), dims), at);
+    throw Error(fmt::format("[broadcast_in_dim] {} does not broadcast to shape {} along dimensions ({})", in.str(),
+                            p.shape.str(), dims),
+                at);
   };
   if (static_cast<int>(p.broadcast_dimensions.size()) != in.shape.ndim()) fail();
   int last = -1;
@@ -147,22 +153,31 @@ Primitive broadcasting() {
   };
   p.samples = [] {
     auto to = [](std::vector<int> d, Shape s) { return make_params(BroadcastParams(std::move(d), s)); };
-    return samples_of({{{}, to({}, {2, 3})}, {{}, to({}, {})}, {{3}, to({1}, {2, 3})}, {{2}, to({0}, {2, 3})}, {{2, 1}, to({0, 1}, {2, 3})},
-                       {{2, 1}, to({0, 2}, {2, 4, 3})}, {{3}, to({0}, {3, 1})}, {{0}, to({1}, {2, 0})}, {{1}, to({0}, {0})}});
+    return samples_of({{{}, to({}, {2, 3})},
+                       {{}, to({}, {})},
+                       {{3}, to({1}, {2, 3})},
+                       {{2}, to({0}, {2, 3})},
+                       {{2, 1}, to({0, 1}, {2, 3})},
+                       {{2, 1}, to({0, 2}, {2, 4, 3})},
+                       {{3}, to({0}, {3, 1})},
+                       {{0}, to({1}, {2, 0})},
+                       {{1}, to({0}, {0})}});
   };
   return p;
 }
 
 Primitive reshaping() {
   Primitive p = view_row<ReshapeParams>("reshape", [](const ReshapeParams& q, const Type& in, const Location& at) {
-    if (q.new_sizes.size() != in.shape.size() || std::any_of(q.new_sizes.begin(), q.new_sizes.end(), [](auto n) { return n < 0; }))
-      throw Error(fmt::format("[reshape] {} has {} elements, shape {} has {}", in.str(), in.shape.size(), q.new_sizes.str(),
-                              q.new_sizes.size()),
+    if (q.new_sizes.size() != in.shape.size() ||
+        std::any_of(q.new_sizes.begin(), q.new_sizes.end(), [](auto n) { return n < 0; }))
+      throw Error(fmt::format("[reshape] {} has {} elements, shape {} has {}", in.str(), in.shape.size(),
+                              q.new_sizes.str(), q.new_sizes.size()),
                   at);
     return q.new_sizes;
   });
   // Groups of old axes become groups of new ones of the same size; an old group must be one run of elements.
-  p.view = [](const ir::Params&, const Type& in, const ir::Strides& strides, const Type& out) -> std::optional<ir::View> {
+  p.view = [](const ir::Params&, const Type& in, const ir::Strides& strides,
+              const Type& out) -> std::optional<ir::View> {
     ir::View v{0, row_major(out.shape)};
     if (in.shape.size() == 0) return v;
     Shape old, step;
@@ -185,20 +200,27 @@ Primitive reshaping() {
   p.transpose = [](const ir::TransposeArgs& a) { return Arrays{anew::reshape(a.ct[0], a.in[0].shape)}; };
   p.samples = [] {
     auto to = [](Shape s) { return make_params(ReshapeParams(s)); };
-    return samples_of({{{2, 6}, to({3, 4})}, {{2, 3}, to({6})}, {{1}, to({})}, {{}, to({1, 1})}, {{0, 3}, to({0})}, {{2, 1, 3}, to({1, 2, 3, 1})}});
+    return samples_of({{{2, 6}, to({3, 4})},
+                       {{2, 3}, to({6})},
+                       {{1}, to({})},
+                       {{}, to({1, 1})},
+                       {{0, 3}, to({0})},
+                       {{2, 1, 3}, to({1, 2, 3, 1})}});
   };
   return p;
 }
 
 Primitive transposition() {
-  Primitive p = view_row<TransposeParams>("transpose", [](const TransposeParams& q, const Type& in, const Location& at) {
-    Shape out;
-    for (int axis : q.permutation) out.push_back(axis >= 0 && axis < in.shape.ndim() ? in.shape[axis] : -1);
-    std::vector<int> sorted = q.permutation;
-    std::sort(sorted.begin(), sorted.end());
-    if (sorted != axis_range(0, in.shape.ndim())) throw Error(fmt::format("[transpose] the axes are no permutation of those of {}", in.str()), at);
-    return out;
-  });
+  Primitive p =
+      view_row<TransposeParams>("transpose", [](const TransposeParams& q, const Type& in, const Location& at) {
+        Shape out;
+        for (int axis : q.permutation) out.push_back(axis >= 0 && axis < in.shape.ndim() ? in.shape[axis] : -1);
+        std::vector<int> sorted = q.permutation;
+        std::sort(sorted.begin(), sorted.end());
+        if (sorted != axis_range(0, in.shape.ndim()))
+          throw Error(fmt::format("[transpose] the axes are no permutation of those of {}", in.str()), at);
+        return out;
+      });
   p.view = [](const ir::Params& params, const Type&, const ir::Strides& strides, const Type&) {
     ir::View v;
     for (int axis : params_of<TransposeParams>(params).permutation) v.strides.push_back(strides[axis]);
@@ -210,20 +232,23 @@ Primitive transposition() {
   };
   p.samples = [] {
     auto by = [](std::vector<int> q) { return make_params(TransposeParams(std::move(q))); };
-    return samples_of({{{2, 3}, by({1, 0})}, {{2, 3, 4}, by({2, 0, 1})}, {{2, 0}, by({1, 0})}, {{}, by({})}, {{3}, by({0})}});
+    return samples_of(
+        {{{2, 3}, by({1, 0})}, {{2, 3, 4}, by({2, 0, 1})}, {{2, 0}, by({1, 0})}, {{}, by({})}, {{3}, by({0})}});
   };
   return p;
 }
 
 Primitive squeezing() {
-  Primitive p = view_row<DimensionsParams>("squeeze", [](const DimensionsParams& q, const Type& in, const Location& at) {
-    Shape out;
-    for (int d : q.dimensions)
-      if (d < 0 || d >= in.shape.ndim() || in.shape[d] != 1) throw Error(fmt::format("[squeeze] axis {} of {} is not of size 1", d, in.str()), at);
-    for (int i = 0; i < in.shape.ndim(); ++i)
-      if (!contains(q.dimensions, i)) out.push_back(in.shape[i]);
-    return out;
-  });
+  Primitive p =
+      view_row<DimensionsParams>("squeeze", [](const DimensionsParams& q, const Type& in, const Location& at) {
+        Shape out;
+        for (int d : q.dimensions)
+          if (d < 0 || d >= in.shape.ndim() || in.shape[d] != 1)
+            throw Error(fmt::format("[squeeze] axis {} of {} is not of size 1", d, in.str()), at);
+        for (int i = 0; i < in.shape.ndim(); ++i)
+          if (!contains(q.dimensions, i)) out.push_back(in.shape[i]);
+        return out;
+      });
   p.view = [](const ir::Params& params, const Type& in, const ir::Strides& strides, const Type&) {
     ir::View v;
     for (int i = 0; i < in.shape.ndim(); ++i)
@@ -233,7 +258,8 @@ Primitive squeezing() {
   same_for_tangent(p, []() -> const Primitive& { return rows().squeeze; });
   p.transpose = [](const ir::TransposeArgs& a) {
     const Shape& in = a.in[0].shape;
-    return Arrays{lax::broadcast_in_dim(a.ct[0], in, axes_without(in.ndim(), params_of<DimensionsParams>(*a.params).dimensions))};
+    return Arrays{
+        lax::broadcast_in_dim(a.ct[0], in, axes_without(in.ndim(), params_of<DimensionsParams>(*a.params).dimensions))};
   };
   p.samples = [] {
     auto of = [](std::vector<int> d) { return make_params(DimensionsParams(std::move(d))); };
@@ -253,8 +279,8 @@ Primitive slicing() {
       if (ok) out.push_back((limit - start + q.stride(i) - 1) / q.stride(i));
     }
     if (!ok)
-      throw Error(fmt::format("[slice] from {} to {} by {} is not inside {}", q.start_indices.str(), q.limit_indices.str(),
-                              q.strides ? q.strides->str() : "1", in.str()),
+      throw Error(fmt::format("[slice] from {} to {} by {} is not inside {}", q.start_indices.str(),
+                              q.limit_indices.str(), q.strides ? q.strides->str() : "1", in.str()),
                   at);
     return out;
   });
@@ -280,8 +306,11 @@ Primitive slicing() {
   };
   p.samples = [] {
     auto part = [](Shape s, Shape l, std::optional<Shape> k = {}) { return make_params(SliceParams(s, l, k)); };
-    return samples_of({{{6}, part({1}, {5}, Shape{2})}, {{3, 4}, part({1, 0}, {3, 2})}, {{3, 4}, part({0, 1}, {3, 4}, Shape{2, 3})},
-                       {{5}, part({2}, {2})}, {{}, part({}, {})}});
+    return samples_of({{{6}, part({1}, {5}, Shape{2})},
+                       {{3, 4}, part({1, 0}, {3, 2})},
+                       {{3, 4}, part({0, 1}, {3, 4}, Shape{2, 3})},
+                       {{5}, part({2}, {2})},
+                       {{}, part({}, {})}});
   };
   return p;
 }
@@ -289,7 +318,8 @@ Primitive slicing() {
 Primitive reversal() {
   Primitive p = view_row<DimensionsParams>("rev", [](const DimensionsParams& q, const Type& in, const Location& at) {
     for (int d : q.dimensions)
-      if (d < 0 || d >= in.shape.ndim()) throw Error(fmt::format("[rev] axis {} is out of range for {}", d, in.str()), at);
+      if (d < 0 || d >= in.shape.ndim())
+        throw Error(fmt::format("[rev] axis {} is out of range for {}", d, in.str()), at);
     return in.shape;
   });
   p.view = [](const ir::Params& params, const Type& in, const ir::Strides& strides, const Type&) {
@@ -302,7 +332,9 @@ Primitive reversal() {
     return std::optional(v);
   };
   same_for_tangent(p, []() -> const Primitive& { return rows().rev; });
-  p.transpose = [](const ir::TransposeArgs& a) { return Arrays{bind1(rows().rev, a.params, {a.ct[0]}, Location::current())}; };
+  p.transpose = [](const ir::TransposeArgs& a) {
+    return Arrays{bind1(rows().rev, a.params, {a.ct[0]}, Location::current())};
+  };
   p.samples = [] {
     auto of = [](std::vector<int> d) { return make_params(DimensionsParams(std::move(d))); };
     return samples_of({{{5}, of({0})}, {{2, 3}, of({0, 1})}, {{2, 3}, of({1})}, {{0, 3}, of({0})}});
@@ -323,16 +355,18 @@ Primitive counting() {
   };
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
     const auto& q = params_of<IotaParams>(params);
-    return ir::Lowered{{loops::generate(q.shape, [&](loops::Graph&, std::span<const Expr> i) {
-                         return convert(i[static_cast<std::size_t>(q.dimension)], q.dtype);
-                       })},
+    return ir::Lowered{{loops::generate(q.shape,
+                                        [&](loops::Graph&, std::span<const Expr> i) {
+                                          return convert(i[static_cast<std::size_t>(q.dimension)], q.dtype);
+                                        })},
                        {}};
   };
   p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (DType d : {i32, f32, f64})
-      for (const Shape& s : {Shape{3}, Shape{2, 3}, Shape{0, 2}}) out.push_back({make_params(IotaParams(s.ndim() - 1, d, s)), {}});
+      for (const Shape& s : {Shape{3}, Shape{2, 3}, Shape{0, 2}})
+        out.push_back({make_params(IotaParams(s.ndim() - 1, d, s)), {}});
     return out;
   };
   return p;
@@ -351,11 +385,14 @@ Array reshape(const ArrayLike& x, const Shape& wanted) {
   for (int i = 0; i < shape.ndim(); ++i) {
     if (shape[i] >= 0) known *= shape[i];
     else if (shape[i] == -1 && open < 0) open = i;
-    else throw Error(fmt::format("[reshape] {} to shape {}: at most one size may be -1", type.str(), wanted.str()), line_or(x.at));
+    else
+      throw Error(fmt::format("[reshape] {} to shape {}: at most one size may be -1", type.str(), wanted.str()),
+                  line_or(x.at));
   }
   if (open >= 0) {
     if (known == 0 || type.shape.size() % known != 0)
-      throw Error(fmt::format("[reshape] {} has {} elements, which shape {} cannot hold", type.str(), type.shape.size(), wanted.str()),
+      throw Error(fmt::format("[reshape] {} has {} elements, which shape {} cannot hold", type.str(), type.shape.size(),
+                              wanted.str()),
                   line_or(x.at));
     shape[open] = type.shape.size() / known;
   }

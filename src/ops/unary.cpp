@@ -35,7 +35,9 @@ struct UnaryRule {
 Primitive unary(std::string name, const UnaryRule& r) {
   Primitive p = elementwise_row(std::move(name), 1, r.accepts, r.gives_bool, r.flops,
                                 [value = r.value](std::span<const Expr> x) { return value(x[0]); });
-  p.jvp = [tangent = r.tangent](const ir::JvpArgs& a) { return Arrays{tangent ? tangent(a.x[0], a.y[0], a.t[0]) : Array()}; };
+  p.jvp = [tangent = r.tangent](const ir::JvpArgs& a) {
+    return Arrays{tangent ? tangent(a.x[0], a.y[0], a.t[0]) : Array()};
+  };
   p.samples = [lo = r.lo, hi = r.hi, accepts = r.accepts] {
     if (accepts == Accepts::integers) return integer_samples(1, lo, hi, {i32, u32, i64});
     if (accepts == Accepts::logical) return integer_samples(1, lo, hi, {bool_, i32});
@@ -70,7 +72,8 @@ Primitive integer_power() {
   p.parse = &IntegerPowParams::parse;
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
     int n = params_of<IntegerPowParams>(params).y;
-    return lower_elementwise(in, [n](std::span<const Expr> x) { return n == 0 ? like(x[0], 1) : power_by_squaring(x[0], n); });
+    return lower_elementwise(
+        in, [n](std::span<const Expr> x) { return n == 0 ? like(x[0], 1) : power_by_squaring(x[0], n); });
   };
   p.jvp = [](const ir::JvpArgs& a) {
     int n = params_of<IntegerPowParams>(*a.params).y;
@@ -89,52 +92,62 @@ Primitive integer_power() {
 
 struct UnaryRows : Family {
   const Primitive& neg = row(negation());
-  const Primitive& sin = row(unary("sin", {[](Expr x) { return loops::sin(x); },
-                                           [](auto& x, auto&, auto& t) { return t * anew::cos(x); }, 12}));
-  const Primitive& cos = row(unary("cos", {[](Expr x) { return loops::cos(x); },
-                                           [](auto& x, auto&, auto& t) { return -(t * anew::sin(x)); }, 12}));
+  const Primitive& sin = row(unary(
+      "sin", {[](Expr x) { return loops::sin(x); }, [](auto& x, auto&, auto& t) { return t * anew::cos(x); }, 12}));
+  const Primitive& cos = row(unary(
+      "cos", {[](Expr x) { return loops::cos(x); }, [](auto& x, auto&, auto& t) { return -(t * anew::sin(x)); }, 12}));
   const Primitive& tan = row(unary("tan", {[](Expr x) { return loops::tan(x); },
                                            [](auto&, auto& y, auto& t) { return t + (t * y) * y; }, 16, -1.2, 1.2}));
-  const Primitive& asin = row(unary("asin", {[](Expr x) { return loops::asin(x); },
-                                             [](auto& x, auto&, auto& t) { return t * anew::rsqrt((1 - x) * (1 + x)); }, 16, -0.9, 0.9}));
-  const Primitive& acos = row(unary("acos", {[](Expr x) { return loops::acos(x); },
-                                             [](auto& x, auto&, auto& t) { return -(t * anew::rsqrt((1 - x) * (1 + x))); }, 16, -0.9, 0.9}));
+  const Primitive& asin =
+      row(unary("asin", {[](Expr x) { return loops::asin(x); },
+                         [](auto& x, auto&, auto& t) { return t * anew::rsqrt((1 - x) * (1 + x)); }, 16, -0.9, 0.9}));
+  const Primitive& acos = row(
+      unary("acos", {[](Expr x) { return loops::acos(x); },
+                     [](auto& x, auto&, auto& t) { return -(t * anew::rsqrt((1 - x) * (1 + x))); }, 16, -0.9, 0.9}));
   const Primitive& atan = row(unary("atan", {[](Expr x) { return loops::atan(x); },
                                              [](auto& x, auto&, auto& t) { return t / (1 + anew::square(x)); }, 16}));
-  const Primitive& sinh = row(unary("sinh", {[](Expr x) { return loops::sinh(x); },
-                                             [](auto& x, auto&, auto& t) { return t * anew::cosh(x); }, 16}));
-  const Primitive& cosh = row(unary("cosh", {[](Expr x) { return loops::cosh(x); },
-                                             [](auto& x, auto&, auto& t) { return t * anew::sinh(x); }, 16}));
-  const Primitive& tanh = row(unary("tanh", {[](Expr x) { return loops::tanh(x); },
-                                             [](auto&, auto& y, auto& t) { return t - (t * y) * y; }, 16}));
-  const Primitive& asinh = row(unary("asinh", {[](Expr x) { return loops::asinh(x); },
-                                               [](auto& x, auto&, auto& t) { return t * anew::rsqrt(anew::square(x) + 1); }, 20}));
-  const Primitive& acosh = row(unary("acosh", {[](Expr x) { return loops::acosh(x); },
-                                               [](auto& x, auto&, auto& t) { return t * anew::rsqrt((x - 1) * (x + 1)); }, 20, 1.3, 4}));
-  const Primitive& atanh = row(unary("atanh", {[](Expr x) { return loops::atanh(x); },
-                                               [](auto& x, auto&, auto& t) { return t / ((1 - x) * (1 + x)); }, 20, -0.8, 0.8}));
-  const Primitive& exp = row(unary("exp", {[](Expr x) { return loops::exp(x); }, [](auto&, auto& y, auto& t) { return t * y; }, 10}));
+  const Primitive& sinh = row(unary(
+      "sinh", {[](Expr x) { return loops::sinh(x); }, [](auto& x, auto&, auto& t) { return t * anew::cosh(x); }, 16}));
+  const Primitive& cosh = row(unary(
+      "cosh", {[](Expr x) { return loops::cosh(x); }, [](auto& x, auto&, auto& t) { return t * anew::sinh(x); }, 16}));
+  const Primitive& tanh = row(unary(
+      "tanh", {[](Expr x) { return loops::tanh(x); }, [](auto&, auto& y, auto& t) { return t - (t * y) * y; }, 16}));
+  const Primitive& asinh =
+      row(unary("asinh", {[](Expr x) { return loops::asinh(x); },
+                          [](auto& x, auto&, auto& t) { return t * anew::rsqrt(anew::square(x) + 1); }, 20}));
+  const Primitive& acosh =
+      row(unary("acosh", {[](Expr x) { return loops::acosh(x); },
+                          [](auto& x, auto&, auto& t) { return t * anew::rsqrt((x - 1) * (x + 1)); }, 20, 1.3, 4}));
+  const Primitive& atanh =
+      row(unary("atanh", {[](Expr x) { return loops::atanh(x); },
+                          [](auto& x, auto&, auto& t) { return t / ((1 - x) * (1 + x)); }, 20, -0.8, 0.8}));
+  const Primitive& exp =
+      row(unary("exp", {[](Expr x) { return loops::exp(x); }, [](auto&, auto& y, auto& t) { return t * y; }, 10}));
   const Primitive& exp2 = row(unary("exp2", {[](Expr x) { return loops::exp2(x); },
                                              [](auto&, auto& y, auto& t) { return (t * y) * std::numbers::ln2; }, 10}));
-  const Primitive& log = row(unary("log", {[](Expr x) { return loops::log(x); },
-                                           [](auto& x, auto&, auto& t) { return t / x; }, 12, 0.3, 4}));
+  const Primitive& log = row(
+      unary("log", {[](Expr x) { return loops::log(x); }, [](auto& x, auto&, auto& t) { return t / x; }, 12, 0.3, 4}));
   const Primitive& log1p = row(unary("log1p", {[](Expr x) { return loops::log1p(x); },
                                                [](auto& x, auto&, auto& t) { return t / (x + 1); }, 14, -0.6, 4}));
-  const Primitive& expm1 = row(unary("expm1", {[](Expr x) { return loops::expm1(x); },
-                                               [](auto&, auto& y, auto& t) { return t * (y + 1); }, 12}));
+  const Primitive& expm1 = row(unary(
+      "expm1", {[](Expr x) { return loops::expm1(x); }, [](auto&, auto& y, auto& t) { return t * (y + 1); }, 12}));
   const Primitive& sqrt = row(unary("sqrt", {[](Expr x) { return loops::sqrt(x); },
                                              [](auto&, auto& y, auto& t) { return t * (0.5 / y); }, 4, 0.3, 4}));
-  const Primitive& rsqrt = row(unary("rsqrt", {[](Expr x) { return loops::rsqrt(x); },
-                                               [](auto& x, auto& y, auto& t) { return t * (-0.5 * (y / x)); }, 6, 0.3, 4}));
-  const Primitive& cbrt = row(unary("cbrt", {[](Expr x) { return loops::cbrt(x); },
-                                             [](auto&, auto& y, auto& t) { return t * ((1.0 / 3) * lax::integer_pow(y, -2)); }, 12, 0.3, 4}));
-  const Primitive& abs = row(unary("abs", {[](Expr x) { return x.dtype() == u32 ? x : loops::abs(x); },
-                                           [](auto& x, auto&, auto& t) { return lax::select_n(x >= 0, {-t, t}); }, 1, 0.2, 2, Accepts::numbers}));
-  const Primitive& sign = row(unary("sign", {[](Expr x) {
-                                               Expr positive = select(x > 0, like(x, 1), x);  // keeps zeros and nan
-                                               return x.dtype() == u32 ? positive : select(x < 0, like(x, -1), positive);
-                                             },
-                                             nullptr, 2, 0.2, 2, Accepts::numbers}));
+  const Primitive& rsqrt =
+      row(unary("rsqrt", {[](Expr x) { return loops::rsqrt(x); },
+                          [](auto& x, auto& y, auto& t) { return t * (-0.5 * (y / x)); }, 6, 0.3, 4}));
+  const Primitive& cbrt = row(
+      unary("cbrt", {[](Expr x) { return loops::cbrt(x); },
+                     [](auto&, auto& y, auto& t) { return t * ((1.0 / 3) * lax::integer_pow(y, -2)); }, 12, 0.3, 4}));
+  const Primitive& abs = row(unary(
+      "abs", {[](Expr x) { return x.dtype() == u32 ? x : loops::abs(x); },
+              [](auto& x, auto&, auto& t) { return lax::select_n(x >= 0, {-t, t}); }, 1, 0.2, 2, Accepts::numbers}));
+  const Primitive& sign =
+      row(unary("sign", {[](Expr x) {
+                           Expr positive = select(x > 0, like(x, 1), x);  // keeps zeros and nan
+                           return x.dtype() == u32 ? positive : select(x < 0, like(x, -1), positive);
+                         },
+                         nullptr, 2, 0.2, 2, Accepts::numbers}));
   const Primitive& floor = row(unary("floor", {[](Expr x) { return loops::floor(x); }, nullptr, 1, 0.2, 0.8}));
   const Primitive& ceil = row(unary("ceil", {[](Expr x) { return loops::ceil(x); }, nullptr, 1, 0.2, 0.8}));
   const Primitive& round = row(unary("round", {[](Expr x) { return loops::round_even(x); }, nullptr, 1, 0.6, 1.4}));
@@ -145,21 +158,25 @@ struct UnaryRows : Family {
                                              return t * ((2 * std::numbers::inv_sqrtpi) * anew::exp(-anew::square(x)));
                                            },
                                            16}));
-  const Primitive& erfc = row(unary("erfc", {[](Expr x) { return loops::erfc(x); },
-                                             [](auto& x, auto&, auto& t) {
-                                               return t * ((-2 * std::numbers::inv_sqrtpi) * anew::exp(-anew::square(x)));
-                                             },
-                                             16}));
-  const Primitive& square = row(unary("square", {[](Expr x) { return x * x; },
-                                                 [](auto& x, auto&, auto& t) { return t * (2 * x); }, 1, -2, 2, Accepts::numbers}));
+  const Primitive& erfc = row(unary(
+      "erfc",
+      {[](Expr x) { return loops::erfc(x); },
+       [](auto& x, auto&, auto& t) { return t * ((-2 * std::numbers::inv_sqrtpi) * anew::exp(-anew::square(x))); },
+       16}));
+  const Primitive& square =
+      row(unary("square", {[](Expr x) { return x * x; }, [](auto& x, auto&, auto& t) { return t * (2 * x); }, 1, -2, 2,
+                           Accepts::numbers}));
   const Primitive& integer_pow = row(integer_power());
-  const Primitive& relu = row(unary("relu", {[](Expr x) { return select(x <= 0, like(x, 0), x); },  // nan stays nan
-                                             [](auto& x, auto&, auto& t) { return lax::select_n(x > 0, {zero_like(t), t}); },
-                                             1, 0.2, 2, Accepts::numbers}));
-  const Primitive& is_finite = row(unary("is_finite", {[](Expr x) { return loops::abs(x) < std::numeric_limits<double>::infinity(); },
-                                                       nullptr, 2, -2, 2, Accepts::floats, true}));
+  const Primitive& relu =
+      row(unary("relu", {[](Expr x) { return select(x <= 0, like(x, 0), x); },  // nan stays nan
+                         [](auto& x, auto&, auto& t) { return lax::select_n(x > 0, {zero_like(t), t}); }, 1, 0.2, 2,
+                         Accepts::numbers}));
+  const Primitive& is_finite =
+      row(unary("is_finite", {[](Expr x) { return loops::abs(x) < std::numeric_limits<double>::infinity(); }, nullptr,
+                              2, -2, 2, Accepts::floats, true}));
   const Primitive& not_ = row(unary("not", {[](Expr x) { return ~x; }, nullptr, 1, 0, 2, Accepts::logical}));
-  const Primitive& population_count = row(unary("population_count", {[](Expr x) { return popcount(x); }, nullptr, 1, 0, 9, Accepts::integers}));
+  const Primitive& population_count =
+      row(unary("population_count", {[](Expr x) { return popcount(x); }, nullptr, 1, 0, 9, Accepts::integers}));
 };
 
 const UnaryRows& rows() {
@@ -231,7 +248,8 @@ Array abs(const ArrayLike& x) {
 }
 Array square(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return type_of(x.value).dtype == bool_ ? apply(rows().square, coerce(x.value, i32, x.at), x.at) : of_number(rows().square, x);
+  return type_of(x.value).dtype == bool_ ? apply(rows().square, coerce(x.value, i32, x.at), x.at)
+                                         : of_number(rows().square, x);
 }
 Array isfinite(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));

@@ -37,16 +37,20 @@ TEST_P(Unary, AgreesWithTheCLibrary) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Unary,
-    testing::Values(UnaryCase{"sin", sin, std::sin, -9, 9}, UnaryCase{"cos", cos, std::cos, -9, 9}, UnaryCase{"tan", tan, std::tan, -1, 1},
-                    UnaryCase{"asin", asin, std::asin, -1, 1}, UnaryCase{"acos", acos, std::acos, -1, 1}, UnaryCase{"atan", atan, std::atan, -5, 5},
-                    UnaryCase{"sinh", sinh, std::sinh, -3, 3}, UnaryCase{"cosh", cosh, std::cosh, -3, 3}, UnaryCase{"tanh", tanh, std::tanh, -5, 5},
-                    UnaryCase{"asinh", asinh, std::asinh, -5, 5}, UnaryCase{"acosh", acosh, std::acosh, 1, 9}, UnaryCase{"atanh", atanh, std::atanh, -0.9, 0.9},
-                    UnaryCase{"exp", exp, std::exp, -5, 3}, UnaryCase{"exp2", exp2, std::exp2, -5, 3}, UnaryCase{"expm1", expm1, std::expm1, -2, 2},
-                    UnaryCase{"log", log, std::log, 0.1, 9}, UnaryCase{"log2", log2, std::log2, 0.1, 9}, UnaryCase{"log10", log10, std::log10, 0.1, 9},
-                    UnaryCase{"log1p", log1p, std::log1p, -0.9, 9}, UnaryCase{"sqrt", sqrt, std::sqrt, 0, 9}, UnaryCase{"cbrt", cbrt, std::cbrt, -9, 9},
-                    UnaryCase{"erf", erf, std::erf, -3, 3}, UnaryCase{"erfc", erfc, std::erfc, -2, 2}, UnaryCase{"floor", floor, std::floor, -9, 9},
-                    UnaryCase{"ceil", ceil, std::ceil, -9, 9}, UnaryCase{"round", round, std::nearbyint, -9, 9}, UnaryCase{"trunc", trunc, std::trunc, -9, 9},
-                    UnaryCase{"abs", abs, std::abs, -9, 9}),
+    testing::Values(UnaryCase{"sin", sin, std::sin, -9, 9}, UnaryCase{"cos", cos, std::cos, -9, 9},
+                    UnaryCase{"tan", tan, std::tan, -1, 1}, UnaryCase{"asin", asin, std::asin, -1, 1},
+                    UnaryCase{"acos", acos, std::acos, -1, 1}, UnaryCase{"atan", atan, std::atan, -5, 5},
+                    UnaryCase{"sinh", sinh, std::sinh, -3, 3}, UnaryCase{"cosh", cosh, std::cosh, -3, 3},
+                    UnaryCase{"tanh", tanh, std::tanh, -5, 5}, UnaryCase{"asinh", asinh, std::asinh, -5, 5},
+                    UnaryCase{"acosh", acosh, std::acosh, 1, 9}, UnaryCase{"atanh", atanh, std::atanh, -0.9, 0.9},
+                    UnaryCase{"exp", exp, std::exp, -5, 3}, UnaryCase{"exp2", exp2, std::exp2, -5, 3},
+                    UnaryCase{"expm1", expm1, std::expm1, -2, 2}, UnaryCase{"log", log, std::log, 0.1, 9},
+                    UnaryCase{"log2", log2, std::log2, 0.1, 9}, UnaryCase{"log10", log10, std::log10, 0.1, 9},
+                    UnaryCase{"log1p", log1p, std::log1p, -0.9, 9}, UnaryCase{"sqrt", sqrt, std::sqrt, 0, 9},
+                    UnaryCase{"cbrt", cbrt, std::cbrt, -9, 9}, UnaryCase{"erf", erf, std::erf, -3, 3},
+                    UnaryCase{"erfc", erfc, std::erfc, -2, 2}, UnaryCase{"floor", floor, std::floor, -9, 9},
+                    UnaryCase{"ceil", ceil, std::ceil, -9, 9}, UnaryCase{"round", round, std::nearbyint, -9, 9},
+                    UnaryCase{"trunc", trunc, std::trunc, -9, 9}, UnaryCase{"abs", abs, std::abs, -9, 9}),
     [](const auto& info) { return info.param.name; });
 
 TEST(Elementwise, SpecialValues) {
@@ -64,7 +68,8 @@ TEST(Elementwise, SpecialValues) {
   expect_values(nan_to_num(array({inf, nan}, f64)), {std::numeric_limits<double>::max(), 0});
   expect_values(copysign(array({1., 2., 3.}), array({-1., -0.0, 0.0})), {-1, -2, 3});
   expect_values(round(array({0.5, 1.5, 2.5, -0.5})), {0, 2, 2, 0});
-  expect_values(logaddexp(array({-inf, 0.0, 1000.0}, f64), array({-inf, 0.0, 0.0}, f64)), {-inf, std::log(2.0), 1000}, 1e-15);
+  expect_values(logaddexp(array({-inf, 0.0, 1000.0}, f64), array({-inf, 0.0, 0.0}, f64)), {-inf, std::log(2.0), 1000},
+                1e-15);
   expect_values(hypot(array({3e200, 0.0, inf}, f64), array({4e200, 0.0, nan}, f64)), {5e200, 0, inf}, 1e-15);
   expect_values(heaviside(array({-1., 0., 2.}), 0.5), {0, 0.5, 1});
   expect_values(xlogy(array({0., 2.}), array({0., 1.})), {0, 0});
@@ -138,9 +143,12 @@ TEST(Elementwise, Errors) {
   EXPECT_EQ(error_of([] { (void)left_shift(ones({2}), 1); }), "[shift_left] needs integers, got f32[2]");
   EXPECT_EQ(error_of([] { (void)power(ones({2}, i32), -1); }),
             "[power] integers to a negative power: i32[2] to the power -1; hint: convert the base to a float first");
-  EXPECT_EQ(error_of([] { (void)lax::select_n(array({0.5}), {1.0, 2.0}); }), "[select_n] the selector must be bool or i32, got f32[1]");
-  EXPECT_EQ(error_of([] { (void)lax::select_n(true, {1.0, 2.0, 3.0}); }), "[select_n] a bool selects among 2 cases, got 3");
-  EXPECT_EQ(error_of([] { (void)lax::select_n(true, std::vector<Array>{}); }), "[select_n] needs a selector and at least one case");
+  EXPECT_EQ(error_of([] { (void)lax::select_n(array({0.5}), {1.0, 2.0}); }),
+            "[select_n] the selector must be bool or i32, got f32[1]");
+  EXPECT_EQ(error_of([] { (void)lax::select_n(true, {1.0, 2.0, 3.0}); }),
+            "[select_n] a bool selects among 2 cases, got 3");
+  EXPECT_EQ(error_of([] { (void)lax::select_n(true, std::vector<Array>{}); }),
+            "[select_n] needs a selector and at least one case");
 }
 
 TEST(Elementwise, ErrorsNameTheUsersLine) {

@@ -33,7 +33,9 @@ inline void expect_values(const Array& x, const std::vector<double>& want, doubl
   for (std::size_t i = 0; i < want.size(); ++i) {
     if (std::isnan(want[i])) EXPECT_TRUE(std::isnan(got[i])) << "element " << i;
     else if (std::isinf(want[i])) EXPECT_EQ(got[i], want[i]) << "element " << i;
-    else EXPECT_LE(std::abs(got[i] - want[i]), tolerance * std::max(1.0, std::abs(want[i]))) << "element " << i << " " << got[i];
+    else
+      EXPECT_LE(std::abs(got[i] - want[i]), tolerance * std::max(1.0, std::abs(want[i])))
+          << "element " << i << " " << got[i];
   }
 }
 
@@ -42,7 +44,8 @@ inline std::string error_of(const std::function<void()>& f) {
   try {
     f();
   } catch (const Error& e) {
-    EXPECT_NE(e.file().find("test.cpp"), std::string::npos) << e.what();  // the place is the user's, never inside the library
+    EXPECT_NE(e.file().find("test.cpp"), std::string::npos)
+        << e.what();  // the place is the user's, never inside the library
     std::string text = e.what();
     std::size_t at = text.find("; at "), end = text.find("; hint: ");
     if (at != std::string::npos) text.erase(at, (end == std::string::npos ? text.size() : end) - at);

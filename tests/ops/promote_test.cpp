@@ -1,5 +1,6 @@
-// Promotion against the recorded table. The library always has 64-bit types, so arrays follow the rows recorded with them on;
-// default types are 32 bits, so rows with a C++ number (weak in the table) follow those recorded with them off.
+// Promotion against the recorded table. The library always has 64-bit types, so arrays follow the rows recorded with
+// them on; default types are 32 bits, so rows with a C++ number (weak in the table) follow those recorded with them
+// off.
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -31,8 +32,8 @@ Array operand(const std::string& kind) {
 // JAX with 64 bits on makes 64-bit results of numbers; ours are 32 bits there, so the other setting decides.
 bool applies(const Json& row, const std::string& a, const std::string& b) {
   bool wide = a == "i64" || a == "f64" || b == "i64" || b == "f64";
-  bool number_decides = (a == "python_float" && (b == "i64" || is_number(b))) || (b == "python_float" && (a == "i64" || is_number(a))) ||
-                        (a == "python_int" && b == "i64");
+  bool number_decides = (a == "python_float" && (b == "i64" || is_number(b))) ||
+                        (b == "python_float" && (a == "i64" || is_number(a))) || (a == "python_int" && b == "i64");
   return row["x64"].get<bool>() == (wide && !number_decides);
 }
 
@@ -89,7 +90,9 @@ TEST(Promotion, UnaryTable) {
     if (row["x64"].get<bool>() != wide) continue;
     Array x = operand(a);
     auto expect = [&](const char* what, auto f) {
-      if (!row[what].is_null()) { EXPECT_EQ(f(x).dtype(), dtypes.at(row[what]["dtype"])) << what << " of " << a; }
+      if (!row[what].is_null()) {
+        EXPECT_EQ(f(x).dtype(), dtypes.at(row[what]["dtype"])) << what << " of " << a;
+      }
     };
     expect("asarray", [](const Array& v) { return asarray(v); });
     expect("neg", [](const Array& v) { return -v; });
@@ -114,7 +117,8 @@ TEST(Promotion, Broadcasting) {
   EXPECT_EQ((ones({2, 1, 4}) * ones({3, 1})).shape(), (Shape{2, 3, 4}));
   EXPECT_EQ((ones({0, 3}) + ones({1})).shape(), (Shape{0, 3}));
   EXPECT_EQ(error_of([] { (void)(ones({2, 3}) + ones({4})); }), "[add] shapes do not broadcast: f32[2,3] and f32[4]");
-  EXPECT_EQ(error_of([] { (void)where(ones({2}, bool_), ones({3}), 0); }), "[where] shapes do not broadcast: bool[2], f32[] and f32[3]");
+  EXPECT_EQ(error_of([] { (void)where(ones({2}, bool_), ones({3}), 0); }),
+            "[where] shapes do not broadcast: bool[2], f32[] and f32[3]");
 }
 
 TEST(Promotion, AnUninitialisedArrayIsReported) {

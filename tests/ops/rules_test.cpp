@@ -26,11 +26,14 @@ Arrays inputs_of(const ir::Sample& s, std::uint64_t seed) {
 // Random numbers of the same types; nothing where there is no derivative.
 Arrays directions(const Arrays& like, std::uint64_t seed) {
   Arrays t;
-  for (const Array& x : like) t.push_back(is_float(x.dtype()) ? array(numbers(x.size(), seed++), x.shape(), x.dtype()) : Array());
+  for (const Array& x : like)
+    t.push_back(is_float(x.dtype()) ? array(numbers(x.size(), seed++), x.shape(), x.dtype()) : Array());
   return t;
 }
 
-Arrays call(const Primitive& p, const ir::Sample& s, const Arrays& x) { return anew::bind(p, s.params, x, Location::current()); }
+Arrays call(const Primitive& p, const ir::Sample& s, const Arrays& x) {
+  return anew::bind(p, s.params, x, Location::current());
+}
 
 Arrays tangents(const Primitive& p, const ir::Sample& s, const Arrays& x, const Arrays& y, const Arrays& t) {
   return p.jvp({s.params, x, y, t});
@@ -112,7 +115,8 @@ TEST_P(Rows, TangentsAgreeWithDifferences) {
           d = values(dy[k]);
         }
         for (std::size_t i = 0; i < a.size(); ++i)
-          EXPECT_NEAR(d[i], p.name == "stop_gradient" ? 0 : (a[i] - b[i]) / (2 * h), (wide ? 1e-7 : 2e-2) * tolerance({y[k]}) * (1 + std::abs(d[i])));
+          EXPECT_NEAR(d[i], p.name == "stop_gradient" ? 0 : (a[i] - b[i]) / (2 * h),
+                      (wide ? 1e-7 : 2e-2) * tolerance({y[k]}) * (1 + std::abs(d[i])));
       }
     }
   });
@@ -126,7 +130,9 @@ TEST_P(Rows, TangentsAreLinear) {
     if (std::none_of(t.begin(), t.end(), [](const Array& a) { return a.value(); })) return;
     Arrays a = tangents(p, s, x, y, t), b = tangents(p, s, x, y, u), c = tangents(p, s, x, y, sum);
     for (std::size_t k = 0; k < y.size(); ++k)
-      if (c[k].value()) { EXPECT_TRUE(allclose(c[k], 2 * a[k] - b[k], 1e-4, 1e-4)); }
+      if (c[k].value()) {
+        EXPECT_TRUE(allclose(c[k], 2 * a[k] - b[k], 1e-4, 1e-4));
+      }
   });
 }
 
@@ -151,11 +157,14 @@ TEST_P(Rows, TheTransposeIsTheAdjoint) {
       ASSERT_EQ(back.size(), x.size());
       for (std::size_t i = 0; i < x.size(); ++i) {
         EXPECT_EQ(back[i].value() != nullptr, linear[i]);
-        if (back[i].value()) { EXPECT_EQ(back[i].type(), in[i]); }
+        if (back[i].value()) {
+          EXPECT_EQ(back[i].type(), in[i]);
+        }
       }
       Arrays dy = tangents(p, s, x, y, t);
       double forward = inner(ct, dy), backward = inner(back, t);
-      EXPECT_NEAR(forward, backward, (x[only].dtype() == f32 || y[0].dtype() == f32 ? 1e-4 : 1e-12) * (1 + std::abs(forward)));
+      EXPECT_NEAR(forward, backward,
+                  (x[only].dtype() == f32 || y[0].dtype() == f32 ? 1e-4 : 1e-12) * (1 + std::abs(forward)));
     }
   });
 }
@@ -170,7 +179,8 @@ TEST_P(Rows, ParametersSurviveText) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Rows, testing::ValuesIn(first_order_rows()), [](const auto& info) { return info.param->name; });
+INSTANTIATE_TEST_SUITE_P(All, Rows, testing::ValuesIn(first_order_rows()),
+                         [](const auto& info) { return info.param->name; });
 
 TEST(RowList, NamesAreUniqueAndFound) {
   std::set<std::string> names;
@@ -178,7 +188,9 @@ TEST(RowList, NamesAreUniqueAndFound) {
     EXPECT_TRUE(names.insert(p->name).second) << p->name;
     EXPECT_EQ(find_first_order_row(p->name), p);
     EXPECT_TRUE(p->infer && p->jvp && p->samples && (p->lower || p->view)) << p->name;
-    if (!p->facts.linear_in.empty()) { EXPECT_TRUE(p->transpose) << p->name; }
+    if (!p->facts.linear_in.empty()) {
+      EXPECT_TRUE(p->transpose) << p->name;
+    }
   }
   EXPECT_EQ(find_first_order_row("nothing"), nullptr);
 }

@@ -33,7 +33,8 @@ TEST(Shape, ReshapeOfAnyLayout) {
   do {
     Array x = transpose(base, order);
     std::vector<double> want = test::values(x);
-    for (const Shape& s : {Shape{24}, Shape{2, 12}, Shape{12, 2}, Shape{4, 6}, Shape{6, 4}, Shape{1, 3, 8, 1}, Shape{2, 2, 2, 3}}) {
+    for (const Shape& s :
+         {Shape{24}, Shape{2, 12}, Shape{12, 2}, Shape{4, 6}, Shape{6, 4}, Shape{1, 3, 8, 1}, Shape{2, 2, 2, 3}}) {
       expect_values(reshape(x, s), want);
       expect_values(reshape(flip(x, 1), s), test::values(flip(x, 1)));
       expect_values(reshape(x[{slice(none, none, 2)}], {-1}), test::values(x[{slice(none, none, 2)}]));
@@ -111,7 +112,10 @@ TEST(Index, NumPysRules) {
     for (int stop = -6; stop <= 6; ++stop)
       for (int step : {-3, -2, -1, 1, 2, 3}) {
         std::vector<double> want;
-        auto clip = [&](int k) { k = k < 0 ? k + 5 : k; return step > 0 ? std::clamp(k, 0, 5) : std::clamp(k, -1, 4); };
+        auto clip = [&](int k) {
+          k = k < 0 ? k + 5 : k;
+          return step > 0 ? std::clamp(k, 0, 5) : std::clamp(k, -1, 4);
+        };
         for (int k = clip(start); step > 0 ? k < clip(stop) : k > clip(stop); k += step) want.push_back(k);
         expect_values(v[slice(start, stop, step)], want);
       }
@@ -120,32 +124,42 @@ TEST(Index, NumPysRules) {
 TEST(Shape, Errors) {
   Array x = ones({2, 3});
   EXPECT_EQ(error_of([&] { (void)x.reshape({4}); }), "[reshape] f32[2,3] has 6 elements, shape [4] has 4");
-  EXPECT_EQ(error_of([&] { (void)x.reshape({-1, 4}); }), "[reshape] f32[2,3] has 6 elements, which shape [-1,4] cannot hold");
-  EXPECT_EQ(error_of([&] { (void)x.reshape({-1, -1}); }), "[reshape] f32[2,3] to shape [-1,-1]: at most one size may be -1");
-  EXPECT_EQ(error_of([&] { (void)transpose(x, {{0, 0}}); }), "[transpose] the axes are no permutation of those of f32[2,3]");
+  EXPECT_EQ(error_of([&] { (void)x.reshape({-1, 4}); }),
+            "[reshape] f32[2,3] has 6 elements, which shape [-1,4] cannot hold");
+  EXPECT_EQ(error_of([&] { (void)x.reshape({-1, -1}); }),
+            "[reshape] f32[2,3] to shape [-1,-1]: at most one size may be -1");
+  EXPECT_EQ(error_of([&] { (void)transpose(x, {{0, 0}}); }),
+            "[transpose] the axes are no permutation of those of f32[2,3]");
   EXPECT_EQ(error_of([&] { (void)transpose(x, {{0, 2}}); }), "[transpose] axis 2 is out of range for f32[2,3]");
   EXPECT_EQ(error_of([&] { (void)squeeze(x, 0); }), "[squeeze] axis 0 of f32[2,3] is not of size 1");
-  EXPECT_EQ(error_of([&] { (void)broadcast_to(x, {3, 2}); }), "[broadcast_to] f32[2,3] does not broadcast to shape [3,2]");
+  EXPECT_EQ(error_of([&] { (void)broadcast_to(x, {3, 2}); }),
+            "[broadcast_to] f32[2,3] does not broadcast to shape [3,2]");
   EXPECT_EQ(error_of([&] { (void)expand_dims(x, {0, 0}); }), "[expand_dims] an axis is given twice for f32[2,3]");
   EXPECT_EQ(error_of([&] { (void)moveaxis(x, {0, 0}, {0, 1}); }), "[moveaxis] an axis of f32[2,3] is given twice");
   EXPECT_EQ(error_of([&] { (void)moveaxis(x, {0, 1}, 0); }), "[moveaxis] 2 axes go to 1 places");
-  EXPECT_EQ(error_of([&] { (void)concatenate({x, ones({2, 2})}); }), "[concatenate] f32[2,3] and f32[2,2] differ in more than axis 0");
-  EXPECT_EQ(error_of([&] { (void)concatenate({1.0, 2.0}); }), "[concatenate] of scalars f32[]; hint: stack makes an array of them");
+  EXPECT_EQ(error_of([&] { (void)concatenate({x, ones({2, 2})}); }),
+            "[concatenate] f32[2,3] and f32[2,2] differ in more than axis 0");
+  EXPECT_EQ(error_of([&] { (void)concatenate({1.0, 2.0}); }),
+            "[concatenate] of scalars f32[]; hint: stack makes an array of them");
   EXPECT_EQ(error_of([&] { (void)concatenate(std::vector<Array>{}); }), "[concatenate] of no arrays");
   EXPECT_EQ(error_of([&] { (void)concatenate({x, x}, 2); }), "[concatenate] axis 2 is out of range for f32[2,3]");
   EXPECT_EQ(error_of([&] { (void)stack({x, ones({3})}); }), "[stack] shapes differ: f32[2,3] and f32[3]");
   EXPECT_EQ(error_of([&] { (void)stack(std::vector<Array>{}); }), "[stack] of no arrays");
   EXPECT_EQ(error_of([&] { (void)split(x, 2, 1); }), "[split] axis 1 of f32[2,3] does not split into 2 equal parts");
-  EXPECT_EQ(error_of([&] { (void)split(x, {2, 1}, 1); }), "[split] position 1 is not in order inside axis 1 of f32[2,3]");
+  EXPECT_EQ(error_of([&] { (void)split(x, {2, 1}, 1); }),
+            "[split] position 1 is not in order inside axis 1 of f32[2,3]");
   EXPECT_EQ(error_of([&] { (void)tile(x, {-1}); }), "[tile] a negative number of repeats: [-1]");
   EXPECT_EQ(error_of([&] { (void)repeat(x, -1); }), "[repeat] a negative number of repeats: -1");
   EXPECT_EQ(error_of([&] { (void)roll(x, {1, 2}, {0}); }), "[roll] 2 shifts for 1 axes");
   EXPECT_EQ(error_of([&] { (void)pad(x, {{1, 1}, {0, 0}, {0, 0}}); }), "[pad] 3 widths for f32[2,3]");
   EXPECT_EQ(error_of([&] { (void)pad(x, {{-1, 1}}); }), "[pad] negative width (-1, 1)");
-  EXPECT_EQ(error_of([&] { (void)lax::pad(x, 0, {{-2, -1, 0}, {0, 0, 0}}); }), "[pad] (-2, -1, 0) along axis 0 of f32[2,3] leaves nothing");
+  EXPECT_EQ(error_of([&] { (void)lax::pad(x, 0, {{-2, -1, 0}, {0, 0, 0}}); }),
+            "[pad] (-2, -1, 0) along axis 0 of f32[2,3] leaves nothing");
   EXPECT_EQ(error_of([&] { (void)lax::pad(x, 0, {{0, 0, 0}}); }), "[pad] 1 paddings for f32[2,3]");
-  EXPECT_EQ(error_of([&] { (void)lax::pad(x, ones({1}), {{0, 0, 0}, {0, 0, 0}}); }), "[pad] the value must be a scalar f32, got f32[1]");
-  EXPECT_EQ(error_of([&] { (void)lax::slice(x, {0, 0}, {3, 3}); }), "[slice] from [0,0] to [3,3] by 1 is not inside f32[2,3]");
+  EXPECT_EQ(error_of([&] { (void)lax::pad(x, ones({1}), {{0, 0, 0}, {0, 0, 0}}); }),
+            "[pad] the value must be a scalar f32, got f32[1]");
+  EXPECT_EQ(error_of([&] { (void)lax::slice(x, {0, 0}, {3, 3}); }),
+            "[slice] from [0,0] to [3,3] by 1 is not inside f32[2,3]");
   EXPECT_EQ(error_of([&] { (void)lax::rev(x, {2}); }), "[rev] axis 2 is out of range for f32[2,3]");
   EXPECT_EQ(error_of([&] { (void)lax::iota({2}, 1); }), "[iota] along axis 1 of i32[2]");
   EXPECT_EQ(error_of([&] { (void)lax::broadcast_in_dim(x, {2, 4}, {0, 1}); }),
@@ -162,7 +176,8 @@ TEST(Index, Errors) {
   EXPECT_EQ(error_of([&] { (void)x[{0, 0, 0}]; }), "[index] 3 indices for f32[2,3]");
   EXPECT_EQ(error_of([&] { (void)x[{ellipsis, ellipsis}]; }), "[index] more than one ellipsis");
   EXPECT_EQ(error_of([&] { (void)x[slice(0, 2, 0)]; }), "[index] slice step is 0 for f32[2,3]");
-  EXPECT_EQ(error_of([&] { (void)x[array({0, 1})]; }), "[index] indexing by an integer array needs gather, which this version does not have");
+  EXPECT_EQ(error_of([&] { (void)x[array({0, 1})]; }),
+            "[index] indexing by an integer array needs gather, which this version does not have");
 }
 
 }  // namespace
