@@ -22,7 +22,8 @@ Vec<T> load_some(const Stored<T>* x, std::int64_t n) {
     return {{(Native<T>)_mm256_maskload_epi32(reinterpret_cast<const int*>(x), (__m256i)mask)}};
   } else if constexpr (sizeof(Stored<T>) == 8) {
     auto* y = reinterpret_cast<const long long*>(x);
-    return {{(Native<T>)_mm256_maskload_epi64(y, (__m256i)widen(mask, 0)), (Native<T>)_mm256_maskload_epi64(y + 4, (__m256i)widen(mask, 1))}};
+    return {{(Native<T>)_mm256_maskload_epi64(y, (__m256i)widen(mask, 0)),
+             (Native<T>)_mm256_maskload_epi64(y + 4, (__m256i)widen(mask, 1))}};
   }
 #endif
   Stored<T> padded[lanes] = {};

@@ -89,16 +89,13 @@ Expr fma(Expr x, Expr y, Expr z) {
 
 Expr select(Expr condition, Expr x, Expr y) {
   require_same("select", x, y);
-  if (condition.dtype() != bool_) throw InternalError(fmt::format("[select] condition is {}", name_of(condition.dtype())));
+  if (condition.dtype() != bool_)
+    throw InternalError(fmt::format("[select] condition is {}", name_of(condition.dtype())));
   return make(x.graph(), Op::select, x.dtype(), condition.id(), x.id(), y.id());
 }
 
-Expr convert(Expr x, DType dtype) {
-  return x.dtype() == dtype ? x : make(x.graph(), Op::convert, dtype, x.id());
-}
-Expr bitcast(Expr x, DType dtype) {
-  return x.dtype() == dtype ? x : make(x.graph(), Op::bitcast, dtype, x.id());
-}
+Expr convert(Expr x, DType dtype) { return x.dtype() == dtype ? x : make(x.graph(), Op::convert, dtype, x.id()); }
+Expr bitcast(Expr x, DType dtype) { return x.dtype() == dtype ? x : make(x.graph(), Op::bitcast, dtype, x.id()); }
 
 Affine affine(int rank, int variable, std::int64_t coefficient, std::int64_t offset) {
   Affine f{std::vector<std::int64_t>(static_cast<std::size_t>(rank)), offset};
@@ -172,8 +169,8 @@ Kernel reduction(const ShapeDtype& input, std::span<const int> axes, Combine com
   return k;
 }
 
-Kernel copy(std::span<const std::int64_t> extents, const ShapeDtype& in, std::vector<Affine> from, const ShapeDtype& out,
-            std::vector<Affine> to) {
+Kernel copy(std::span<const std::int64_t> extents, const ShapeDtype& in, std::vector<Affine> from,
+            const ShapeDtype& out, std::vector<Affine> to) {
   Kernel k;
   k.operands = {in, out};
   k.extents.assign(extents.begin(), extents.end());

@@ -3,10 +3,8 @@
 //   elementwise({x, y}, [](Expr a, Expr b) { return select(a > b, a, b); })
 // Operands of an operator share a dtype; C++ numbers take the dtype of their partner. Misuse throws InternalError.
 #pragma once
-#include <deque>
 #include <functional>
 #include <span>
-#include <utility>
 
 #include "loops/kernel.h"
 
@@ -37,13 +35,13 @@ Expr like(Expr x, double value);
 std::uint64_t bits_of(DType dtype, double value);
 std::uint64_t bits_of(DType dtype, std::int64_t value);
 
-Expr unary(Op op, Expr x);                  // same dtype
-Expr binary(Op op, Expr x, Expr y);         // same dtype, or bool for comparisons
+Expr unary(Op op, Expr x);           // same dtype
+Expr binary(Op op, Expr x, Expr y);  // same dtype, or bool for comparisons
 Expr call(Math m, Expr x);
 Expr call(Math m, Expr x, Expr y);
 Expr fma(Expr x, Expr y, Expr z);
 Expr select(Expr condition, Expr x, Expr y);
-Expr convert(Expr x, DType dtype);          // x itself if it has that dtype
+Expr convert(Expr x, DType dtype);  // x itself if it has that dtype
 Expr bitcast(Expr x, DType dtype);
 
 inline Expr operator-(Expr x) { return unary(Op::neg, x); }
@@ -60,9 +58,9 @@ inline Expr shl(Expr x, Expr y) { return binary(Op::shl, x, y); }
 inline Expr shr_arith(Expr x, Expr y) { return binary(Op::shr_arith, x, y); }
 inline Expr shr_logical(Expr x, Expr y) { return binary(Op::shr_logical, x, y); }
 
-#define ANEW_LOOPS_OPERATOR(symbol, op)                                                       \
-  inline Expr operator symbol(Expr x, Expr y) { return binary(Op::op, x, y); }                \
-  inline Expr operator symbol(Expr x, double y) { return binary(Op::op, x, like(x, y)); }     \
+#define ANEW_LOOPS_OPERATOR(symbol, op)                                                   \
+  inline Expr operator symbol(Expr x, Expr y) { return binary(Op::op, x, y); }            \
+  inline Expr operator symbol(Expr x, double y) { return binary(Op::op, x, like(x, y)); } \
   inline Expr operator symbol(double x, Expr y) { return binary(Op::op, like(y, x), y); }
 ANEW_LOOPS_OPERATOR(+, add)
 ANEW_LOOPS_OPERATOR(-, sub)
@@ -136,8 +134,8 @@ Kernel reduction(const ShapeDtype& input, std::span<const int> axes, Combine com
 Affine affine(int rank, int variable, std::int64_t coefficient = 1, std::int64_t offset = 0);
 
 // out[to(i)] = in[from(i)] for every i below `extents`: slices, transposes, broadcasts, parts of concatenate and pad.
-Kernel copy(std::span<const std::int64_t> extents, const ShapeDtype& in, std::vector<Affine> from, const ShapeDtype& out,
-            std::vector<Affine> to);
+Kernel copy(std::span<const std::int64_t> extents, const ShapeDtype& in, std::vector<Affine> from,
+            const ShapeDtype& out, std::vector<Affine> to);
 // out = the scalar operand in, everywhere.
 Kernel fill(const ShapeDtype& out);
 

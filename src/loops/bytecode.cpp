@@ -17,7 +17,8 @@ bool constant_access(const Access& access) {
 double cost_of(const Node& node) {  // ns per element, to an order of magnitude
   switch (node.op) {
     case Op::constant: return 0;
-    case Op::div: case Op::sqrt: return 0.2;
+    case Op::div:
+    case Op::sqrt: return 0.2;
     case Op::rem: return 3;
     case Op::call: return node.dtype == f64 ? 12 : 1.5;
     default: return size_of(node.dtype) == 8 ? 0.15 : 0.08;
@@ -53,10 +54,12 @@ class Translator {
     while (inner_from > 0 && !k.reduced[static_cast<std::size_t>(inner_from - 1)]) --inner_from;
     out_.form = inner_from == rank ? Form::rows : Form::columns;
     for (int v = 0; v < inner_from; ++v)
-      if (!k.reduced[static_cast<std::size_t>(v)]) add(out_.loops, v, 0), out_.outer *= k.extents[static_cast<std::size_t>(v)];
+      if (!k.reduced[static_cast<std::size_t>(v)])
+        add(out_.loops, v, 0), out_.outer *= k.extents[static_cast<std::size_t>(v)];
     for (const Loop& l : out_.loops) out_.result_loops.push_back(l);
     for (int v = 0; v < inner_from; ++v)
-      if (k.reduced[static_cast<std::size_t>(v)]) add(out_.loops, v, 1), out_.reduced *= k.extents[static_cast<std::size_t>(v)];
+      if (k.reduced[static_cast<std::size_t>(v)])
+        add(out_.loops, v, 1), out_.reduced *= k.extents[static_cast<std::size_t>(v)];
     for (int v = inner_from; v < rank; ++v) {
       add(out_.loops, v, 2), add(out_.result_loops, v, 0);
       out_.inner *= k.extents[static_cast<std::size_t>(v)];
@@ -77,9 +80,11 @@ class Translator {
       const Node& node = k.nodes[n];
       // An absent operand repeats the first one: instructions ignore it, and lifetimes stay right.
       const int a = std::max(node.a, 0);
-      Step step{Step::operate, register_type(node.dtype), static_cast<int>(n), a, node.b < 0 ? a : node.b, node.c < 0 ? a : node.c};
+      Step step{Step::operate,           register_type(node.dtype), static_cast<int>(n), a,
+                node.b < 0 ? a : node.b, node.c < 0 ? a : node.c};
       uniform[n] = true;
-      for (std::int32_t x : {node.a, node.b, node.c}) uniform[n] = uniform[n] && (x < 0 || uniform[static_cast<std::size_t>(x)]);
+      for (std::int32_t x : {node.a, node.b, node.c})
+        uniform[n] = uniform[n] && (x < 0 || uniform[static_cast<std::size_t>(x)]);
       if (node.op == Op::constant) {
         step.kind = Step::constant;
       } else if (node.op == Op::load) {
@@ -110,7 +115,8 @@ class Translator {
     std::vector<int> last(k.nodes.size(), -1), free;
     for (std::size_t at = 0; at < out_.steps.size(); ++at)
       if (out_.steps[at].kind == Step::operate)
-        for (int x : {out_.steps[at].a, out_.steps[at].b, out_.steps[at].c}) last[static_cast<std::size_t>(x)] = static_cast<int>(at);
+        for (int x : {out_.steps[at].a, out_.steps[at].b, out_.steps[at].c})
+          last[static_cast<std::size_t>(x)] = static_cast<int>(at);
     for (const Store& s : k.stores) last[static_cast<std::size_t>(s.node)] = static_cast<int>(out_.steps.size());
     for (std::size_t at = 0; at < out_.steps.size(); ++at) {
       const Step& s = out_.steps[at];
@@ -126,8 +132,8 @@ class Translator {
       if (s.kind != Step::operate) continue;
       int seen[3], n = 0;
       for (int x : {s.a, s.b, s.c}) {
-        if (uniform_[static_cast<std::size_t>(x)] || k.nodes[static_cast<std::size_t>(x)].op == Op::load || last[static_cast<std::size_t>(x)] != static_cast<int>(at) ||
-            std::find(seen, seen + n, x) != seen + n)
+        if (uniform_[static_cast<std::size_t>(x)] || k.nodes[static_cast<std::size_t>(x)].op == Op::load ||
+            last[static_cast<std::size_t>(x)] != static_cast<int>(at) || std::find(seen, seen + n, x) != seen + n)
           continue;
         seen[n++] = x;
         free.push_back(out_.slot[static_cast<std::size_t>(x)]);

@@ -3,6 +3,7 @@
 #include "loops/evaluator.h"
 
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -82,7 +83,8 @@ FloatMode::~FloatMode() {
 Evaluator::Evaluator(const Bytecode::Body& body, std::span<const Operand> operands, std::int64_t most)
     : body_(body), most_(most) {
   const Kernel& k = body.kernel;
-  if (operands.size() != k.operands.size()) throw InternalError("[loops] a kernel runs with one operand for each it names");
+  if (operands.size() != k.operands.size())
+    throw InternalError("[loops] a kernel runs with one operand for each it names");
   Workspace& w = workspace;
   const std::size_t streams = static_cast<std::size_t>(body.sources) + k.stores.size();
   if (w.streams.size() < streams) w.streams.resize(streams);
@@ -94,7 +96,8 @@ Evaluator::Evaluator(const Bytecode::Body& body, std::span<const Operand> operan
   for (std::size_t n = 0; n < k.nodes.size(); ++n)
     values_[n] = registers_ + static_cast<std::size_t>(body.slot[n]) * register_bytes;
   for (const Step& step : body.once)
-    run(step, most, registers_ + static_cast<std::size_t>(body.slot[static_cast<std::size_t>(step.node)]) * register_bytes);
+    run(step, most,
+        registers_ + static_cast<std::size_t>(body.slot[static_cast<std::size_t>(step.node)]) * register_bytes);
 }
 
 void Evaluator::set_streams(std::span<const Operand> operands) {
@@ -114,21 +117,22 @@ void Evaluator::set_streams(std::span<const Operand> operands) {
     }
   for (std::size_t i = 0; i < k.stores.size(); ++i) {
     const Access& access = k.stores[i].to;
-    set_stream(streams_[static_cast<std::size_t>(body_.sources) + i], access, k, operands[static_cast<std::size_t>(access.operand)]);
+    set_stream(streams_[static_cast<std::size_t>(body_.sources) + i], access, k,
+               operands[static_cast<std::size_t>(access.operand)]);
   }
   const auto sources = static_cast<std::size_t>(body_.sources);
   const bool reduces = body_.form != Form::elementwise;
-  make_nest(nest_, body_.loops.data(), static_cast<int>(body_.loops.size()), streams_, sources + (reduces ? 0 : k.stores.size()));
+  make_nest(nest_, body_.loops.data(), static_cast<int>(body_.loops.size()), streams_,
+            sources + (reduces ? 0 : k.stores.size()));
   if (reduces)
-    make_nest(result_nest_, body_.result_loops.data(), static_cast<int>(body_.result_loops.size()), streams_ + sources, 1);
+    make_nest(result_nest_, body_.result_loops.data(), static_cast<int>(body_.result_loops.size()), streams_ + sources,
+              1);
 }
 
 void Evaluator::run(const Step& step, std::int64_t n, std::byte* target) {
   const auto node = static_cast<std::size_t>(step.node);
   switch (step.kind) {
-    case Step::operate:
-      step.instruction(target, values_[step.a], values_[step.b], values_[step.c], n);
-      break;
+    case Step::operate: step.instruction(target, values_[step.a], values_[step.b], values_[step.c], n); break;
     case Step::load: {
       Stream& s = streams_[step.stream];
       if (s.fixed) {
@@ -161,7 +165,8 @@ void Evaluator::run(const Step& step, std::int64_t n, std::byte* target) {
 void Evaluator::evaluate(std::int64_t position, std::int64_t n) {
   nest_.seek(position);
   for (const Step& step : body_.steps)
-    run(step, n, registers_ + static_cast<std::size_t>(body_.slot[static_cast<std::size_t>(step.node)]) * register_bytes);
+    run(step, n,
+        registers_ + static_cast<std::size_t>(body_.slot[static_cast<std::size_t>(step.node)]) * register_bytes);
 }
 
 void Evaluator::evaluate_and_store(std::int64_t position, std::int64_t n) {
@@ -170,12 +175,21 @@ void Evaluator::evaluate_and_store(std::int64_t position, std::int64_t n) {
   std::byte* memory = body_.direct >= 0 ? dense(nest_, streams_[body_.sources + body_.direct], n) : nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const Step& step = body_.steps[i];
-    std::byte* target = registers_ + static_cast<std::size_t>(body_.slot[static_cast<std::size_t>(step.node)]) * register_bytes;
+    std::byte* target =
+        registers_ + static_cast<std::size_t>(body_.slot[static_cast<std::size_t>(step.node)]) * register_bytes;
     run(step, n, memory && i + 1 == count ? memory : target);
   }
   if (memory) return;
   for (std::size_t i = 0; i < body_.kernel.stores.size(); ++i)
     scatter(nest_, streams_[static_cast<std::size_t>(body_.sources) + i], n, values_[body_.kernel.stores[i].node]);
+}
+
+bool Evaluator::turned() const {
+  if (nest_.rank < 2) return false;
+  const auto count =
+      static_cast<std::size_t>(body_.sources) + (body_.form == Form::elementwise ? body_.kernel.stores.size() : 0);
+  return std::any_of(streams_, streams_ + count,
+                     [&](const Stream& s) { return std::abs(s.stride[nest_.rank - 1]) >= 16; });
 }
 
 const Stream* Evaluator::plain_load(int node) const {

@@ -34,6 +34,8 @@ class Evaluator {
 
   const Nest& nest() const { return nest_; }
   std::int64_t inner_extent() const { return nest_.inner(); }
+  // Does a stream go through memory in long steps where the innermost loop runs?
+  bool turned() const;
   // The stream of a node that is a plain load whose memory can be read as it is, else null.
   const Stream* plain_load(int node) const;
   // The memory of the store of a reduction, seen from the nest of its results.

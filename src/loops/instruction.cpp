@@ -9,11 +9,17 @@ namespace anew::loops {
 namespace {
 
 template <class T, class F>
-Instruction of1(F) { return block1<F, T, T>; }
+Instruction of1(F) {
+  return block1<F, T, T>;
+}
 template <class T, class F>
-Instruction of2(F) { return block2<F, T, T>; }
+Instruction of2(F) {
+  return block2<F, T, T>;
+}
 template <class T, class F>
-Instruction of_comparison(F) { return block2<F, bool, T>; }
+Instruction of_comparison(F) {
+  return block2<F, bool, T>;
+}
 
 template <class T>
 Instruction arithmetic(Op op) {
@@ -64,7 +70,8 @@ Instruction integral(Op op) {
     case Op::shr_arith: return of2<T>([](auto x, auto y) { return shr_arith(x, y); });
     case Op::popcount:
       return of1<T>([](auto x) {
-        return lanewise<T>([](T v) { return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(v))); }, x);
+        return lanewise<T>([](T v) { return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(v))); },
+                           x);
       });
     default: return nullptr;
   }
@@ -126,10 +133,12 @@ Instruction for_type(const Node& node, DType operand) {
 
 Instruction instruction(const Node& node, DType operand) {
   Instruction found;
-  if (node.op >= Op::eq && node.op <= Op::ge) found = with_type(operand, [&]<class T>() { return comparison<T>(node.op); });
+  if (node.op >= Op::eq && node.op <= Op::ge)
+    found = with_type(operand, [&]<class T>() { return comparison<T>(node.op); });
   else if (node.op == Op::call) found = math_instruction(static_cast<Math>(node.imm), node.dtype);
   else found = with_type(node.dtype, [&]<class T>() { return for_type<T>(node, operand); });
-  if (!found) throw InternalError(fmt::format("[loops] no instruction for {} of {}", name_of(node.op), name_of(node.dtype)));
+  if (!found)
+    throw InternalError(fmt::format("[loops] no instruction for {} of {}", name_of(node.op), name_of(node.dtype)));
   return found;
 }
 

@@ -7,22 +7,30 @@
 namespace anew::loops {
 namespace {
 
-void run_elementwise(const Bytecode::Body& body, std::span<const Operand> operands, Range range) {
-  if (range.begin >= range.end) return;
-  Evaluator e(body, operands, std::min(block_size, range.end - range.begin));
-  // Long rows are cut at their ends, so that operands are read and written in place; short ones share a block.
-  const bool by_rows = e.nest().rank > 1 && e.inner_extent() >= block_size / 4;
-  const std::int64_t row = by_rows ? e.inner_extent() : 0;
-  std::int64_t left = by_rows ? row - range.begin % row : 0;
+// Iterations [begin, end) in order. Long rows are cut at their ends, so that operands are read and written in place;
+// short ones share a block.
+void run_in_order(Evaluator& e, Range range) {
+  const std::int64_t row = e.inner_extent();
+  const bool by_rows = e.nest().rank > 1 && row >= block_size / 4;
   for (std::int64_t at = range.begin; at < range.end;) {
     std::int64_t n = std::min(block_size, range.end - at);
-    if (by_rows) {
-      n = std::min(n, left);
-      left = left == n ? row : left - n;
-    }
+    if (by_rows) n = std::min(n, row - at % row);
     e.evaluate_and_store(at, n);
     at += n;
   }
+}
+
+void run_elementwise(const Bytecode::Body& body, std::span<const Operand> operands, Range range) {
+  if (range.begin >= range.end) return;
+  Evaluator e(body, operands, std::min(block_size, range.end - range.begin));
+  const std::int64_t row = e.inner_extent(), first = (range.begin + row - 1) / row, last = range.end / row;
+  constexpr std::int64_t narrow = 64;
+  if (last - first < 8 || row < 2 * narrow || !e.turned()) return run_in_order(e, range);
+  // An operand stored the other way round: go down narrow strips, so that its cache lines are used up before they leave.
+  run_in_order(e, {range.begin, first * row});
+  for (std::int64_t c = 0; c < row; c += narrow)
+    for (std::int64_t r = first; r < last; ++r) e.evaluate_and_store(r * row + c, std::min(narrow, row - c));
+  run_in_order(e, {last * row, range.end});
 }
 
 }  // namespace

@@ -13,19 +13,29 @@ namespace {
 
 struct Sum {
   template <class V>
-  static V apply(V a, V x) { return a + x; }
+  static V apply(V a, V x) {
+    return a + x;
+  }
   template <class T>
-  static constexpr T identity() { return T{0}; }
+  static constexpr T identity() {
+    return T{0};
+  }
 };
 struct Product {
   template <class V>
-  static V apply(V a, V x) { return a * x; }
+  static V apply(V a, V x) {
+    return a * x;
+  }
   template <class T>
-  static constexpr T identity() { return T{1}; }
+  static constexpr T identity() {
+    return T{1};
+  }
 };
 struct Max {
   template <class V>
-  static V apply(V a, V x) { return select(either(x > a, x != x), x, a); }
+  static V apply(V a, V x) {
+    return select(either(x > a, x != x), x, a);
+  }
   template <class T>
   static constexpr T identity() {
     return std::floating_point<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
@@ -33,7 +43,9 @@ struct Max {
 };
 struct Min {
   template <class V>
-  static V apply(V a, V x) { return select(either(x < a, x != x), x, a); }
+  static V apply(V a, V x) {
+    return select(either(x < a, x != x), x, a);
+  }
   template <class T>
   static constexpr T identity() {
     return std::floating_point<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
@@ -41,15 +53,23 @@ struct Min {
 };
 struct And {
   template <class V>
-  static V apply(V a, V x) { return a & x; }
+  static V apply(V a, V x) {
+    return a & x;
+  }
   template <class T>
-  static constexpr T identity() { return static_cast<T>(~T{0}); }
+  static constexpr T identity() {
+    return static_cast<T>(~T{0});
+  }
 };
 struct Or {
   template <class V>
-  static V apply(V a, V x) { return a | x; }
+  static V apply(V a, V x) {
+    return a | x;
+  }
   template <class T>
-  static constexpr T identity() { return T{0}; }
+  static constexpr T identity() {
+    return T{0};
+  }
 };
 
 // Comparisons see the sign of an integer; sums and bits do not.
@@ -145,7 +165,8 @@ struct Join {
     store<T>(out, lane[0]);
   }
 
-  [[gnu::flatten]] static void rows(void* out_, const void* x_, std::int64_t n, std::int64_t count, std::int64_t stride) {
+  [[gnu::flatten]] static void rows(void* out_, const void* x_, std::int64_t n, std::int64_t count,
+                                    std::int64_t stride) {
     auto* out = static_cast<S*>(out_);
     auto* x = static_cast<const S*>(x_);
     std::int64_t k = 0;
@@ -171,8 +192,8 @@ struct Join {
     }
     store<T>(acc, a), store<T>(acc + width, b), store<T>(acc + 2 * width, c), store<T>(acc + 3 * width, d);
   }
-  [[gnu::flatten]] static void chain(void* acc_, const void* x_, std::int64_t stride, std::int64_t rows, std::int64_t columns,
-                                     bool first) {
+  [[gnu::flatten]] static void chain(void* acc_, const void* x_, std::int64_t stride, std::int64_t rows,
+                                     std::int64_t columns, bool first) {
     auto* acc = static_cast<S*>(acc_);
     auto* x = static_cast<const S*>(x_);
     std::int64_t c = 0;
@@ -236,7 +257,8 @@ struct Search {
       index[c] = wins ? r : index[c];
     }
   }
-  static void merge(void* best_, std::int64_t* index, const void* x_, const std::int64_t* from, std::int64_t n, bool first) {
+  static void merge(void* best_, std::int64_t* index, const void* x_, const std::int64_t* from, std::int64_t n,
+                    bool first) {
     auto* x = static_cast<const S*>(x_);
     auto* best = static_cast<S*>(best_);
     for (std::int64_t c = 0; c < n; ++c) {

@@ -15,7 +15,8 @@ struct Joiner {
   // out[k] = the block of n <= 4096 elements from x + k * stride.
   void (*rows)(void* out, const void* x, std::int64_t n, std::int64_t count, std::int64_t stride) = nullptr;
   // acc[c] joins x[r * stride + c] for each r in order; with `first` row 0 is the first value.
-  void (*chain)(void* acc, const void* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, bool first) = nullptr;
+  void (*chain)(void* acc, const void* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                bool first) = nullptr;
   void (*identity)(void* out, std::int64_t n) = nullptr;
 };
 const Joiner& joiner(Combine combine, DType dtype);
@@ -26,7 +27,8 @@ struct Searcher {
   void (*along)(void* best, std::int64_t* index, const void* x, std::int64_t n, std::int64_t r, bool first) = nullptr;
   void (*across)(void* best, std::int64_t* index, const void* x, std::int64_t n, std::int64_t r, bool first) = nullptr;
   // The same with indices given: joins results of blocks.
-  void (*merge)(void* best, std::int64_t* index, const void* x, const std::int64_t* from, std::int64_t n, bool first) = nullptr;
+  void (*merge)(void* best, std::int64_t* index, const void* x, const std::int64_t* from, std::int64_t n,
+                bool first) = nullptr;
 };
 const Searcher& searcher(Combine combine, DType dtype);
 

@@ -13,13 +13,14 @@
 namespace anew::loops {
 namespace {
 
-constexpr std::string_view op_names[] = {
-    "load", "index", "constant", "add", "sub", "mul", "div", "rem", "fma", "neg", "abs", "sqrt",
-    "floor", "ceil", "round_even", "trunc", "eq", "ne", "lt", "le", "gt", "ge", "select", "and",
-    "or", "xor", "not", "shl", "shr_arith", "shr_logical", "popcount", "bitcast", "convert", "call"};
-constexpr std::string_view math_names[] = {"exp",   "exp2",  "expm1", "log",      "log2", "log1p", "sin",  "cos",   "tan",
-                                           "asin",  "acos",  "atan",  "sinh",     "cosh", "tanh",  "asinh", "acosh", "atanh",
-                                           "logistic", "erf", "erfc", "cbrt",     "rsqrt", "atan2", "pow",  "hypot"};
+constexpr std::string_view op_names[] = {"load",       "index",       "constant", "add",     "sub",     "mul",   "div",
+                                         "rem",        "fma",         "neg",      "abs",     "sqrt",    "floor", "ceil",
+                                         "round_even", "trunc",       "eq",       "ne",      "lt",      "le",    "gt",
+                                         "ge",         "select",      "and",      "or",      "xor",     "not",   "shl",
+                                         "shr_arith",  "shr_logical", "popcount", "bitcast", "convert", "call"};
+constexpr std::string_view math_names[] = {
+    "exp",  "exp2", "expm1", "log",   "log2",  "log1p",    "sin", "cos",  "tan",  "asin",  "acos",  "atan", "sinh",
+    "cosh", "tanh", "asinh", "acosh", "atanh", "logistic", "erf", "erfc", "cbrt", "rsqrt", "atan2", "pow",  "hypot"};
 constexpr std::string_view combine_names[] = {"none", "sum", "product", "max", "min", "and", "or", "argmax", "argmin"};
 static_assert(std::size(op_names) == static_cast<std::size_t>(Op::call) + 1);
 static_assert(std::size(math_names) == math_count);
@@ -81,7 +82,8 @@ std::string Kernel::str() const {
   for (std::size_t k = 0; k < operands.size(); ++k) out += fmt::format("{} #{}:{}", k ? "," : "", k, operands[k].str());
   out += "\nfor";
   for (std::size_t v = 0; v < extents.size(); ++v)
-    out += fmt::format("{} i{} < {}{}", v ? "," : "", v, extents[v], v < reduced.size() && reduced[v] ? " reduced" : "");
+    out +=
+        fmt::format("{} i{} < {}{}", v ? "," : "", v, extents[v], v < reduced.size() && reduced[v] ? " reduced" : "");
   if (combine != Combine::none) out += fmt::format(" by {}", name_of(combine));
   out += "\n";
   for (std::size_t k = 0; k < nodes.size(); ++k) {

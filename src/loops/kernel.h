@@ -18,12 +18,34 @@ enum class Op : std::uint8_t {
   load,      // imm: which of the kernel's accesses
   index,     // imm: which loop variable; an integer dtype
   constant,  // imm: the bits of the value in its dtype
-  add, sub, mul, div, rem, fma,  // rem: the sign of the dividend, as C's fmod and %
-  neg, abs, sqrt, floor, ceil, round_even, trunc,
-  eq, ne, lt, le, gt, ge,  // the node is bool, the operands share a dtype
-  select,                  // a ? b : c
-  and_, or_, xor_, not_,   // bool or integers
-  shl, shr_arith, shr_logical, popcount,
+  add,
+  sub,
+  mul,
+  div,
+  rem,  // the sign of the dividend, as C's fmod and %
+  fma,
+  neg,
+  abs,
+  sqrt,
+  floor,
+  ceil,
+  round_even,
+  trunc,
+  eq,  // comparisons: the node is bool, the operands share a dtype
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  select,  // a ? b : c
+  and_,    // bool or integers
+  or_,
+  xor_,
+  not_,
+  shl,
+  shr_arith,
+  shr_logical,
+  popcount,
   bitcast,  // between types of one size
   convert,
   call,  // imm: a Math id; f32 by the expression of math.h, f64 by libm
@@ -31,8 +53,32 @@ enum class Op : std::uint8_t {
 std::string_view name_of(Op op);
 
 enum class Math : std::uint8_t {
-  exp, exp2, expm1, log, log2, log1p, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh,
-  logistic, erf, erfc, cbrt, rsqrt, atan2, pow, hypot,
+  exp,
+  exp2,
+  expm1,
+  log,
+  log2,
+  log1p,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  tanh,
+  asinh,
+  acosh,
+  atanh,
+  logistic,
+  erf,
+  erfc,
+  cbrt,
+  rsqrt,
+  atan2,
+  pow,
+  hypot,
 };
 inline constexpr int math_count = static_cast<int>(Math::hypot) + 1;
 constexpr int arity(Math m) { return m >= Math::atan2 ? 2 : 1; }

@@ -15,7 +15,9 @@ namespace anew::loops {
 
 // Integer sums that wrap; named because plain numbers would overflow.
 template <std::integral T>
-Vec<T> add_bits(Vec<T> x, Vec<T> y) { return x + y; }
+Vec<T> add_bits(Vec<T> x, Vec<T> y) {
+  return x + y;
+}
 
 namespace math {
 
@@ -32,11 +34,17 @@ V poly(V x, double highest, C... lower) {
 
 // y >= 0 with the sign of x.
 template <class V>
-V with_sign(V y, V x) { return real(bits(y) | (bits(x) & like(bits(x), -2147483648.0))); }
+V with_sign(V y, V x) {
+  return real(bits(y) | (bits(x) & like(bits(x), -2147483648.0)));
+}
 template <class V>
-V at_most(V x, double limit) { return select(x > like(x, limit), like(x, limit), x); }
+V at_most(V x, double limit) {
+  return select(x > like(x, limit), like(x, limit), x);
+}
 template <class V>
-V at_least(V x, double limit) { return select(x < like(x, limit), like(x, limit), x); }
+V at_least(V x, double limit) {
+  return select(x < like(x, limit), like(x, limit), x);
+}
 
 // ---- f64 steps of f32 functions: about 2^-37 relative, for finite values of the f32 range
 
@@ -55,7 +63,9 @@ Exp64<D> reduce_exp64(D x) {
   return {shifted, fma(q * r, r, r)};
 }
 template <class D>
-D scale_by_n(D y, D shifted) { return real(add_bits(bits(y), shl(bits(shifted), 52))); }
+D scale_by_n(D y, D shifted) {
+  return real(add_bits(bits(y), shl(bits(shifted), 52)));
+}
 template <class D>
 D exp64(D x) {
   const auto e = reduce_exp64(x);
@@ -107,7 +117,9 @@ auto reduce_exp(V x) {
   return Exp32<V, I>{fma(q, r * r, r), add_bits(bits(shifted), like(bits(shifted), -0x4b400000))};
 }
 template <class V, class I>
-V power_of_two(V, I n) { return real(shl(add_bits(n, like(n, 127)), 23)); }
+V power_of_two(V, I n) {
+  return real(shl(add_bits(n, like(n, 127)), 23));
+}
 // y 2^n in two steps, which reach subnormals and infinity.
 template <class V, class I>
 V scale_twice(V y, I n) {
@@ -252,7 +264,9 @@ V atanh(V x) {
 // ---- powers and roots
 
 template <class V>
-V rsqrt(V x) { return like(x, 1) / sqrt(x); }
+V rsqrt(V x) {
+  return like(x, 1) / sqrt(x);
+}
 
 template <class V>
 V cbrt(V x) {
@@ -296,7 +310,8 @@ template <class V>
 V erf(V x) {
   const V a = at_most(abs(x), 4);
   const V z = x * x;
-  const V p = poly(z, 8.40346314e-5, -0.000815112672, 0.0052018305, -0.0268597475, 0.112837024, -0.376126342, 0.128379167);
+  const V p =
+      poly(z, 8.40346314e-5, -0.000815112672, 0.0052018305, -0.0268597475, 0.112837024, -0.376126342, 0.128379167);
   const V near_zero = fma(p, x, x);
   const V log_erfc = poly(a, -2.10822864e-5, 0.000434315146, -0.00417034907, 0.025117549, -0.108277188, -0.63334954,
                           -1.12951363, 0.000174414102);
@@ -309,10 +324,10 @@ V erfc(V x) {
   // erfc(a) = exp(-a^2) / (1 + 2a) times a polynomial in (a - 4) / (a + 4)
   const auto a = to_f64(at_most(abs(x), 10.3));
   const auto t = (a - like(a, 4)) / (a + like(a, 4));
-  const auto p = poly(t, 4.5570193891501329e-5, 0.00024689464592446322, -0.00016858834934345634, -0.00079471748345846442,
-                      0.0050030112751011278, -0.016195940515203184, 0.03717405193852308, -0.06632962742463465,
-                      0.09373221409719174, -0.10103916166919947, 0.068097079373713168, 0.015379655227166853,
-                      -0.13962111715378757, 1.2329951186113552);
+  const auto p =
+      poly(t, 4.5570193891501329e-5, 0.00024689464592446322, -0.00016858834934345634, -0.00079471748345846442,
+           0.0050030112751011278, -0.016195940515203184, 0.03717405193852308, -0.06632962742463465, 0.09373221409719174,
+           -0.10103916166919947, 0.068097079373713168, 0.015379655227166853, -0.13962111715378757, 1.2329951186113552);
   const auto y = exp64(-(a * a)) * p / (a + a + like(a, 1));
   return to_f32(select(x < like(x, 0), like(a, 2) - y, y));
 }

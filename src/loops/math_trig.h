@@ -79,10 +79,13 @@ V tan(V x) {
   const auto reduced = reduce_quarter(abs(x));
   const auto r = reduced.f * like(reduced.f, std::numbers::pi / 2);
   const auto z = r * r;
-  const auto s = fma(poly(z, -2.4761117885892334e-8, 2.7555350534674465e-6, -0.00019841263789785853, 0.0083333333252126747,
-                          -0.16666666666631273) * z, r, r);
-  const auto c = fma(poly(z, 2.0647281408450947e-9, -2.755556012754846e-7, 2.4801580933649182e-5, -0.0013888888878189201,
-                          0.041666666666601611), z * z, fma(z, like(z, -0.5), like(z, 1)));
+  const auto s = fma(poly(z, -2.4761117885892334e-8, 2.7555350534674465e-6, -0.00019841263789785853,
+                          0.0083333333252126747, -0.16666666666631273) *
+                         z,
+                     r, r);
+  const auto c = fma(poly(z, 2.0647281408450947e-9, -2.755556012754846e-7, 2.4801580933649182e-5,
+                          -0.0013888888878189201, 0.041666666666601611),
+                     z * z, fma(z, like(z, -0.5), like(z, 1)));
   const auto q = reduced.quarters;
   const auto odd = (q & like(q, 1)) != like(q, 0);
   const V y = to_f32(select(odd, -c, s) / select(odd, s, c));

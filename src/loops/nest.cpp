@@ -26,13 +26,15 @@ template <class T>
 void gather_as(const Nest& nest, const Stream& s, std::int64_t n, T* to) {
   const auto* from = reinterpret_cast<const T*>(s.base);
   const std::int64_t stride = nest.rank ? s.stride[nest.rank - 1] : 1;
-  for_runs(nest, s.stride, n, [&](std::int64_t at, std::int64_t i, std::int64_t m) { copy_in(to + i, from + at, stride, m); });
+  for_runs(nest, s.stride, n,
+           [&](std::int64_t at, std::int64_t i, std::int64_t m) { copy_in(to + i, from + at, stride, m); });
 }
 template <class T>
 void scatter_as(const Nest& nest, const Stream& s, std::int64_t n, const T* from) {
   auto* to = reinterpret_cast<T*>(s.base);
   const std::int64_t stride = nest.rank ? s.stride[nest.rank - 1] : 1;
-  for_runs(nest, s.stride, n, [&](std::int64_t at, std::int64_t i, std::int64_t m) { copy_out(to + at, from + i, stride, m); });
+  for_runs(nest, s.stride, n,
+           [&](std::int64_t at, std::int64_t i, std::int64_t m) { copy_out(to + at, from + i, stride, m); });
 }
 
 template <class T>
@@ -76,32 +78,44 @@ void make_nest(Nest& nest, const Loop* loops, int count, Stream* streams, std::s
 void gather(const Nest& nest, const Stream& s, std::int64_t n, void* to) {
   switch (s.dtype) {
     case bool_: return gather_as(nest, s, n, static_cast<std::uint8_t*>(to));
-    case i64: case f64: return gather_as(nest, s, n, static_cast<std::uint64_t*>(to));
-    case i32: case u32: case f32: return gather_as(nest, s, n, static_cast<std::uint32_t*>(to));
-    case bf16: case f16: break;
+    case i64:
+    case f64: return gather_as(nest, s, n, static_cast<std::uint64_t*>(to));
+    case i32:
+    case u32:
+    case f32: return gather_as(nest, s, n, static_cast<std::uint32_t*>(to));
+    case bf16:
+    case f16: break;
   }
   const auto* from = reinterpret_cast<const std::uint16_t*>(s.base);
   const std::int64_t stride = nest.rank ? s.stride[nest.rank - 1] : 0;
   auto* out = static_cast<float*>(to);
   for_runs(nest, s.stride, n, [&](std::int64_t at, std::int64_t i, std::int64_t m) {
-    if (s.dtype == bf16) for (std::int64_t k = 0; k < m; ++k) out[i + k] = float_of_bf16(from[at + k * stride]);
-    else for (std::int64_t k = 0; k < m; ++k) out[i + k] = float_of_f16(from[at + k * stride]);
+    if (s.dtype == bf16)
+      for (std::int64_t k = 0; k < m; ++k) out[i + k] = float_of_bf16(from[at + k * stride]);
+    else
+      for (std::int64_t k = 0; k < m; ++k) out[i + k] = float_of_f16(from[at + k * stride]);
   });
 }
 
 void scatter(const Nest& nest, const Stream& s, std::int64_t n, const void* from) {
   switch (s.dtype) {
     case bool_: return scatter_as(nest, s, n, static_cast<const std::uint8_t*>(from));
-    case i64: case f64: return scatter_as(nest, s, n, static_cast<const std::uint64_t*>(from));
-    case i32: case u32: case f32: return scatter_as(nest, s, n, static_cast<const std::uint32_t*>(from));
-    case bf16: case f16: break;
+    case i64:
+    case f64: return scatter_as(nest, s, n, static_cast<const std::uint64_t*>(from));
+    case i32:
+    case u32:
+    case f32: return scatter_as(nest, s, n, static_cast<const std::uint32_t*>(from));
+    case bf16:
+    case f16: break;
   }
   auto* to = reinterpret_cast<std::uint16_t*>(s.base);
   const std::int64_t stride = nest.rank ? s.stride[nest.rank - 1] : 0;
   const auto* in = static_cast<const float*>(from);
   for_runs(nest, s.stride, n, [&](std::int64_t at, std::int64_t i, std::int64_t m) {
-    if (s.dtype == bf16) for (std::int64_t k = 0; k < m; ++k) to[at + k * stride] = bf16_of_float(in[i + k]);
-    else for (std::int64_t k = 0; k < m; ++k) to[at + k * stride] = f16_of_float(in[i + k]);
+    if (s.dtype == bf16)
+      for (std::int64_t k = 0; k < m; ++k) to[at + k * stride] = bf16_of_float(in[i + k]);
+    else
+      for (std::int64_t k = 0; k < m; ++k) to[at + k * stride] = f16_of_float(in[i + k]);
   });
 }
 

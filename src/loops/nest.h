@@ -32,7 +32,7 @@ struct Nest {
 
   std::int64_t inner() const { return rank ? extent[rank - 1] : 1; }
   void seek(std::int64_t to) {
-    if (to == position) return;
+    if (to >= position) return advance(to - position);
     position = to;
     for (int d = rank - 1; d >= 0; --d) {
       if (d == 0) index[0] = to;
@@ -40,6 +40,7 @@ struct Nest {
     }
   }
   void advance(std::int64_t n) {
+    if (n == 0) return;
     position += n;
     for (int d = rank - 1; d >= 0; --d) {
       index[d] += n;

@@ -30,8 +30,10 @@ inline std::uint16_t f16_of_float(float x) {
   const std::uint32_t u = std::bit_cast<std::uint32_t>(x), sign = (u >> 16) & 0x8000u, magnitude = u & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);
   if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520 and more
-  if (magnitude < 0x38800000u)  // below 2^-14: the sum aligns the value to the unit of subnormals, rounded by the machine
-    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) & 0x7ffu));
+  if (magnitude <
+      0x38800000u)  // below 2^-14: the sum aligns the value to the unit of subnormals, rounded by the machine
+    return static_cast<std::uint16_t>(sign |
+                                      (std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) & 0x7ffu));
   return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
 }
 inline float float_of_bits(DType dtype, std::uint64_t bits) {

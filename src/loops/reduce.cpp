@@ -84,10 +84,14 @@ class ColumnLevels {
 class Reduction {
  public:
   Reduction(const Bytecode::Body& body, std::span<const Operand> operands)
-      : body_(body), node_(body.kernel.stores[0].node), dtype_(body.kernel.nodes[static_cast<std::size_t>(node_)].dtype),
-        size_(size_of(register_type(dtype_))), join_(joiner(body.kernel.combine, dtype_)),
+      : body_(body),
+        node_(body.kernel.stores[0].node),
+        dtype_(body.kernel.nodes[static_cast<std::size_t>(node_)].dtype),
+        size_(size_of(register_type(dtype_))),
+        join_(joiner(body.kernel.combine, dtype_)),
         e_(body, operands, std::min(block_size, body.iterations)) {
     results_ = e_.scratch(columns_bytes + ColumnLevels::bytes);
+    if (e_.turned()) strip_ = 64;
     find_plain();
   }
 
@@ -207,11 +211,12 @@ class Reduction {
       const std::int64_t count = std::min((end - at) / body_.inner, block_size / area);
       e_.evaluate(o * area, count * area);
       for (std::int64_t k = 0; k < count; ++k)
-        join_.chain(results_ + bytes(k * body_.inner), e_.value(node_) + bytes(k * area), body_.inner, body_.reduced, body_.inner, true);
+        join_.chain(results_ + bytes(k * body_.inner), e_.value(node_) + bytes(k * area), body_.inner, body_.reduced,
+                    body_.inner, true);
       e_.scatter_results(at, count * body_.inner, results_);
       return count * body_.inner;
     }
-    const std::int64_t width = std::min({block_size, body_.inner - c, end - at});
+    const std::int64_t width = std::min({strip_, body_.inner - c, end - at});
     ColumnLevels levels(join_, results_ + columns_bytes, width);
     for (std::int64_t b = 0; b < body_.blocks; ++b) {
       column_block_into(levels.at(0), o, c, width, b);
@@ -245,7 +250,8 @@ class Reduction {
   std::byte* results_;
   const Stream* plain_ = nullptr;
   Nest kept_;
-  std::int64_t step_ = 0;  // between reduced elements of a plain load
+  std::int64_t step_ = 0;            // between reduced elements of a plain load
+  std::int64_t strip_ = block_size;  // columns at a time: few where each has a cache line of its own
 };
 
 bool searches(const Bytecode::Body& body) { return body.kernel.combine >= Combine::argmax; }

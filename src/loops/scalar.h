@@ -9,7 +9,9 @@ inline bool any(bool x) { return x; }
 inline bool both(bool x, bool y) { return x && y; }
 inline bool either(bool x, bool y) { return x || y; }
 template <class T>
-T select(bool c, T a, T b) { return c ? a : b; }
+T select(bool c, T a, T b) {
+  return c ? a : b;
+}
 inline float like(float, double value) { return static_cast<float>(value); }
 inline double like(double, double value) { return value; }
 inline std::int32_t like(std::int32_t, double value) { return static_cast<std::int32_t>(value); }
@@ -32,13 +34,21 @@ inline float to_f32(double x) { return static_cast<float>(x); }
 inline float to_f32(std::int32_t x) { return static_cast<float>(x); }
 inline std::int32_t to_i32(std::int64_t x) { return static_cast<std::int32_t>(x); }
 template <std::signed_integral T>
-T shl(T x, int n) { return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) << n); }
+T shl(T x, int n) {
+  return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) << n);
+}
 template <std::signed_integral T>
-T shr_logical(T x, int n) { return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) >> n); }
+T shr_logical(T x, int n) {
+  return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) >> n);
+}
 template <std::signed_integral T>
-T shr_arith(T x, int n) { return x >> n; }
+T shr_arith(T x, int n) {
+  return x >> n;
+}
 // Integer sums of math.h wrap; plain + would be undefined.
 template <std::signed_integral T>
-T add_bits(T x, T y) { return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) + static_cast<std::make_unsigned_t<T>>(y)); }
+T add_bits(T x, T y) {
+  return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) + static_cast<std::make_unsigned_t<T>>(y));
+}
 
 }  // namespace anew::loops

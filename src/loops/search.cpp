@@ -12,9 +12,12 @@ namespace {
 class Finder {
  public:
   Finder(const Bytecode::Body& body, std::span<const Operand> operands)
-      : body_(body), node_(body.kernel.stores[0].node), dtype_(body.kernel.nodes[static_cast<std::size_t>(node_)].dtype),
+      : body_(body),
+        node_(body.kernel.stores[0].node),
+        dtype_(body.kernel.nodes[static_cast<std::size_t>(node_)].dtype),
         out_(body.kernel.operands[static_cast<std::size_t>(body.kernel.stores[0].to.operand)].dtype),
-        size_(size_of(register_type(dtype_))), find_(searcher(body.kernel.combine, dtype_)),
+        size_(size_of(register_type(dtype_))),
+        find_(searcher(body.kernel.combine, dtype_)),
         e_(body, operands, std::min(block_size, body.iterations)) {
     std::byte* memory = e_.scratch(3 * block_size * 8);
     index_ = reinterpret_cast<std::int64_t*>(memory);
@@ -39,7 +42,8 @@ class Finder {
       const std::int64_t o = unit / body_.blocks, from = unit % body_.blocks * block;
       for (std::int64_t c = 0; c < body_.inner; c += block_size) {
         const std::int64_t to = unit * body_.inner + c;
-        find(best + bytes(to), index + to, o, c, std::min(block_size, body_.inner - c), from, std::min(body_.reduced, from + block));
+        find(best + bytes(to), index + to, o, c, std::min(block_size, body_.inner - c), from,
+             std::min(body_.reduced, from + block));
       }
     }
   }
@@ -68,9 +72,12 @@ class Finder {
   }
   std::size_t bytes(std::int64_t elements) const { return static_cast<std::size_t>(elements) * size_; }
 
-  void find(std::byte* best, std::int64_t* index, std::int64_t o, std::int64_t c, std::int64_t width, std::int64_t from, std::int64_t to) {
+  void find(std::byte* best, std::int64_t* index, std::int64_t o, std::int64_t c, std::int64_t width, std::int64_t from,
+            std::int64_t to) {
     const bool row = body_.form == Form::rows;
-    const std::int64_t at_once = row ? block_size : width == body_.inner ? std::max<std::int64_t>(1, block_size / width) : 1;
+    const std::int64_t at_once = row                    ? block_size
+                                 : width == body_.inner ? std::max<std::int64_t>(1, block_size / width)
+                                                        : 1;
     for (std::int64_t r = from; r < to; r += at_once) {
       const std::int64_t n = std::min(at_once, to - r);
       e_.evaluate((o * body_.reduced + r) * body_.inner + c, row ? n : n * width);

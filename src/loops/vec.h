@@ -107,8 +107,9 @@ inline Mask narrow(Native<std::int64_t> lo, Native<std::int64_t> hi) {
   return {__builtin_shufflevector((Native<std::int32_t>)lo, (Native<std::int32_t>)hi, 0, 2, 4, 6, 8, 10, 12, 14)};
 }
 inline Native<std::int64_t> widen(Native<std::int32_t> m, int part) {
-  return __builtin_convertvector(part ? __builtin_shufflevector(m, m, 4, 5, 6, 7) : __builtin_shufflevector(m, m, 0, 1, 2, 3),
-                                 Native<std::int64_t>);
+  return __builtin_convertvector(
+      part ? __builtin_shufflevector(m, m, 4, 5, 6, 7) : __builtin_shufflevector(m, m, 0, 1, 2, 3),
+      Native<std::int64_t>);
 }
 inline Mask operator&(Mask a, Mask b) { return {a.m & b.m}; }
 inline Mask operator|(Mask a, Mask b) { return {a.m | b.m}; }
@@ -140,10 +141,10 @@ Mask compare(F f, const Vec<T>& a, const Vec<T>& b) {
   if constexpr (sizeof(T) == 4) return {(Native<std::int32_t>)f(a.p[0], b.p[0])};
   else return narrow((Native<std::int64_t>)f(a.p[0], b.p[0]), (Native<std::int64_t>)f(a.p[1], b.p[1]));
 }
-#define ANEW_LOOPS_COMPARE(symbol)                                        \
-  template <class T>                                                      \
-  Mask operator symbol(Vec<T> a, Vec<T> b) {                              \
-    return compare([](auto x, auto y) { return x symbol y; }, a, b);      \
+#define ANEW_LOOPS_COMPARE(symbol)                                   \
+  template <class T>                                                 \
+  Mask operator symbol(Vec<T> a, Vec<T> b) {                         \
+    return compare([](auto x, auto y) { return x symbol y; }, a, b); \
   }
 ANEW_LOOPS_COMPARE(==)
 ANEW_LOOPS_COMPARE(!=)
@@ -169,10 +170,10 @@ template <std::integral T>
 struct Wrapping<T> {
   using type = std::make_unsigned_t<T>;
 };
-#define ANEW_LOOPS_ARITHMETIC(symbol)                                                  \
-  template <class T>                                                                   \
-  Vec<T> operator symbol(Vec<T> a, Vec<T> b) {                                         \
-    using U = Native<typename Wrapping<T>::type>;                                      \
+#define ANEW_LOOPS_ARITHMETIC(symbol)                                                   \
+  template <class T>                                                                    \
+  Vec<T> operator symbol(Vec<T> a, Vec<T> b) {                                          \
+    using U = Native<typename Wrapping<T>::type>;                                       \
     return each<T>([](auto x, auto y) { return (Native<T>)((U)x symbol(U) y); }, a, b); \
   }
 ANEW_LOOPS_ARITHMETIC(+)
@@ -191,17 +192,27 @@ Vec<T> rem(Vec<T> a, Vec<T> b) {
 }
 
 template <std::integral T>
-Vec<T> operator&(Vec<T> a, Vec<T> b) { return each<T>([](auto x, auto y) { return x & y; }, a, b); }
+Vec<T> operator&(Vec<T> a, Vec<T> b) {
+  return each<T>([](auto x, auto y) { return x & y; }, a, b);
+}
 template <std::integral T>
-Vec<T> operator|(Vec<T> a, Vec<T> b) { return each<T>([](auto x, auto y) { return x | y; }, a, b); }
+Vec<T> operator|(Vec<T> a, Vec<T> b) {
+  return each<T>([](auto x, auto y) { return x | y; }, a, b);
+}
 template <std::integral T>
-Vec<T> operator^(Vec<T> a, Vec<T> b) { return each<T>([](auto x, auto y) { return x ^ y; }, a, b); }
+Vec<T> operator^(Vec<T> a, Vec<T> b) {
+  return each<T>([](auto x, auto y) { return x ^ y; }, a, b);
+}
 template <std::integral T>
-Vec<T> operator~(Vec<T> a) { return each<T>([](auto x) { return ~x; }, a); }
+Vec<T> operator~(Vec<T> a) {
+  return each<T>([](auto x) { return ~x; }, a);
+}
 
 // Shifts by a number below the width.
 template <std::integral T>
-Vec<T> shl(Vec<T> a, int n) { return each<T>([n](auto x) { return x << n; }, a); }
+Vec<T> shl(Vec<T> a, int n) {
+  return each<T>([n](auto x) { return x << n; }, a);
+}
 template <std::integral T>
 Vec<T> shr_logical(Vec<T> a, int n) {
   using U = Native<std::make_unsigned_t<T>>;
@@ -215,18 +226,24 @@ Vec<T> shr_arith(Vec<T> a, int n) {
 
 // Shifts by any amount, as kernel.h defines them.
 template <std::integral T>
-Vec<T> shift_amount(Vec<T> n) { return n & broadcast(static_cast<T>(sizeof(T) * 8 - 1)); }
+Vec<T> shift_amount(Vec<T> n) {
+  return n & broadcast(static_cast<T>(sizeof(T) * 8 - 1));
+}
 template <std::integral T>
-Mask shifts_out(Vec<T> n) { return (n & broadcast(static_cast<T>(~(sizeof(T) * 8 - 1)))) != Vec<T>{}; }
+Mask shifts_out(Vec<T> n) {
+  return (n & broadcast(static_cast<T>(~(sizeof(T) * 8 - 1)))) != Vec<T>{};
+}
 template <std::integral T>
 Vec<T> shl(Vec<T> a, Vec<T> n) {
   using U = Native<std::make_unsigned_t<T>>;
-  return select(shifts_out(n), Vec<T>{}, each<T>([](auto x, auto k) { return (Native<T>)((U)x << (U)k); }, a, shift_amount(n)));
+  return select(shifts_out(n), Vec<T>{},
+                each<T>([](auto x, auto k) { return (Native<T>)((U)x << (U)k); }, a, shift_amount(n)));
 }
 template <std::integral T>
 Vec<T> shr_logical(Vec<T> a, Vec<T> n) {
   using U = Native<std::make_unsigned_t<T>>;
-  return select(shifts_out(n), Vec<T>{}, each<T>([](auto x, auto k) { return (Native<T>)((U)x >> (U)k); }, a, shift_amount(n)));
+  return select(shifts_out(n), Vec<T>{},
+                each<T>([](auto x, auto k) { return (Native<T>)((U)x >> (U)k); }, a, shift_amount(n)));
 }
 template <std::integral T>
 Vec<T> shr_arith(Vec<T> a, Vec<T> n) {
@@ -246,9 +263,13 @@ using BitsOf = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
 template <class T>
 using FloatOf = std::conditional_t<sizeof(T) == 4, float, double>;
 template <std::floating_point T>
-Vec<BitsOf<T>> bits(Vec<T> x) { return bitcast<BitsOf<T>>(x); }
+Vec<BitsOf<T>> bits(Vec<T> x) {
+  return bitcast<BitsOf<T>>(x);
+}
 template <std::integral T>
-Vec<FloatOf<T>> real(Vec<T> x) { return bitcast<FloatOf<T>>(x); }
+Vec<FloatOf<T>> real(Vec<T> x) {
+  return bitcast<FloatOf<T>>(x);
+}
 
 template <class T>
 Vec<T> operator-(Vec<T> a) {
@@ -270,32 +291,54 @@ inline Vec<double> fma(Vec<double> x, Vec<double> y, Vec<double> z) {
 inline Vec<float> sqrt(Vec<float> x) { return {{_mm256_sqrt_ps(x.p[0])}}; }
 inline Vec<double> sqrt(Vec<double> x) { return {{_mm256_sqrt_pd(x.p[0]), _mm256_sqrt_pd(x.p[1])}}; }
 template <int mode>
-Vec<float> rounded_to(Vec<float> x) { return {{_mm256_round_ps(x.p[0], mode | _MM_FROUND_NO_EXC)}}; }
+Vec<float> rounded_to(Vec<float> x) {
+  return {{_mm256_round_ps(x.p[0], mode | _MM_FROUND_NO_EXC)}};
+}
 template <int mode>
 Vec<double> rounded_to(Vec<double> x) {
   return {{_mm256_round_pd(x.p[0], mode | _MM_FROUND_NO_EXC), _mm256_round_pd(x.p[1], mode | _MM_FROUND_NO_EXC)}};
 }
 template <std::floating_point T>
-Vec<T> floor(Vec<T> x) { return rounded_to<_MM_FROUND_TO_NEG_INF>(x); }
+Vec<T> floor(Vec<T> x) {
+  return rounded_to<_MM_FROUND_TO_NEG_INF>(x);
+}
 template <std::floating_point T>
-Vec<T> ceil(Vec<T> x) { return rounded_to<_MM_FROUND_TO_POS_INF>(x); }
+Vec<T> ceil(Vec<T> x) {
+  return rounded_to<_MM_FROUND_TO_POS_INF>(x);
+}
 template <std::floating_point T>
-Vec<T> trunc(Vec<T> x) { return rounded_to<_MM_FROUND_TO_ZERO>(x); }
+Vec<T> trunc(Vec<T> x) {
+  return rounded_to<_MM_FROUND_TO_ZERO>(x);
+}
 template <std::floating_point T>
-Vec<T> round_even(Vec<T> x) { return rounded_to<_MM_FROUND_TO_NEAREST_INT>(x); }
+Vec<T> round_even(Vec<T> x) {
+  return rounded_to<_MM_FROUND_TO_NEAREST_INT>(x);
+}
 #else
 template <std::floating_point T>
-Vec<T> fma(Vec<T> x, Vec<T> y, Vec<T> z) { return lanewise<T>([](T a, T b, T c) { return std::fma(a, b, c); }, x, y, z); }
+Vec<T> fma(Vec<T> x, Vec<T> y, Vec<T> z) {
+  return lanewise<T>([](T a, T b, T c) { return std::fma(a, b, c); }, x, y, z);
+}
 template <std::floating_point T>
-Vec<T> sqrt(Vec<T> x) { return lanewise<T>([](T a) { return std::sqrt(a); }, x); }
+Vec<T> sqrt(Vec<T> x) {
+  return lanewise<T>([](T a) { return std::sqrt(a); }, x);
+}
 template <std::floating_point T>
-Vec<T> floor(Vec<T> x) { return lanewise<T>([](T a) { return std::floor(a); }, x); }
+Vec<T> floor(Vec<T> x) {
+  return lanewise<T>([](T a) { return std::floor(a); }, x);
+}
 template <std::floating_point T>
-Vec<T> ceil(Vec<T> x) { return lanewise<T>([](T a) { return std::ceil(a); }, x); }
+Vec<T> ceil(Vec<T> x) {
+  return lanewise<T>([](T a) { return std::ceil(a); }, x);
+}
 template <std::floating_point T>
-Vec<T> trunc(Vec<T> x) { return lanewise<T>([](T a) { return std::trunc(a); }, x); }
+Vec<T> trunc(Vec<T> x) {
+  return lanewise<T>([](T a) { return std::trunc(a); }, x);
+}
 template <std::floating_point T>
-Vec<T> round_even(Vec<T> x) { return lanewise<T>([](T a) { return std::nearbyint(a); }, x); }
+Vec<T> round_even(Vec<T> x) {
+  return lanewise<T>([](T a) { return std::nearbyint(a); }, x);
+}
 #endif
 
 // ---- conversions
@@ -333,7 +376,9 @@ Vec<To> convert(Vec<From> x) {
 
 // ---- what math.h needs beside operators
 template <class T>
-Vec<T> like(Vec<T>, double value) { return broadcast(static_cast<T>(value)); }
+Vec<T> like(Vec<T>, double value) {
+  return broadcast(static_cast<T>(value));
+}
 inline Vec<double> to_f64(Vec<float> x) { return convert<double>(x); }
 inline Vec<float> to_f32(Vec<double> x) { return convert<float>(x); }
 inline Vec<float> to_f32(Vec<std::int32_t> x) { return convert<float>(x); }

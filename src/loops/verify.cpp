@@ -25,7 +25,9 @@ class Verifier {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& text) const { throw InternalError(fmt::format("[kernel] {}\n{}", text, k_.str())); }
+  [[noreturn]] void fail(const std::string& text) const {
+    throw InternalError(fmt::format("[kernel] {}\n{}", text, k_.str()));
+  }
 
   bool empty() const { return std::find(k_.extents.begin(), k_.extents.end(), 0) != k_.extents.end(); }
 
@@ -34,12 +36,13 @@ class Verifier {
       fail(fmt::format("{} names operand #{} of {}", what, access.operand, k_.operands.size()));
     const Shape& shape = k_.operands[static_cast<std::size_t>(access.operand)].shape;
     if (static_cast<int>(access.index.size()) != shape.ndim())
-      fail(fmt::format("{} has {} indices, operand #{} has shape {}", what, access.index.size(), access.operand, shape.str()));
+      fail(fmt::format("{} has {} indices, operand #{} has shape {}", what, access.index.size(), access.operand,
+                       shape.str()));
     for (int d = 0; d < shape.ndim(); ++d) {
       const Affine& f = access.index[static_cast<std::size_t>(d)];
       if (f.coefficients.size() != k_.extents.size())
-        fail(fmt::format("{} has {} coefficients in dimension {}, the nest has {} variables", what, f.coefficients.size(), d,
-                         k_.extents.size()));
+        fail(fmt::format("{} has {} coefficients in dimension {}, the nest has {} variables", what,
+                         f.coefficients.size(), d, k_.extents.size()));
       if (empty()) continue;
       __int128 low = f.constant, high = f.constant;
       for (std::size_t v = 0; v < k_.extents.size(); ++v) {
@@ -47,8 +50,8 @@ class Verifier {
         (reach < 0 ? low : high) += reach;
       }
       if (low < 0 || high >= shape[d])
-        fail(fmt::format("{} leaves operand #{} of shape {}: dimension {} reaches [{}, {}]", what, access.operand, shape.str(),
-                         d, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)));
+        fail(fmt::format("{} leaves operand #{} of shape {}: dimension {} reaches [{}, {}]", what, access.operand,
+                         shape.str(), d, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)));
     }
   }
 
@@ -72,7 +75,8 @@ class Verifier {
       case Op::load:
         operands(0);
         require(n.imm < k_.accesses.size(), "no such access");
-        require(k_.operands[static_cast<std::size_t>(k_.accesses[n.imm].operand)].dtype == n.dtype, "operand of another type");
+        require(k_.operands[static_cast<std::size_t>(k_.accesses[n.imm].operand)].dtype == n.dtype,
+                "operand of another type");
         break;
       case Op::index:
         operands(0);
@@ -80,7 +84,11 @@ class Verifier {
         require(is_integer(n.dtype), "an index is an integer");
         break;
       case Op::constant: operands(0); break;
-      case Op::add: case Op::sub: case Op::mul: case Op::div: case Op::rem:
+      case Op::add:
+      case Op::sub:
+      case Op::mul:
+      case Op::div:
+      case Op::rem:
         operands(2), same();
         require(n.dtype != bool_, "no arithmetic on bool");
         break;
@@ -88,15 +96,25 @@ class Verifier {
         operands(3), same();
         require(is_float(n.dtype), "floats only");
         break;
-      case Op::neg: case Op::abs:
+      case Op::neg:
+      case Op::abs:
         operands(1), same();
         require(n.dtype != bool_, "no arithmetic on bool");
         break;
-      case Op::sqrt: case Op::floor: case Op::ceil: case Op::round_even: case Op::trunc:
+      case Op::sqrt:
+      case Op::floor:
+      case Op::ceil:
+      case Op::round_even:
+      case Op::trunc:
         operands(1), same();
         require(is_float(n.dtype), "floats only");
         break;
-      case Op::eq: case Op::ne: case Op::lt: case Op::le: case Op::gt: case Op::ge:
+      case Op::eq:
+      case Op::ne:
+      case Op::lt:
+      case Op::le:
+      case Op::gt:
+      case Op::ge:
         operands(2);
         require(n.dtype == bool_, "a comparison is bool");
         require(type(n.a) == type(n.b), "operands of different types");
@@ -106,7 +124,9 @@ class Verifier {
         require(type(n.a) == bool_, "the condition is not bool");
         require(type(n.b) == n.dtype && type(n.c) == n.dtype, "operands of another type");
         break;
-      case Op::and_: case Op::or_: case Op::xor_:
+      case Op::and_:
+      case Op::or_:
+      case Op::xor_:
         operands(2), same();
         require(!is_float(n.dtype), "bool or integers only");
         break;
@@ -114,7 +134,9 @@ class Verifier {
         operands(1), same();
         require(!is_float(n.dtype), "bool or integers only");
         break;
-      case Op::shl: case Op::shr_arith: case Op::shr_logical:
+      case Op::shl:
+      case Op::shr_arith:
+      case Op::shr_logical:
         operands(2), same();
         require(is_integer(n.dtype), "integers only");
         break;
@@ -124,7 +146,8 @@ class Verifier {
         break;
       case Op::bitcast:
         operands(1);
-        require(size_of(type(n.a)) == size_of(n.dtype) && size_of(n.dtype) >= 4, "types of 4 or 8 bytes, equally large");
+        require(size_of(type(n.a)) == size_of(n.dtype) && size_of(n.dtype) >= 4,
+                "types of 4 or 8 bytes, equally large");
         break;
       case Op::convert: operands(1); break;
       case Op::call:
@@ -189,7 +212,8 @@ class Verifier {
       std::sort(digits.begin(), digits.end());
       std::int64_t reach = 0;
       for (auto [weight, v] : digits) {
-        if (weight <= reach && !empty()) fail(fmt::format("{} may write an element of dimension {} twice, by i{}", what, d, v));
+        if (weight <= reach && !empty())
+          fail(fmt::format("{} may write an element of dimension {} twice, by i{}", what, d, v));
         reach += weight * (k_.extents[v] - 1);
       }
     }

@@ -36,15 +36,19 @@ TEST(Kernel, PrintsReductionsAndMaps) {
             "for i0 < 4 reduced, i1 < 5, i2 < 6 reduced by sum\n"
             "  %0:f64 = load #0[i0, i1, i2]\n"
             "  #1[i1] = %0\n");
-  EXPECT_EQ(copy(std::vector<std::int64_t>{3}, {{9, 2}, i32}, {affine(1, 0, -2, 8), affine(1, -1, 0, 1)}, {{5}, i32}, {affine(1, 0, 1, 2)}).str(),
+  EXPECT_EQ(copy(std::vector<std::int64_t>{3}, {{9, 2}, i32}, {affine(1, 0, -2, 8), affine(1, -1, 0, 1)}, {{5}, i32},
+                 {affine(1, 0, 1, 2)})
+                .str(),
             "kernel #0:i32[9,2], #1:i32[5]\n"
             "for i0 < 3\n"
             "  %0:i32 = load #0[-2*i0 + 8, 1]\n"
             "  #1[i0 + 2] = %0\n");
-  EXPECT_EQ(generate({4}, [](Graph& g, std::span<const Expr> i) {
-              const Expr scaled = convert(i[0], f32) * 0.1;
-              return scaled + constant(g, f32, -1.0);
-            }).str(),
+  EXPECT_EQ(generate({4},
+                     [](Graph& g, std::span<const Expr> i) {
+                       const Expr scaled = convert(i[0], f32) * 0.1;
+                       return scaled + constant(g, f32, -1.0);
+                     })
+                .str(),
             "kernel #0:f32[4]\n"
             "for i0 < 4\n"
             "  %0:i64 = index i0\n"
@@ -70,7 +74,8 @@ TEST(Kernel, EqualKernelsHashEqually) {
 }
 
 TEST(Kernel, ExpandReplacesCallsOfF32Only) {
-  const Kernel k = expand(elementwise({{{8}, f32}, {{8}, f64}}, [](Expr x, Expr y) { return convert(tanh(x), f64) + tanh(y); }));
+  const Kernel k =
+      expand(elementwise({{{8}, f32}, {{8}, f64}}, [](Expr x, Expr y) { return convert(tanh(x), f64) + tanh(y); }));
   verify(k);
   int calls = 0;
   for (const Node& n : k.nodes) calls += n.op == Op::call;
@@ -93,7 +98,9 @@ TEST(Kernel, BuilderRefusesMixedTypes) {
   EXPECT_NE(text([&] { select(x, x, x); }).find("[select] condition is f32"), std::string::npos);
   Graph h;
   EXPECT_NE(text([&] { x + constant(h, f32, 1.0); }).find("[add] operands of different kernels"), std::string::npos);
-  EXPECT_NE(text([&] { elementwise({{{2}, f32}, {{3}, f32}}, [](Expr a, Expr b) { return a + b; }); }).find("[elementwise] shapes [2] and [3] differ"),
+  EXPECT_NE(text([&] {
+              elementwise({{{2}, f32}, {{3}, f32}}, [](Expr a, Expr b) { return a + b; });
+            }).find("[elementwise] shapes [2] and [3] differ"),
             std::string::npos);
 }
 
@@ -119,7 +126,9 @@ TEST(Verify, AcceptsGoodKernels) {
   EXPECT_EQ(complaint(reduction({{4, 5}, f32}, std::vector<int>{1}, Combine::argmax, i32)), "");
   EXPECT_EQ(complaint(elementwise({{{0, 3}, f32}}, [](Expr x) { return -x; })), "");
   // two variables as the digits of one dimension: a reshape
-  EXPECT_EQ(complaint(copy(std::vector<std::int64_t>{2, 3}, {{2, 3}, f32}, {affine(2, 0), affine(2, 1)}, {{6}, f32}, {Affine{{3, 1}, 0}})), "");
+  EXPECT_EQ(complaint(copy(std::vector<std::int64_t>{2, 3}, {{2, 3}, f32}, {affine(2, 0), affine(2, 1)}, {{6}, f32},
+                           {Affine{{3, 1}, 0}})),
+            "");
 }
 
 TEST(Verify, NamesWhatIsWrong) {
@@ -129,15 +138,19 @@ TEST(Verify, NamesWhatIsWrong) {
       {"i1 has extent -3", [](Kernel& k) { k.extents[1] = -3; }},
       {"access 0 names operand #7 of 3", [](Kernel& k) { k.accesses[0].operand = 7; }},
       {"access 0 has 1 indices, operand #0 has shape [2,3]", [](Kernel& k) { k.accesses[0].index.pop_back(); }},
-      {"access 0 has 1 coefficients in dimension 1, the nest has 2 variables", [](Kernel& k) { k.accesses[0].index[1].coefficients.pop_back(); }},
-      {"access 0 leaves operand #0 of shape [2,3]: dimension 1 reaches [1, 3]", [](Kernel& k) { k.accesses[0].index[1].constant = 1; }},
-      {"access 0 leaves operand #0 of shape [2,3]: dimension 0 reaches [-1, 0]", [](Kernel& k) { k.accesses[0].index[0].constant = -1; }},
+      {"access 0 has 1 coefficients in dimension 1, the nest has 2 variables",
+       [](Kernel& k) { k.accesses[0].index[1].coefficients.pop_back(); }},
+      {"access 0 leaves operand #0 of shape [2,3]: dimension 1 reaches [1, 3]",
+       [](Kernel& k) { k.accesses[0].index[1].constant = 1; }},
+      {"access 0 leaves operand #0 of shape [2,3]: dimension 0 reaches [-1, 0]",
+       [](Kernel& k) { k.accesses[0].index[0].constant = -1; }},
       {"%0 (load f32): no such access", [](Kernel& k) { k.nodes[0].imm = 9; }},
       {"%0 (load f64): operand of another type", [](Kernel& k) { k.nodes[0].dtype = f64; }},
       {"%2 (gt f32): a comparison is bool", [](Kernel& k) { k.nodes[2].dtype = f32; }},
       {"%2 (gt bool): reads a node that does not precede it", [](Kernel& k) { k.nodes[2].a = 5; }},
       {"%3 (call f32): no such function", [](Kernel& k) { k.nodes[3].imm = 99; }},
-      {"%3 (call f32): wrong number of operands", [](Kernel& k) { k.nodes[3].imm = static_cast<std::uint64_t>(Math::pow); }},
+      {"%3 (call f32): wrong number of operands",
+       [](Kernel& k) { k.nodes[3].imm = static_cast<std::uint64_t>(Math::pow); }},
       {"%5 (mul f32): wrong number of operands", [](Kernel& k) { k.nodes[5].b = -1; }},
       {"%5 (mul f32): operands of another type", [](Kernel& k) { k.nodes[5].b = 2; }},
       {"%5 (fma f32): wrong number of operands", [](Kernel& k) { k.nodes[5].op = Op::fma; }},
@@ -146,18 +159,22 @@ TEST(Verify, NamesWhatIsWrong) {
       {"%6 (select f32): the condition is not bool", [](Kernel& k) { k.nodes[6].a = 0; }},
       {"%6 (select f64): operands of another type", [](Kernel& k) { k.nodes[6].dtype = f64; }},
       {"%4 (index f32): an index is an integer", [](Kernel& k) { k.nodes[4] = {.op = Op::index, .dtype = f32}; }},
-      {"%4 (index i32): no such loop variable", [](Kernel& k) { k.nodes[4] = {.op = Op::index, .dtype = i32, .imm = 2}; }},
-      {"%6 (bitcast f64): types of 4 or 8 bytes, equally large", [](Kernel& k) { k.nodes[6] = {.op = Op::bitcast, .dtype = f64, .a = 0}; }},
+      {"%4 (index i32): no such loop variable",
+       [](Kernel& k) { k.nodes[4] = {.op = Op::index, .dtype = i32, .imm = 2}; }},
+      {"%6 (bitcast f64): types of 4 or 8 bytes, equally large",
+       [](Kernel& k) { k.nodes[6] = {.op = Op::bitcast, .dtype = f64, .a = 0}; }},
       {"store 0 of node %9", [](Kernel& k) { k.stores[0].node = 9; }},
       {"store 0 puts bool into operand #2 of f32", [](Kernel& k) { k.stores[0].node = 2; }},
       {"store 1 writes operand #2 again", [](Kernel& k) { k.stores.push_back(k.stores[0]); }},
       {"i0 is reduced, but nothing says how", [](Kernel& k) { k.reduced[0] = true; }},
       {"store 0 depends on i0, which is reduced", [](Kernel& k) { k.reduced[0] = true, k.combine = Combine::sum; }},
-      {"store 0 does not depend on i1, so writes an element twice", [](Kernel& k) { k.stores[0].to.index[1].coefficients[1] = 0; }},
+      {"store 0 does not depend on i1, so writes an element twice",
+       [](Kernel& k) { k.stores[0].to.index[1].coefficients[1] = 0; }},
       {"store 0 may write an element of dimension 1 twice, by i1",
        [](Kernel& k) { k.stores[0].to.index[1].coefficients[0] = 1, k.operands[2].shape = {2, 4}; }},
       {"and of f32", [](Kernel& k) { k.combine = Combine::and_; }},
-      {"a reduction has one store, not 2", [](Kernel& k) { k.combine = Combine::sum, k.stores.push_back(k.stores[0]); }},
+      {"a reduction has one store, not 2",
+       [](Kernel& k) { k.combine = Combine::sum, k.stores.push_back(k.stores[0]); }},
   };
   for (const Broken& c : cases) {
     Kernel k = example();

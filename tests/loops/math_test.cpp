@@ -26,8 +26,13 @@ double ulps(float got, double want) {
 
 double bound(Math m) {
   switch (m) {
-    case Math::exp: case Math::exp2: return 1.05;
-    case Math::expm1: case Math::sin: case Math::cos: case Math::rsqrt: case Math::logistic: return 1.6;
+    case Math::exp:
+    case Math::exp2: return 1.05;
+    case Math::expm1:
+    case Math::sin:
+    case Math::cos:
+    case Math::rsqrt:
+    case Math::logistic: return 1.6;
     case Math::log: return 0.8;
     case Math::tanh: return 1.4;
     case Math::erf: return 1.1;
@@ -56,14 +61,17 @@ std::vector<float> partners(const std::vector<float>& x) {
   std::vector<float> y;
   for (std::size_t i = 0; i < x.size(); ++i) {
     const auto any = std::bit_cast<float>(static_cast<std::uint32_t>(g()));
-    y.push_back(i % 3 == 0 ? any : i % 3 == 1 ? std::normal_distribution<float>(0, 20)(g) : static_cast<float>(uniform(g, -9, 9)) / 2);
+    y.push_back(i % 3 == 0   ? any
+                : i % 3 == 1 ? std::normal_distribution<float>(0, 20)(g)
+                             : static_cast<float>(uniform(g, -9, 9)) / 2);
   }
   return y;
 }
 
 std::vector<float> patterns(std::uint64_t stride, std::uint64_t start = 0) {
   std::vector<float> x;
-  for (std::uint64_t u = start; u < 1ull << 32; u += stride) x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(u)));
+  for (std::uint64_t u = start; u < 1ull << 32; u += stride)
+    x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(u)));
   return x;
 }
 
@@ -92,19 +100,48 @@ TEST_P(EveryFunction, InstantiationsAgree) {
   const Kernel k = kernel_of(m(), static_cast<std::int64_t>(x.size())), expanded = expand(k);
   verify(expanded);
   const std::vector<float> native = interpret(k, x, y), nodes = interpret(expanded, x, y);
-  auto same = [](float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) || (a != a && b != b); };
+  auto same = [](float a, float b) {
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) || (a != a && b != b);
+  };
   for (std::size_t i = 0; i < x.size(); ++i) {
-    ASSERT_TRUE(same(native[i], nodes[i])) << name_of(m()) << "(" << x[i] << ") native " << native[i] << ", expanded " << nodes[i];
+    ASSERT_TRUE(same(native[i], nodes[i]))
+        << name_of(m()) << "(" << x[i] << ") native " << native[i] << ", expanded " << nodes[i];
     const float number = math_function(m(), x[i], y.empty() ? 0.0f : y[i]);
-    ASSERT_TRUE(same(native[i], number)) << name_of(m()) << "(" << x[i] << ") native " << native[i] << ", number " << number;
+    ASSERT_TRUE(same(native[i], number)) << name_of(m()) << "(" << x[i] << ") native " << native[i] << ", number "
+                                         << number;
   }
 }
 
 // libm's f32 functions know every special case of C's Annex F; values in between may differ by rounding.
 TEST_P(EveryFunction, SpecialValues) {
-  const std::vector<float> special = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, -0.5f, 2.0f, -2.0f, 3.0f, -3.0f, 1e-45f, -1e-45f, 1e-38f, -1e-38f,
-                                      88.7f, 89.0f, -103.5f, -104.5f, 128.0f, -149.0f, -150.5f, 1e10f, -1e10f, 3e38f, -3e38f,
-                                      static_cast<float>(inf), -static_cast<float>(inf), NAN};
+  const std::vector<float> special = {0.0f,
+                                      -0.0f,
+                                      1.0f,
+                                      -1.0f,
+                                      0.5f,
+                                      -0.5f,
+                                      2.0f,
+                                      -2.0f,
+                                      3.0f,
+                                      -3.0f,
+                                      1e-45f,
+                                      -1e-45f,
+                                      1e-38f,
+                                      -1e-38f,
+                                      88.7f,
+                                      89.0f,
+                                      -103.5f,
+                                      -104.5f,
+                                      128.0f,
+                                      -149.0f,
+                                      -150.5f,
+                                      1e10f,
+                                      -1e10f,
+                                      3e38f,
+                                      -3e38f,
+                                      static_cast<float>(inf),
+                                      -static_cast<float>(inf),
+                                      NAN};
   std::vector<float> x, y;
   for (float a : special)
     for (float b : arity(m()) == 2 ? special : std::vector<float>{0.0f}) x.push_back(a), y.push_back(b);
@@ -112,7 +149,8 @@ TEST_P(EveryFunction, SpecialValues) {
   const std::vector<float> out = interpret(kernel_of(m(), static_cast<std::int64_t>(x.size())), x, y);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double want = libm_function(m(), x[i], y.empty() ? 0 : y[i]);
-    EXPECT_LE(ulps(out[i], want), bound(m())) << name_of(m()) << "(" << x[i] << ", " << (y.empty() ? 0 : y[i]) << ") gives " << out[i] << " for " << want;
+    EXPECT_LE(ulps(out[i], want), bound(m()))
+        << name_of(m()) << "(" << x[i] << ", " << (y.empty() ? 0 : y[i]) << ") gives " << out[i] << " for " << want;
     if (out[i] == 0) {
       EXPECT_EQ(std::signbit(out[i]), std::signbit(want)) << name_of(m()) << "(" << x[i] << ")";
     }
@@ -121,12 +159,14 @@ TEST_P(EveryFunction, SpecialValues) {
 
 TEST(Math, HugeAnglesAreReducedExactly) {
   // The float nearest to a multiple of pi/2, relative to its size, and the ends of each range of exponents.
-  std::vector<float> x = {0x1.47d0fep34f, 0x1.921fb6p1f, 0x1.921fb4p0f, 0x1.fffffep23f, 0x1p24f, 0x1.fffffep47f, 0x1p48f,
-                          0x1.fffffep71f, 0x1p72f, 0x1.fffffep95f, 0x1p96f, 0x1.fffffep119f, 0x1p120f, 0x1.fffffep127f};
+  std::vector<float> x = {0x1.47d0fep34f, 0x1.921fb6p1f,   0x1.921fb4p0f,  0x1.fffffep23f, 0x1p24f,
+                          0x1.fffffep47f, 0x1p48f,         0x1.fffffep71f, 0x1p72f,        0x1.fffffep95f,
+                          0x1p96f,        0x1.fffffep119f, 0x1p120f,       0x1.fffffep127f};
   const auto n = static_cast<std::int64_t>(x.size());
   for (Math m : {Math::sin, Math::cos, Math::tan}) {
     const std::vector<float> out = interpret(kernel_of(m, n), x);
-    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_LE(ulps(out[i], libm_function(m, x[i], 0)), bound(m)) << name_of(m) << "(" << x[i] << ")";
+    for (std::size_t i = 0; i < x.size(); ++i)
+      EXPECT_LE(ulps(out[i], libm_function(m, x[i], 0)), bound(m)) << name_of(m) << "(" << x[i] << ")";
   }
 }
 

@@ -17,7 +17,9 @@ inline std::int64_t uniform(Random& g, std::int64_t lo, std::int64_t hi) {
   return std::uniform_int_distribution<std::int64_t>(lo, hi)(g);
 }
 template <class T>
-const T& pick(Random& g, const std::vector<T>& x) { return x[static_cast<std::size_t>(uniform(g, 0, std::ssize(x) - 1))]; }
+const T& pick(Random& g, const std::vector<T>& x) {
+  return x[static_cast<std::size_t>(uniform(g, 0, std::ssize(x) - 1))];
+}
 
 struct Tensor {
   ShapeDtype type;
@@ -51,11 +53,14 @@ struct Tensor {
       const std::int64_t kind = uniform(g, 0, 40);
       if (type.dtype == bool_) b = static_cast<reference::Bits>(kind & 1);
       else if (is_float(type.dtype)) {
-        static const std::vector<double> special = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e-42, -1e-310, 3e38, 1.0, -1.0, 0.5};
+        static const std::vector<double> special = {0.0,     -0.0, INFINITY, -INFINITY, NAN, 1e-42,
+                                                    -1e-310, 3e38, 1.0,      -1.0,      0.5};
         const double x = kind < 2 ? pick(g, special) : std::normal_distribution<double>(0, kind < 6 ? 1e5 : 2)(g);
         b = reference::converted(f64, reference::of(x), type.dtype);
       } else {
-        b = kind < 4 ? pick(g, std::vector<reference::Bits>{0, ~0ull, 0x80000000ull, 1ull << 63}) : kind < 12 ? g() : static_cast<reference::Bits>(uniform(g, -9, 9));
+        b = kind < 4    ? pick(g, std::vector<reference::Bits>{0, ~0ull, 0x80000000ull, 1ull << 63})
+            : kind < 12 ? g()
+                        : static_cast<reference::Bits>(uniform(g, -9, 9));
       }
       std::memcpy(&bytes[at], &b, size);
     }

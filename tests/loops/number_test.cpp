@@ -19,7 +19,8 @@ void check_all(Decode decode, Encode encode, std::uint16_t infinity) {
     ASSERT_EQ(encode(x), h);
   }
   for (std::uint16_t h = 0; h < infinity; ++h) {
-    const double low = decode(h), high = h + 1 == infinity ? 2 * low - decode(static_cast<std::uint16_t>(h - 1)) : decode(static_cast<std::uint16_t>(h + 1));
+    const double low = decode(h), high = h + 1 == infinity ? 2 * low - decode(static_cast<std::uint16_t>(h - 1))
+                                                           : decode(static_cast<std::uint16_t>(h + 1));
     const auto middle = static_cast<float>((low + high) / 2);  // exact: one more bit
     const auto even = static_cast<std::uint16_t>(h + (h & 1));
     ASSERT_EQ(encode(middle), even) << h;

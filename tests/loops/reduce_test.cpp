@@ -17,7 +17,8 @@ Kernel random_reduction(Random& g, const Case& c, Combine combine) {
   std::function<Expr(Expr)> body;
   const bool logical = combine == Combine::and_ || combine == Combine::or_;
   if (!logical && is_float(c.input.dtype) && uniform(g, 0, 2) == 0) {
-    if (size_of(c.input.dtype) == 2 && !finds_index) body = [](Expr x) { return convert(x, f32) * 2.0; };  // f32 accumulation
+    if (size_of(c.input.dtype) == 2 && !finds_index)
+      body = [](Expr x) { return convert(x, f32) * 2.0; };  // f32 accumulation
     else body = [](Expr x) { return x * x + 0.25; };
   }
   return reduction(c.input, c.axes, combine, result, body);
@@ -25,7 +26,8 @@ Kernel random_reduction(Random& g, const Case& c, Combine combine) {
 
 std::vector<Combine> combines_of(DType d) {
   if (d == bool_) return {Combine::and_, Combine::or_, Combine::max, Combine::min, Combine::argmax, Combine::argmin};
-  std::vector<Combine> all = {Combine::sum, Combine::product, Combine::max, Combine::min, Combine::argmax, Combine::argmin};
+  std::vector<Combine> all = {Combine::sum, Combine::product, Combine::max,
+                              Combine::min, Combine::argmax,  Combine::argmin};
   if (!is_float(d)) all.insert(all.end(), {Combine::and_, Combine::or_});
   return all;
 }
@@ -66,17 +68,25 @@ TEST(Reduce, EdgesOfBlocksEqualTheReference) {
 
 TEST(Reduce, SeveralLevelsOfBlocks) {
   Random g(1);
-  // 4096 * 4096 is past two levels of rows; 128 * 128 past two of columns.
-  check(reduction({{(1 << 24) + 4099}, f32}, std::vector<int>{0}, Combine::sum, f32), g, true);
-  check(reduction({{128 * 128 * 3 + 5, 2}, f32}, std::vector<int>{0}, Combine::sum, f32), g, true);
-  check(reduction({{128 * 128 + 1, 600}, f32}, std::vector<int>{0}, Combine::sum, f32), g, true);
+  // 128 * 128 is past two levels of columns, 4096 * 4096 past two of rows.
+  check(reduction({{128 * 128 * 2 + 5, 2}, f32}, std::vector<int>{0}, Combine::sum, f32), g, true);
+  check(reduction({{128 * 128 + 1, 40}, f32}, std::vector<int>{0}, Combine::sum, f32, [](Expr x) { return x * x; }), g,
+        false);
+  std::vector<float> x((1 << 24) + 4099);
+  std::vector<reference::Bits> bits;
+  for (float& v : x) v = static_cast<float>(g() % 1000) * 0.001f, bits.push_back(reference::of(v));
+  const auto n = static_cast<std::int64_t>(x.size());
+  float sum = 0;
+  run(reduction({{n}, f32}, std::vector<int>{0}, Combine::sum, f32), std::vector<Operand>{{x.data()}, {&sum}});
+  EXPECT_EQ(reference::of(sum), reference::row(Combine::sum, f32, std::move(bits)));
 }
 
 TEST(Reduce, OrderDependsOnLogicalShapeOnly) {
   Random g(7);
   const Kernel k = reduction({{40, 3, 50}, f32}, std::vector<int>{0, 2}, Combine::sum, f32);
   Tensor dense(k.operands[0], g, true), out(k.operands[1], g, true);
-  for (std::size_t i = 0; i < 6000; ++i) reinterpret_cast<float*>(dense.bytes.data())[i] = std::normal_distribution<float>()(g);
+  for (std::size_t i = 0; i < 6000; ++i)
+    reinterpret_cast<float*>(dense.bytes.data())[i] = std::normal_distribution<float>()(g);
   Tensor other_out = out;
   run(k, std::vector<Operand>{dense.operand(), out.operand()});
   std::vector<float> turned(6000);  // the same logical array stored by columns
@@ -84,7 +94,8 @@ TEST(Reduce, OrderDependsOnLogicalShapeOnly) {
   for (int a = 0; a < 40; ++a)
     for (int b = 0; b < 3; ++b)
       for (int c = 0; c < 50; ++c)
-        turned[static_cast<std::size_t>(a + 40 * b + 120 * c)] = reinterpret_cast<float*>(dense.bytes.data())[a * 150 + b * 50 + c];
+        turned[static_cast<std::size_t>(a + 40 * b + 120 * c)] =
+            reinterpret_cast<float*>(dense.bytes.data())[a * 150 + b * 50 + c];
   run(k, std::vector<Operand>{{turned.data(), strides}, other_out.operand()});
   EXPECT_EQ(out.bytes, other_out.bytes);
 }

@@ -149,10 +149,12 @@ inline Bits operation(const Node& n, DType operand, Bits x, Bits y, Bits z) {
     default: break;
   }
   const float a = float_of_bits(n.dtype, x), b = float_of_bits(n.dtype, y), c = float_of_bits(n.dtype, z);
-  return encode(n.dtype, n.op == Op::call ? math_function(static_cast<Math>(n.imm), a, b) : float_operation(n.op, a, b, c));
+  return encode(n.dtype,
+                n.op == Op::call ? math_function(static_cast<Math>(n.imm), a, b) : float_operation(n.op, a, b, c));
 }
 
-inline std::byte* address(const Kernel& k, const Access& access, const std::vector<std::int64_t>& i, const Operand& operand) {
+inline std::byte* address(const Kernel& k, const Access& access, const std::vector<std::int64_t>& i,
+                          const Operand& operand) {
   const ShapeDtype& type = k.operands[static_cast<std::size_t>(access.operand)];
   std::int64_t offset = 0, dense = 1;
   for (int d = type.shape.ndim() - 1; d >= 0; --d) {
@@ -172,7 +174,8 @@ inline Bits evaluate(const Kernel& k, int node, const std::vector<std::int64_t>&
     auto at = [&](std::int32_t o) { return o < 0 ? Bits{0} : value[static_cast<std::size_t>(o)]; };
     if (x.op == Op::load) {
       const Access& access = k.accesses[x.imm];
-      std::memcpy(&value[n], address(k, access, i, operands[static_cast<std::size_t>(access.operand)]), size_of(x.dtype));
+      std::memcpy(&value[n], address(k, access, i, operands[static_cast<std::size_t>(access.operand)]),
+                  size_of(x.dtype));
     } else if (x.op == Op::index) {
       value[n] = converted(i64, of(i[x.imm]), x.dtype);
     } else if (x.op == Op::constant) {
