@@ -17,6 +17,11 @@ template <class T, int bytes = 32>
 struct NativeOf {
   typedef T type __attribute__((vector_size(bytes)));
 };
+// The same in memory: aligned like its elements.
+template <class T>
+struct Unaligned {
+  typedef T type __attribute__((vector_size(32), aligned(alignof(T)), may_alias));
+};
 template <class T>
 using Native = typename NativeOf<T>::type;
 template <class T>
@@ -50,7 +55,9 @@ Vec<T> load(const Stored<T>* x) {
     r.m = __builtin_convertvector(u, Native<std::int32_t>) != 0;
 #endif
   } else {
-    std::memcpy(r.p, x, sizeof r.p);
+    // Not memcpy, which the compiler splits into pieces that wait for each other.
+    auto* from = reinterpret_cast<const typename Unaligned<T>::type*>(x);
+    for (int k = 0; k < Vec<T>::parts; ++k) r.p[k] = from[k];
   }
   return r;
 }
@@ -67,7 +74,8 @@ void store(Stored<T>* x, const Vec<T>& v) {
     std::memcpy(x, &u, lanes);
 #endif
   } else {
-    std::memcpy(x, v.p, sizeof v.p);
+    auto* to = reinterpret_cast<typename Unaligned<T>::type*>(x);
+    for (int k = 0; k < Vec<T>::parts; ++k) to[k] = v.p[k];
   }
 }
 template <class T>
