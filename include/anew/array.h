@@ -58,10 +58,11 @@ class Array {
   template <Number T = double>
   std::vector<T> to_vector(const Location& at = Location::current()) const;
 
-  explicit operator bool() const { return to_bool(Location::current()); }
+  // A conversion cannot know its line: errors name the line that made the value.
+  explicit operator bool() const { return to_bool(Location()); }
   template <Number T>
     requires(!std::same_as<T, bool>)
-  explicit operator T() const { return convert_item<T>(Location::current()); }
+  explicit operator T() const { return convert_item<T>(Location()); }
 
   Array operator[](const Index& index) const;
   AtRef at(const Index& index) const;

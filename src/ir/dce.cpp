@@ -82,6 +82,7 @@ Dce eliminate_dead_code(const Program& p, const std::vector<bool>& used_outputs,
   for (std::size_t i = 0; i < p.outputs.size(); ++i)
     if (used_outputs[i]) d.program.outputs.push_back(name(p.outputs[i]));
   d.program.types = std::move(name.types);
+  verify_if_asked(d.program);
   return d;
 }
 

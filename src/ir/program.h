@@ -78,6 +78,8 @@ using FindPrimitive = std::function<const Primitive*(std::string_view)>;
 Program parse(std::string_view text, const FindPrimitive& find);
 // Throws InternalError at the first broken invariant: definition before use, types as infer says, no dangling variable.
 void verify(const Program& p);
+// The same where the environment has ANEW_VERIFY (as in the tests): called wherever a Program has been made.
+void verify_if_asked(const Program& p);
 
 // Keeps what the used outputs need; recursive through higher-order rows.
 struct Dce {

@@ -2,6 +2,8 @@
 // equation and which variable, by position, since a broken program may not print.
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "ir/primitive.h"
 #include "ir/program.h"
 
@@ -94,6 +96,11 @@ class Verifier {
 
 void verify(const Program& p) {
   for_each_program(p, [](const Program& q) { Verifier(q).run(); });
+}
+
+void verify_if_asked(const Program& p) {
+  static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
+  if (asked) verify(p);
 }
 
 }  // namespace anew::ir

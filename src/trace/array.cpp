@@ -11,8 +11,17 @@ namespace anew {
 namespace {
 
 const Value& value_at(const Array& x, const Location& at) {
-  check_operand(x, line_or(at));
+  check_operand(x, at.line() ? line_or(at) : at);
   return *x.value();
+}
+
+// Where an error about x is: the caller's line, or (a conversion has none) the line that made x, or that traces it.
+Location place(const Array& x, const Location& at) {
+  if (at.line()) return line_or(at);
+  const Value* v = x.value();
+  while (v && !v->origin.at.line() && v->first.value()) v = v->first.value();
+  if (v && v->origin.at.line()) return v->origin.at;
+  return v && v->trace ? v->trace->at : at;
 }
 
 // The concrete array behind x; throws the concretization error where there is none.
@@ -24,15 +33,15 @@ Array concrete(const Array& x, std::string_view wanted, const Location& at) {
   if (v.trace)
     throw Error(fmt::format("{} of a traced array {}: its value is not known while the function is traced for {} at {}", wanted,
                             v.type.str(), v.trace->what(), source_line(v.trace->at).str()),
-                line_or(at),
+                place(x, at),
                 "compute with arrays (where, maximum, cond), or pass what decides as a static argument (an int, bool or enum)");
-  if (v.abstract) throw Error(fmt::format("{} of an abstract array {}: it has no data", wanted, v.type.str()), line_or(at));
+  if (v.abstract) throw Error(fmt::format("{} of an abstract array {}: it has no data", wanted, v.type.str()), place(x, at));
   return y;
 }
 
 const std::byte* only_element(const Array& x, const Array& y, std::string_view wanted, const Location& at) {
   if (y.value()->type.shape.size() != 1)
-    throw Error(fmt::format("{} of an array {} with {} elements", wanted, x.value()->type.str(), y.value()->type.shape.size()), line_or(at),
+    throw Error(fmt::format("{} of an array {} with {} elements", wanted, x.value()->type.str(), y.value()->type.shape.size()), place(x, at),
                 "only an array of one element is one number; reduce it first (all, any, sum, max)");
   return y.value()->data();
 }

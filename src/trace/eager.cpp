@@ -48,7 +48,7 @@ std::shared_ptr<const Prepared> prepare(const Request& r) {
   p->primitive = &r.primitive;
   p->params = r.params;
   for (const Array& x : r.inputs) p->in.push_back(x.value()->type);
-  p->out = r.primitive.infer({*r.params, p->in, r.at});
+  p->out = infer_outputs(r, p->in);
   if (!r.primitive.view) {
     if (!r.primitive.lower) ir::missing_rule(r.primitive, "lower", "ops", r.at);
     ir::Lowered lowered = r.primitive.lower(*r.params, p->in, p->out);

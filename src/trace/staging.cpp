@@ -49,7 +49,7 @@ Arrays StagingTrace::process(const Request& r) {
     e.inputs.push_back(atom(x, r.at));
     in.push_back(x.value()->type);
   }
-  Types types = r.primitive.infer({*r.params, in, r.at});
+  Types types = infer_outputs(r, in);
   std::uint64_t sequence = next_sequence();
   Arrays out;
   for (std::size_t i = 0; i < types.size(); ++i) {
@@ -74,6 +74,7 @@ ir::Program StagingTrace::finish(std::span<const Array> outputs) {
   p.inputs = constant_vars_;
   p.inputs.insert(p.inputs.end(), input_vars_.begin(), input_vars_.end());
   p.constants = static_cast<int>(constant_vars_.size());
+  ir::verify_if_asked(p);
   return p;
 }
 

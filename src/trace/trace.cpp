@@ -47,6 +47,14 @@ void check_operand(const Array& x, const Location& at) {
                 at, "a transformed function must return its results; it must not keep them in global state or captured variables");
 }
 
+Types infer_outputs(const Request& r, std::span<const Type> in) {
+  Types out = r.primitive.infer({*r.params, in, r.at});
+  for (const Type& t : out)
+    if (!checked_bytes(t.shape, t.dtype))
+      throw Error(fmt::format("[{}] an array of type {} is too large (or has a negative size)", r.primitive.name, t.str()), r.at);
+  return out;
+}
+
 Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std::span<const Array> inputs, const Location& at) {
   Location line = line_or(at);
   for (const Array& x : inputs) check_operand(x, line);

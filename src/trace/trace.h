@@ -84,6 +84,8 @@ std::uint64_t next_sequence();
 // The same under a given trace (null: evaluate now).
 Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std::span<const Array> inputs, const Location& at);
 
+// Types of the outputs; throws where one has a negative size or more elements than can be counted.
+Types infer_outputs(const Request& r, std::span<const Type> in);
 // Evaluates an equation on concrete inputs (eager.cpp).
 Arrays evaluate_now(const Request& r);
 // A row-major array with the elements of x, x itself if it is one already.
