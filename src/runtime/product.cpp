@@ -22,7 +22,7 @@ using std::int64_t;
 constexpr int64_t block = product_block;
 constexpr int64_t in_place_bytes = 256 << 10;  // an operand that stays in the second cache may be read where it lies
 constexpr int64_t packed_bytes = 512 << 10;    // of a, packed at a time: some rows by some blocks of k
-constexpr int64_t block_rows = 480;            // the most rows of them
+constexpr int64_t block_rows = 516;            // the most rows of them
 constexpr int64_t slab_columns = 1024;         // of b, packed at a time for all rows
 constexpr int64_t parallel_work = 256 << 10;   // multiplications below which a second thread does not pay
 
@@ -60,9 +60,6 @@ T* panel_scratch(int64_t elements) {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Where the tiles find b: where it lies; packed by each thread for the columns it works on; packed once for all rows.
-enum class Source { in_place, own, shared };
-
 // One product with unit column stride of c.
 template <class T>
 class Product {
@@ -73,36 +70,33 @@ class Product {
     panels_ = ceil_div(m, kernels.rows);
     height_ = m / panels_;
     taller_ = m % panels_;
-    b_from_ = Source::in_place;
-    if (b.column_stride != 1 || (m > 4 * kernels.rows && (b_bytes > in_place_bytes || n < kernels.lanes)))
-      b_from_ = m <= block_rows ? Source::own : Source::shared;
+    pack_b_ = b.column_stride != 1 || (m > 4 * kernels.rows && (b_bytes > in_place_bytes || n < kernels.lanes));
     dot_ = m == 1 && b.row_stride == 1 && b.column_stride != 1;
-    stream_ = b_from_ == Source::in_place && b_bytes > in_place_bytes;
-    const bool wide = b_from_ == Source::in_place && m <= kernels.wide_rows && n > 2 * kernels.lanes;
+    stream_ = !pack_b_ && b_bytes > in_place_bytes;
+    const bool wide = !pack_b_ && m <= kernels.wide_rows && n > 2 * kernels.lanes;
     width_ = kernels.lanes * (n <= kernels.lanes ? 1 : wide ? 4 : 2);
-    pack_a_ =
-        !dot_ && b_from_ != Source::in_place && n > 2 * width_ && (a.column_stride != 1 || a_bytes > in_place_bytes);
+    pack_a_ = !dot_ && pack_b_ && n > 2 * width_ && (a.column_stride != 1 || a_bytes > in_place_bytes);
   }
 
   void run(bool parallel) {
     parallel_ = parallel && m_ * n_ >= parallel_work / k_ && threads() > 1;
-    const bool shared = b_from_ == Source::shared;
     const int64_t row_blocks = pack_a_ ? ceil_div(m_, block_rows) : 1;
     const int64_t rows = std::min(m_, ceil_div(panels_, row_blocks) * (height_ + 1));
+    const bool keep_b = pack_b_ && row_blocks > 1;
     int64_t phase = k_, slab = n_;
-    if (pack_a_ || shared)
-      phase = std::min(k_, std::max<int64_t>(1, packed_bytes / (block * rows * int64_t{sizeof(T)})) * block);
-    if (shared) slab = std::min(n_, slab_columns);
+    if (pack_a_) phase = std::min(k_, std::max<int64_t>(1, packed_bytes / (block * rows * int64_t{sizeof(T)})) * block);
+    if (keep_b) slab = std::min(n_, slab_columns);
     BufferRef a_scratch, b_scratch;
     if (pack_a_) packed_a_ = scratch(a_scratch, rows * phase);
-    if (shared) packed_b_ = scratch(b_scratch, ceil_div(slab, width_) * width_ * phase);
+    if (keep_b) packed_b_ = scratch(b_scratch, ceil_div(slab, width_) * width_ * phase);
     for (slab_begin_ = 0; slab_begin_ < n_; slab_begin_ = slab_end_) {
       slab_end_ = std::min(n_, slab_begin_ + slab);
       for (phase_begin_ = 0; phase_begin_ < k_; phase_begin_ = phase_end_) {
         phase_end_ = std::min(k_, phase_begin_ + phase);
         for (int64_t r = 0; r < row_blocks; ++r) {
           first_ = panels_ * r / row_blocks, last_ = panels_ * (r + 1) / row_blocks;
-          pack(shared && r == 0);
+          fresh_ = r == 0;
+          pack();
           compute();
         }
       }
@@ -117,19 +111,14 @@ class Product {
 
   int64_t row_of(int64_t panel) const { return panel * height_ + std::min(panel, taller_); }
 
-  // Packs the rows of a, and with them b if it is shared, for this phase; each block of k after the other.
-  void pack(bool with_b) {
-    const int64_t a_units = pack_a_ ? last_ - first_ : 0;
-    const int64_t b_units = with_b ? ceil_div(slab_end_ - slab_begin_, width_) : 0;
+  // Packs the rows of a for this phase, each block of k after the other.
+  void pack() {
+    if (!pack_a_) return;
     const auto body = [&](int64_t begin, int64_t end) {
-      for (int64_t u = begin; u < end; ++u) {
-        if (u < a_units) pack_rows(first_ + u);
-        else pack_columns(u - a_units);
-      }
+      for (int64_t p = begin; p < end; ++p) pack_rows(first_ + p);
     };
-    if (a_units + b_units == 0) return;
-    if (parallel_) parallel_for(a_units + b_units, 2, body);
-    else body(0, a_units + b_units);
+    if (parallel_) parallel_for(last_ - first_, 2, body);
+    else body(0, last_ - first_);
   }
 
   void pack_rows(int64_t panel) {
@@ -137,11 +126,6 @@ class Product {
     for (int64_t k = phase_begin_; k < phase_end_; k += block)
       pack_panel(rows, depth_at(k), a_.data + row * a_.row_stride + k * a_.column_stride, a_.row_stride,
                  a_.column_stride, packed_rows(row, k), rows);
-  }
-
-  void pack_columns(int64_t panel) {
-    const int64_t j = slab_begin_ + panel * width_, columns = std::min(width_, slab_end_ - j);
-    for (int64_t k = phase_begin_; k < phase_end_; k += block) pack_columns(j, columns, k, slab_panel(panel, k));
   }
 
   void pack_columns(int64_t j, int64_t columns, int64_t k, T* to) {
@@ -170,12 +154,13 @@ class Product {
     const int64_t begin = row_of(first_), end = row_of(last_);
     return packed_a_ + (k - phase_begin_) * (end - begin) + (row - begin) * depth_at(k);
   }
-  T* slab_panel(int64_t panel, int64_t k) const {
+  T* slab_panel(int64_t j, int64_t k) const {
     const int64_t padded = ceil_div(slab_end_ - slab_begin_, width_) * width_;
-    return packed_b_ + (k - phase_begin_) * padded + panel * width_ * depth_at(k);
+    return packed_b_ + (k - phase_begin_) * padded + (j - slab_begin_) * depth_at(k);
   }
 
-  // A grid of row panels by column panels, cut where the pieces stay the squarest.
+  // A grid of row panels by column panels, cut where the pieces stay the squarest; by columns only as long as b has to be
+  // packed on the way, which then happens once and where it is needed.
   void compute() {
     if (!parallel_) return compute(first_, last_, slab_begin_, slab_end_);
     const int64_t row_panels = last_ - first_, column_panels = ceil_div(slab_end_ - slab_begin_, width_);
@@ -184,7 +169,7 @@ class Product {
     int64_t row_parts = 1, column_parts = 1;
     while (row_parts * column_parts < wanted) {
       const int64_t rows = row_panels / row_parts, columns = column_panels / column_parts;
-      const bool rows_free = rows >= 2 && b_from_ != Source::own, columns_free = columns >= 2;
+      const bool rows_free = rows >= 2 && !(pack_b_ && fresh_), columns_free = columns >= 2;
       if (!rows_free && !columns_free) break;
       if (columns_free && (!rows_free || columns * width_ >= rows * kernels_.rows)) column_parts *= 2;
       else row_parts *= 2;
@@ -200,18 +185,17 @@ class Product {
   void compute(int64_t first, int64_t last, int64_t begin, int64_t end) {
     if (dot_) return dot(begin, end);
     if (stream_) return stream(begin, end);
-    T* own = b_from_ == Source::own ? panel_scratch<T>(std::min(block, k_) * width_) : nullptr;
+    T* own = pack_b_ && !packed_b_ ? panel_scratch<T>(std::min(block, k_) * width_) : nullptr;
     for (int64_t j = begin; j < end; j += width_) {
       const int64_t columns = std::min(width_, end - j);
       for (int64_t k = phase_begin_; k < phase_end_; k += block) {
-        if (b_from_ == Source::in_place) {
+        if (!pack_b_) {
           column(first, last, j, columns, k, b_.data + k * b_.row_stride + j, b_.row_stride);
-        } else if (b_from_ == Source::shared) {
-          column(first, last, j, columns, k, slab_panel((j - slab_begin_) / width_, k), width_);
-        } else {
-          pack_columns(j, columns, k, own);
-          column(first, last, j, columns, k, own, width_);
+          continue;
         }
+        T* b = packed_b_ ? slab_panel(j, k) : own;
+        if (fresh_) pack_columns(j, columns, k, b);
+        column(first, last, j, columns, k, b, width_);
       }
     }
   }
@@ -220,7 +204,7 @@ class Product {
   void column(int64_t first, int64_t last, int64_t j, int64_t columns, int64_t k, const T* b, int64_t b_k) {
     const Update update = k == 0 ? Update::set : Update::add;
     const int64_t vectors = ceil_div(columns, kernels_.lanes), depth = depth_at(k);
-    const bool whole = b_from_ != Source::in_place || columns == vectors * kernels_.lanes;
+    const bool whole = pack_b_ || columns == vectors * kernels_.lanes;
     for (int64_t p = first; p < last; ++p) {
       const int64_t row = row_of(p), rows = row_of(p + 1) - row;
       T* c = c_ + row * c_row_ + j;
@@ -276,8 +260,8 @@ class Product {
   int64_t c_row_;
   int64_t panels_, height_, taller_;  // the first `taller_` row panels have one row more than `height_`
   int64_t width_;                     // columns of a column panel
-  Source b_from_;
-  bool dot_, stream_, pack_a_, parallel_ = false;
+  bool dot_, stream_, pack_a_, pack_b_, parallel_ = false;
+  bool fresh_ = true;  // the first rows: b is packed as they meet it, and kept if more rows follow
   T *packed_a_ = nullptr, *packed_b_ = nullptr;
   // What is being worked on: columns, k and row panels.
   int64_t slab_begin_ = 0, slab_end_ = 0, phase_begin_ = 0, phase_end_ = 0, first_ = 0, last_ = 0;
