@@ -32,4 +32,16 @@ Array to_array(const Numbers& n);
 Array to_array(const Numbers& n, DType dtype);
 Numbers to_numbers(const Array& x);
 
+// Whole functions are checkpointed here, which saves nothing and is worth a warning elsewhere.
+class QuietWarnings {
+ public:
+  QuietWarnings() : former_(set_warning_handler([](const Warning&) {})) {}
+  ~QuietWarnings() { set_warning_handler(former_); }
+  QuietWarnings(const QuietWarnings&) = delete;
+  QuietWarnings& operator=(const QuietWarnings&) = delete;
+
+ private:
+  WarningHandler former_;
+};
+
 }  // namespace anew::golden

@@ -81,8 +81,7 @@ int main(int argc, char** argv) {
     else if (arg.starts_with("--filter=")) options.filter = arg.substr(9);
     else return usage("unknown argument " + arg);
   }
-  // Whole functions are checkpointed here, which saves nothing and is worth a warning elsewhere.
-  anew::set_warning_handler([](const anew::Warning&) {});
+  const QuietWarnings quiet;
   try {
     const char* given = std::getenv("ANEW_GOLDENS");
     const Json file = read_json(given ? given : golden_path("ops.json"));

@@ -57,13 +57,19 @@ Array where_of(X x, P p) {
 }
 
 Array norm_of(X x, P p) {
-  const std::string ord = p.text("ord");
+  const std::string ord = !p.has("ord") || p.is_text("ord") ? p.text("ord") : std::to_string(p.number("ord", 2));
   const bool matrix = x.at(0).ndim() > 1 && (!p.has("axis") || p.ints("axis").size() > 1);
   if (ord == "fro" || ord.empty()) return norm(x[0], p.axes(), p.keepdims());
-  if (matrix) throw NotDelivered("norm of a matrix with ord " + ord);
+  if (matrix || ord == "nuc") throw NotDelivered("norm of a matrix with ord " + ord);
   if (ord == "inf") return norm(x[0], p.axes(), p.keepdims(), std::numeric_limits<double>::infinity());
   if (ord == "-inf") return norm(x[0], p.axes(), p.keepdims(), -std::numeric_limits<double>::infinity());
   return norm(x[0], p.axes(), p.keepdims(), std::stod(ord));
+}
+
+Array clip_of(X x, P p) {
+  if (p.has("min") && p.has("max")) return clip(x.at(0), p.number("min", 0), p.number("max", 0));
+  if (p.has("max")) return minimum(x.at(0), p.number("max", 0));
+  return p.has("min") ? maximum(x.at(0), p.number("min", 0)) : x.at(0);
 }
 
 Array tensordot_of(X x, P p) {
@@ -91,9 +97,20 @@ Array repeat_of(X x, P p) {
   return repeat(x.at(0), p.integer("repeats"), p.axis());
 }
 
+// One shift for several axes moves each of them by it.
 Array roll_of(X x, P p) {
+  if (p.is_list("axis") && !p.is_list("shift"))
+    return roll(x.at(0), std::vector(p.ints("axis").size(), p.integer("shift")), p.ints("axis"));
   if (p.is_list("shift")) return roll(x.at(0), p.integers("shift"), p.ints("axis"));
   return roll(x.at(0), p.integer("shift"), p.axis());
+}
+
+// One number, one pair for all axes, or a pair per axis.
+std::vector<std::pair<std::int64_t, std::int64_t>> pad_widths(const Array& x, const Json& width) {
+  const auto axes = static_cast<std::size_t>(x.ndim());
+  if (!width.is_array()) return {axes, {width.get<std::int64_t>(), width.get<std::int64_t>()}};
+  if (!width.empty() && !width[0].is_array()) return {axes, width.get<std::pair<std::int64_t, std::int64_t>>()};
+  return width.get<std::vector<std::pair<std::int64_t, std::int64_t>>>();
 }
 
 Array pad_of(X x, P p) {
@@ -103,8 +120,7 @@ Array pad_of(X x, P p) {
     return lax::pad(x.at(0), x.at(1), config);
   }
   if (p.text("mode", "constant") != "constant") throw NotDelivered("pad with mode " + p.text("mode"));
-  return pad(x.at(0), p.raw("pad_width").get<std::vector<std::pair<std::int64_t, std::int64_t>>>(),
-             p.number("constant_values", 0));
+  return pad(x.at(0), pad_widths(x.at(0), p.raw("pad_width")), p.number("constant_values", 0));
 }
 
 Array slice_of(X x, P p) {
@@ -214,7 +230,7 @@ const std::map<std::string, Operation>& operations() {
       {"where", one(where_of)},
       {"select_n", one([](X x, P) { return lax::select_n(x.at(0), Arrays(x.begin() + 1, x.end())); })},
       {"clamp", one([](X x, P) { return lax::clamp(x.at(0), x.at(1), x.at(2)); })},
-      {"clip", one([](X x, P p) { return clip(x.at(0), p.number("min", 0), p.number("max", 0)); })},
+      {"clip", one(clip_of)},
 
       {"sum", reduction(sum)},
       {"mean", reduction(mean)},

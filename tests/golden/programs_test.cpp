@@ -161,10 +161,9 @@ class ProgramRun {
 class Programs : public ::testing::TestWithParam<std::string> {
  protected:
   void run(DType dtype) {
-    auto former = set_warning_handler([](const Warning&) {});
+    const QuietWarnings quiet;
     for (const Json& json : file().at("programs"))
       if (json.at("id") == GetParam()) ProgramRun(json, dtype).check();
-    set_warning_handler(former);
   }
 };
 
