@@ -1,5 +1,6 @@
-// Indexing by integers, ranges, ellipsis and newaxis, made of slice, rev, squeeze and broadcast_in_dim: views, no
-// copies. Integers out of range are errors, ranges are clipped, both as in NumPy.
+// Indexing by integers, ranges, ellipsis and newaxis. Reading is slice, rev, squeeze and broadcast_in_dim: views, no
+// copies. Writing (x.at(i).set(v)) pads v to the shape of x and selects or adds. Integers out of range are errors, ranges
+// are clipped, both as in NumPy.
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -35,89 +36,140 @@ Range range_of(const Slice& s, std::int64_t n, const Type& type, const Location&
   throw Error("[index] indexing by an integer array needs gather, which this version does not have", line_or(at));
 }
 
+// What an index says of an array: the box that is cut out of it, and the axes of the result.
+struct Selection {
+  Shape start, limit, strides, box;          // per axis of x; box: sizes of what is cut out
+  std::vector<int> reversed, dropped, kept;  // axes of x, axes of the box, axes of the result
+  Shape result;
+  bool whole = true;  // the box is x
+};
+
+class Selector {
+ public:
+  Selector(const Type& type, const Index& index) : type_(type), at_(index.at) {
+    int used = 0, rests = 0;
+    for (const IndexItem& item : index.items) {
+      if (item.kind == IndexItem::Kind::array) no_gather(at_);
+      used += item.kind == IndexItem::Kind::integer || item.kind == IndexItem::Kind::range;
+      rests += item.kind == IndexItem::Kind::rest;
+    }
+    if (rests > 1) throw Error("[index] more than one ellipsis", line_or(at_));
+    if (used > ndim()) throw Error(fmt::format("[index] {} indices for {}", used, type.str()), line_or(at_));
+    for (const IndexItem& item : index.items) {
+      switch (item.kind) {
+        case IndexItem::Kind::integer: drop(item.i), --used; break;
+        case IndexItem::Kind::range: keep(range_of(item.s, type.shape[axis_], type, at_)), --used; break;
+        case IndexItem::Kind::rest: keep_whole(ndim() - used); break;
+        case IndexItem::Kind::insert: s_.result.push_back(1); break;
+        case IndexItem::Kind::array: break;
+      }
+    }
+    keep_whole(ndim());
+  }
+  const Selection& selection() const { return s_; }
+
+ private:
+  int ndim() const { return type_.shape.ndim(); }
+
+  void take(const Range& r) {
+    std::int64_t step = std::abs(r.step), low = 0, high = 0;
+    if (r.count > 0) {
+      low = r.step > 0 ? r.start : r.start + (r.count - 1) * r.step;
+      high = low + (r.count - 1) * step + 1;
+    }
+    s_.whole = s_.whole && low == 0 && high == type_.shape[axis_] && step == 1;
+    s_.start.push_back(low);
+    s_.limit.push_back(high);
+    s_.strides.push_back(step);
+    s_.box.push_back(r.count);
+    if (r.step < 0) s_.reversed.push_back(axis_);
+    ++axis_;
+  }
+  void keep(const Range& r) {
+    s_.kept.push_back(s_.result.ndim());
+    s_.result.push_back(r.count);
+    take(r);
+  }
+  void drop(std::int64_t given) {
+    std::int64_t n = type_.shape[axis_], i = given < 0 ? given + n : given;
+    if (i < 0 || i >= n)
+      throw Error(fmt::format("[index] index {} is out of range for axis {} of {}", given, axis_, type_.str()),
+                  line_or(at_));
+    s_.dropped.push_back(axis_);
+    take({i, 1, 1});
+  }
+  void keep_whole(int until) {
+    while (axis_ < until) keep({0, type_.shape[axis_], 1});
+  }
+
+  const Type& type_;
+  const Location& at_;
+  Selection s_;
+  int axis_ = 0;
+};
+
+// v where the index points, `elsewhere` in the rest of an array of this shape.
+Array placed(const Array& v, const Array& elsewhere, const Selection& s, const Shape& shape) {
+  Array x = reshape(v, s.box);
+  if (!s.reversed.empty()) x = lax::rev(x, s.reversed);
+  std::vector<lax::Padding> config;
+  for (int i = 0; i < shape.ndim(); ++i) config.emplace_back(s.start[i], shape[i] - s.limit[i], s.strides[i] - 1);
+  return lax::pad(x, elsewhere, config);
+}
+
+// The value of an update, of the type and shape that it replaces.
+Array fitting(const Array& v, const Type& base, const Selection& s, const Location& at) {
+  Array x = coerce(v, base.dtype, at);
+  const Type type = type_of(x);
+  int added = s.result.ndim() - type.shape.ndim();
+  bool fits = added >= 0;
+  for (int i = 0; fits && i < type.shape.ndim(); ++i) fits = type.shape[i] == 1 || type.shape[i] == s.result[i + added];
+  if (!fits)
+    throw Error(fmt::format("[at] a value of type {} does not fit the selected part of {}, of shape {}", type.str(),
+                            base.str(), s.result.str()),
+                line_or(at));
+  return broadcast_to(x, s.result);
+}
+
 }  // namespace
 
 Array Array::operator[](const Index& index) const {
   const Location& at = index.at;
   check_operand(*this, line_or(at));
   const Type type = type_of(*this);
-  const int ndim = type.shape.ndim();
-  int used = 0, rests = 0;
-  for (const IndexItem& item : index.items) {
-    if (item.kind == IndexItem::Kind::array) no_gather(at);
-    used += item.kind == IndexItem::Kind::integer || item.kind == IndexItem::Kind::range;
-    rests += item.kind == IndexItem::Kind::rest;
-  }
-  if (rests > 1) throw Error("[index] more than one ellipsis", line_or(at));
-  if (used > ndim) throw Error(fmt::format("[index] {} indices for {}", used, type.str()), line_or(at));
-
-  Shape start, limit, strides;
-  std::vector<int> reversed, dropped, kept;  // axes of x, axes of the sliced array, axes of the result
-  int axis = 0, out = 0;
-  bool added = false, cut = false;
-  auto take = [&](const Range& r) {
-    std::int64_t low = r.step > 0 ? r.start : r.start + (r.count - 1) * r.step, step = std::abs(r.step);
-    if (r.count == 0) low = 0;
-    std::int64_t high = r.count == 0 ? 0 : low + (r.count - 1) * step + 1;
-    if (step == 1 && r.count == type.shape[axis]) high = type.shape[axis];
-    cut = cut || low != 0 || high != type.shape[axis] || step != 1;
-    start.push_back(low);
-    limit.push_back(high);
-    strides.push_back(step);
-    if (r.step < 0) reversed.push_back(axis);
-    ++axis;
-  };
-  auto keep_whole = [&](int until) {
-    while (axis < until) {
-      take({0, type.shape[axis], 1});
-      kept.push_back(out++);
-    }
-  };
-  for (const IndexItem& item : index.items) {
-    switch (item.kind) {
-      case IndexItem::Kind::integer: {
-        std::int64_t n = type.shape[axis], i = item.i < 0 ? item.i + n : item.i;
-        if (i < 0 || i >= n)
-          throw Error(fmt::format("[index] index {} is out of range for axis {} of {}", item.i, axis, type.str()),
-                      line_or(at));
-        dropped.push_back(axis);
-        take({i, 1, 1});
-        --used;
-        break;
-      }
-      case IndexItem::Kind::range:
-        take(range_of(item.s, type.shape[axis], type, at));
-        kept.push_back(out++);
-        --used;
-        break;
-      case IndexItem::Kind::rest: keep_whole(ndim - used); break;
-      case IndexItem::Kind::insert:
-        ++out;
-        added = true;
-        break;
-      case IndexItem::Kind::array: break;
-    }
-  }
-  keep_whole(ndim);
-
+  const Selector selector(type, index);
+  const Selection& s = selector.selection();
   Array x = strong(*this);
-  if (cut) x = lax::slice(ArrayLike(x, at), start, limit, strides);
-  if (!reversed.empty()) x = lax::rev(ArrayLike(x, at), reversed);
-  if (!dropped.empty()) x = squeeze(ArrayLike(x, at), dropped);
-  if (!added) return x;
-  Shape shape;
-  for (int i = 0; i < out; ++i) shape.push_back(1);
-  for (std::size_t i = 0; i < kept.size(); ++i) shape[kept[i]] = type_of(x).shape[static_cast<int>(i)];
-  return lax::broadcast_in_dim(ArrayLike(x, at), shape, kept);
+  if (!s.whole) x = lax::slice(ArrayLike(x, at), s.start, s.limit, s.strides);
+  if (!s.reversed.empty()) x = lax::rev(ArrayLike(x, at), s.reversed);
+  if (!s.dropped.empty()) x = squeeze(ArrayLike(x, at), s.dropped);
+  return lax::broadcast_in_dim(ArrayLike(x, at), s.result, s.kept);
 }
 
 AtRef Array::at(const Index& index) const { return {*this, index}; }
 
-Array AtRef::set(const ArrayLike&) const {
-  throw Error("[at] updating by index needs scatter, which this version does not have", line_or(index.at));
+Array AtRef::set(const ArrayLike& v) const {
+  const Location& at = index.at;
+  check_operand(base, line_or(at));
+  const Type type = type_of(base);
+  const Selector selector(type, index);
+  const Selection& s = selector.selection();
+  PinLine pin(at);
+  Array x = fitting(v.value, type, s, at);
+  if (s.whole && s.reversed.empty()) return reshape(x, type.shape);
+  Array here = placed(full(s.result, true), false, s, type.shape);
+  return where(here, placed(x, zero_like(x), s, type.shape), base);
 }
-Array AtRef::add(const ArrayLike&) const {
-  throw Error("[at] updating by index needs scatter, which this version does not have", line_or(index.at));
+
+Array AtRef::add(const ArrayLike& v) const {
+  const Location& at = index.at;
+  check_operand(base, line_or(at));
+  const Type type = type_of(base);
+  const Selector selector(type, index);
+  const Selection& s = selector.selection();
+  PinLine pin(at);
+  Array x = fitting(v.value, type, s, at);
+  return base + placed(x, literal(type.dtype, -0.0), s, type.shape);  // adds nothing elsewhere
 }
 
 }  // namespace anew

@@ -121,6 +121,24 @@ TEST(Index, NumPysRules) {
       }
 }
 
+TEST(Index, UpdatesMakeANewArray) {
+  Array x = counted({2, 3});
+  expect_values(x.at(1).set(9), {0, 1, 2, 9, 9, 9});
+  expect_values(x.at({0, slice(0, 2)}).add(array({10, 20})), {10, 21, 2, 3, 4, 5});
+  expect_values(x.at({slice(), slice(none, none, -2)}).set(array({7, 8})), {8, 1, 7, 8, 4, 7});
+  expect_values(x.at({-1, -1}).set(2.7), {0, 1, 2, 3, 4, 2});
+  expect_values(x.at({slice(), newaxis, 1}).add(array({{5}, {6}})), {0, 6, 2, 3, 10, 5});
+  expect_values(x.at(slice()).set(1), {1, 1, 1, 1, 1, 1});
+  expect_values(x.at(slice(5, none)).set(1), {0, 1, 2, 3, 4, 5});
+  expect_values(x, {0, 1, 2, 3, 4, 5});
+  EXPECT_TRUE(std::signbit(array({-0.0, 1.0}).at(1).add(1).to_vector()[0]));  // untouched elements keep their bits
+  EXPECT_EQ(error_of([&] { (void)x.at(0).set(ones({2})); }),
+            "[at] a value of type i32[2] does not fit the selected part of i32[2,3], of shape [3]");
+  EXPECT_EQ(error_of([&] { (void)x.at(2).add(1); }), "[index] index 2 is out of range for axis 0 of i32[2,3]");
+  EXPECT_EQ(error_of([&] { (void)x.at(array({0})).set(1); }),
+            "[index] indexing by an integer array needs gather, which this version does not have");
+}
+
 TEST(Shape, Errors) {
   Array x = ones({2, 3});
   EXPECT_EQ(error_of([&] { (void)x.reshape({4}); }), "[reshape] f32[2,3] has 6 elements, shape [4] has 4");
