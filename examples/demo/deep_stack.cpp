@@ -12,7 +12,10 @@ namespace {
 struct Layer {
   Array w, b;
 };
-std::pair<Array, none_t> layer(Array y, Layer l) { return {y + nn::gelu(matmul(nn::standardize(y), l.w) + l.b), none}; }
+std::pair<Array, none_t> layer(Array y, Layer l) {
+  Array h = matmul(nn::standardize(y), l.w) + l.b;
+  return {y + nn::gelu(h), none};
+}
 template <class Body>
 Array stack_loss(Layer layers, Array x, Body body) {
   auto [y, _] = scan(body, x, layers);

@@ -50,7 +50,7 @@ void save_policies() {
     std::size_t values = 0, bytes = 0;
     for (const Residual& r : saved_residuals(loss, w1, w2, x)) {
       if (r.kind == Residual::Kind::argument) continue;
-      what += (what.empty() ? "" : ", ") + r.primitive + " " + r.type.str();
+      what += (what.empty() ? "" : ", ") + r.primitive;
       ++values;
       bytes += r.bytes;
     }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -20,8 +21,8 @@ constexpr std::pair<std::string_view, std::string_view> sources[] = {
 };
 
 constexpr std::size_t width = 100;
-int failed = 0, chapters = 0;
-std::set<std::string> warnings;
+int ticks = 0, failed = 0, chapter_number = 0;
+std::map<std::string, std::set<std::string>> warnings;  // the places of each
 
 bool terminal() {
   static const bool is = isatty(STDOUT_FILENO) == 1;
@@ -74,7 +75,10 @@ void title(const std::string& name, const std::string& what) {
   std::cout << '\n' << bold(name) << "  " << what << "\n";
 }
 
-void chapter(const std::string& name) { std::cout << "\n" << bold(std::to_string(++chapters) + "  " + name) << "\n"; }
+void number(int chapter) { chapter_number = chapter; }
+void chapter(const std::string& name) {
+  std::cout << '\n' << bold(std::to_string(chapter_number) + "  " + name) << '\n';
+}
 
 void say(const std::string& paragraph) {
   std::istringstream words(paragraph);
@@ -154,8 +158,10 @@ void table(const std::vector<Row>& rows) {
 
 void tick(bool ok, const std::string& what) {
   std::cout << "\n  " << (ok ? green(utf8() ? "✓" : "ok") : red(utf8() ? "✗" : "FAILED")) << ' ' << what << '\n';
+  ++ticks;
   failed += !ok;
 }
+int checks() { return ticks; }
 int failures() { return failed; }
 
 bool same_bits(const anew::Array& a, const anew::Array& b) {
@@ -165,10 +171,14 @@ bool same_bits(const anew::Array& a, const anew::Array& b) {
 
 void keep_warnings() {
   anew::set_warning_handler(
-      [](const anew::Warning& w) { warnings.insert(anew::SourceLine{w.file, w.line, ""}.str() + ": " + w.text); });
+      [](const anew::Warning& w) { warnings[w.text].insert(anew::SourceLine{w.file, w.line, ""}.str()); });
 }
 void kept_warnings() {
-  for (const std::string& w : warnings) say("! " + w);
+  for (const auto& [text, places] : warnings) {
+    std::string where;
+    for (const std::string& place : places) where += (where.empty() ? "" : ", ") + place;
+    say("! " + text + "; at " + where);
+  }
 }
 
 void progress(int step, int steps, const std::string& what) {

@@ -10,6 +10,7 @@
 namespace show {
 
 void title(const std::string& name, const std::string& what);
+void number(int chapter);  // of the next chapter
 void chapter(const std::string& name);
 void say(const std::string& paragraph);
 // The lines between "// code: <name>" and "// end" of the demonstration's own sources.
@@ -30,6 +31,7 @@ void table(const std::vector<Row>& rows);
 
 // A check: printed, counted; the demonstration fails if one of them does.
 void tick(bool ok, const std::string& what);
+int checks();
 int failures();
 bool same_bits(const anew::Array& a, const anew::Array& b);
 template <class... A>
