@@ -53,9 +53,10 @@ class Array {
   template <Number T = double>
   T item(const Location& at = Location::current()) const { return convert_item<T>(at); }
   // The elements, row-major. T must be the exact type; the span lives as long as this array.
-  template <Number T>
+  // (Not constrained: g++ and clang mangle constrained templates differently, and these live in the library.)
+  template <class T>
   std::span<const T> data(const Location& at = Location::current()) const;
-  template <Number T = double>
+  template <class T = double>
   std::vector<T> to_vector(const Location& at = Location::current()) const;
 
   // A conversion cannot know its line: errors name the line that made the value.

@@ -137,7 +137,7 @@ bool Array::to_bool(const Location& at) const { return number<bool>(*this, "bool
 std::int64_t Array::to_integer(const Location& at) const { return number<std::int64_t>(*this, "integer conversion", at); }
 double Array::to_double(const Location& at) const { return number<double>(*this, "conversion to a number", at); }
 
-template <Number T>
+template <class T>
 std::span<const T> Array::data(const Location& at) const {
   Array y = concrete(*this, "data()", at);
   const Value& v = *y.value();
@@ -147,7 +147,7 @@ std::span<const T> Array::data(const Location& at) const {
   return {reinterpret_cast<const T*>(dense_data(y)), static_cast<std::size_t>(v.type.shape.size())};
 }
 
-template <Number T>
+template <class T>
 std::vector<T> Array::to_vector(const Location& at) const {
   Array y = concrete(*this, "to_vector()", at);
   const std::byte* p = dense_data(y);
