@@ -270,7 +270,7 @@ class Call<F, std::index_sequence<Free...>, A...> {
   }
   template <std::size_t... I>
   Arrays run_with(std::span<const Array> xs, std::index_sequence<I...>) {
-    Pack<A...> args = args_;
+    [[maybe_unused]] Pack<A...> args = args_;  // a function may have no argument
     LeafPass pass(xs);
     (walk(get<Free>(args), pass), ...);
     pass.finish();

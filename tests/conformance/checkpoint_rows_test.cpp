@@ -117,15 +117,17 @@ TEST_F(Conformance, R17) {
 }
 
 TEST_F(Conformance, R19) {
-  auto scanned = [](Array x) { return scan([](Array c, none_t) { return std::pair(c + 1, none); }, x, none, {.length = 1}).first; };
+  auto scanned = [](Array x) {
+    return scan([](Array c, none_t) { return std::pair(c + 1, none); }, x, none, {.length = 1}).first;
+  };
   for (const Policy& p : default_policies()) EXPECT_VALUE(grad(checkpoint(scanned, p))(1.0), 1.0);
 }
 
 // A primitive of the test's own: x + 1, whose tangent reads the output.
 const ir::Primitive& add_one_row() {
   static const ir::Primitive row = [] {
-    ir::Primitive p = elementwise_row("add_one", 1, Accepts::floats, false, 1,
-                                      [](std::span<const Expr> x) { return x[0] + 1; });
+    ir::Primitive p =
+        elementwise_row("add_one", 1, Accepts::floats, false, 1, [](std::span<const Expr> x) { return x[0] + 1; });
     p.jvp = [](const ir::JvpArgs& a) { return Arrays{a.y[0] * a.t[0]}; };
     return p;
   }();
@@ -199,7 +201,8 @@ TEST_F(Conformance, R28) {
   check_grads(f, ones({2, 2}, f64));
 }
 TEST_F(Conformance, R29) {
-  auto f = checkpoint(three_products([](Array x) { return einsum("ij,jk->ik", x, x); }), dots_with_no_batch_dims_saveable);
+  auto f =
+      checkpoint(three_products([](Array x) { return einsum("ij,jk->ik", x, x); }), dots_with_no_batch_dims_saveable);
   Program j = linear_program(f, ones({2, 2}));
   EXPECT_EQ(j.count("sin"), 2);
   EXPECT_EQ(j.count("dot_general"), 6);

@@ -80,7 +80,9 @@ TEST_F(Loops, L15) {
   auto energy = [](Array conf, Array params) { return sum(conf * params); };
   auto minimize = [energy](Array params) {
     using State = std::pair<Array, Array>;
-    auto step = [&](State s, none_t) { return std::pair(State(s.first + 1, s.second - 0.1 * grad(energy)(s.second, params)), none); };
+    auto step = [&](State s, none_t) {
+      return std::pair(State(s.first + 1, s.second - 0.1 * grad(energy)(s.second, params)), none);
+    };
     return scan(step, State(0, array({1.0, 2.0, 3.0})), none, {.length = 75}).first.second;
   };
   Array x = minimize(0.5);

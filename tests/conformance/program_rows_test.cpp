@@ -64,7 +64,8 @@ TEST_F(Conformance, D1) {
   expect_dce(p, "0001", "1111", 4);
 }
 TEST_F(Conformance, D3) {
-  Program p = flat::make_program([](In x) { return flat::scan(rotate, Arrays(x.begin(), x.end()), {}, {.length = 4}).ys; }, four);
+  Program p = flat::make_program(
+      [](In x) { return flat::scan(rotate, Arrays(x.begin(), x.end()), {}, {.length = 4}).ys; }, four);
   expect_dce(p, "1", "1111", 1);
   expect_dce(p, "0", "0000", 0);
 }

@@ -66,7 +66,8 @@ TEST_F(Conformance, R43) {
   std::pair<Array, Array> x(2.0, 3.0);
   Array y = 4.0;
   EXPECT_EQ(brief(saved_residuals(f, ANEW_ARGS(x, y))),
-            (std::vector<std::string>{"f32[1] constant", "f32[] argument x[0]", "f32[] argument x[1]", "f32[] argument y", "f32[] named z", "f32[] mul"}));
+            (std::vector<std::string>{"f32[1] constant", "f32[] argument x[0]", "f32[] argument x[1]",
+                                      "f32[] argument y", "f32[] named z", "f32[] mul"}));
 }
 
 TEST_F(Conformance, R45) {

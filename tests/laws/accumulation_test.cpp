@@ -1,7 +1,7 @@
 // Cutting a function into checkpoints or calls never reorders a sum of cotangents: gradients keep every bit, whatever
-// the policy, the number of threads and the shape of the cut. Random f32 numbers, where a reordered sum shows in about
-// a third of the entries. Each case is a function with a hole `cut` through which its parts are called: plainly, through
-// checkpoint with several policies, through jit, and through combinations of them.
+// the policy, the number of threads and the shape of the cut. Random f32 numbers, where a reordered sum shows in
+// about a third of the entries. Each case is a function with a hole `cut` through which its parts are called:
+// plainly, through checkpoint with several policies, through jit, and through combinations of them.
 #include "laws/cells.h"
 #include "runtime/pool.h"
 
@@ -41,14 +41,16 @@ const std::vector<Case>& cases() {
          };
          return Arrays{h + cut(attention, {h, a[1]})[0]};
        }},
-      {"EqualOperands", [](const Cut& cut, In a) {
+      {"EqualOperands",
+       [](const Cut& cut, In a) {
          Array h = sin(a[0]) * a[1];
          return Arrays{cut([](In x) { return Arrays{sin(x[0]) * x[1] + x[0] * tanh(x[1])}; }, {h, h})[0] + h * a[1]};
        }},
       {"ShiftedOperands",
        [](const Cut& cut, In a) {
          Array h = sin(a[0]) * a[1];
-         return Arrays{cut([](In x) { return Arrays{sin(x[0]) * x[1] + x[0] * tanh(x[1])}; }, {h + 1, h + 2})[0] + h * a[1]};
+         return Arrays{cut([](In x) { return Arrays{sin(x[0]) * x[1] + x[0] * tanh(x[1])}; }, {h + 1, h + 2})[0] +
+                       h * a[1]};
        }},
       {"ReturnsAnInput",
        [](const Cut& cut, In a) {
@@ -73,7 +75,8 @@ const std::vector<Case>& cases() {
        }},
       {"ReturnsAConstant",
        [](const Cut& cut, In a) {
-         Arrays r = cut([](In x) { return Arrays{ones(x[0].shape()), stop_gradient(sin(x[0])), x[0] * x[1]}; }, {a[0], a[1]});
+         Arrays r =
+             cut([](In x) { return Arrays{ones(x[0].shape()), stop_gradient(sin(x[0])), x[0] * x[1]}; }, {a[0], a[1]});
          return Arrays{mix(r[0] * a[0], r[2]) * r[1] + a[0]};
        }},
       {"Nested",
@@ -125,14 +128,17 @@ const std::vector<Case>& cases() {
 
 const std::vector<std::pair<std::string, Cut>>& cuts() {
   using namespace checkpoint_policies;
-  auto through = [](const Policy& p) -> Cut { return [p](const FlatFunction& f, const Arrays& x) { return flat::checkpoint(f, x, p); }; };
+  auto through = [](const Policy& p) -> Cut {
+    return [p](const FlatFunction& f, const Arrays& x) { return flat::checkpoint(f, x, p); };
+  };
   Cut jit = [](const FlatFunction& f, const Arrays& x) { return flat::jit(f, x, {}); };
   auto both = [](const Cut& outer, const Cut& inner) -> Cut {
     return [=](const FlatFunction& f, const Arrays& x) {
       return outer([&](In in) { return inner(f, Arrays(in.begin(), in.end())); }, x);
     };
   };
-  Policy products("products", [](const PolicyQuery& q) { return q.primitive == "mul" || q.primitive == "dot_general"; });
+  Policy products("products",
+                  [](const PolicyQuery& q) { return q.primitive == "mul" || q.primitive == "dot_general"; });
   static const std::vector<std::pair<std::string, Cut>> all = {
       {"nothing", through(nothing_saveable)},
       {"everything", through(everything_saveable)},
@@ -194,7 +200,8 @@ TEST_P(Accumulation, LargeAndOnAnyNumberOfThreads) {
   Arrays want = gradient(plain(), x, 77);
   for (int n : {1, 2, 4}) {
     set_threads(n);
-    for (const auto& [name, cut] : cuts()) expect_same(gradient(with(cut), x, 77), want, name + " on " + std::to_string(n) + " threads");
+    for (const auto& [name, cut] : cuts())
+      expect_same(gradient(with(cut), x, 77), want, name + " on " + std::to_string(n) + " threads");
   }
 }
 
@@ -205,7 +212,8 @@ TEST_P(Accumulation, GradientInsideOthers) {
     for (const auto& [name, cut] : cuts()) {
       auto g = [&, f = with(cut)](In in) { return gradient(f, Arrays(in.begin(), in.end()), seed); };
       expect_same(flat::jit(g, x, {}), want, name + ", jit of the gradient");
-      expect_same(flat::checkpoint(g, x, checkpoint_policies::nothing_saveable), want, name + ", checkpoint of the gradient");
+      expect_same(flat::checkpoint(g, x, checkpoint_policies::nothing_saveable), want,
+                  name + ", checkpoint of the gradient");
     }
     if (HasFailure()) return;
   }

@@ -1,6 +1,7 @@
-// Laws of bits: calling through jit or checkpoint, any policy, any number of threads and any layout of operands give the
-// very bits of plain eager evaluation: values, jvp, gradient and its jvp. Reverse over reverse keeps its bits where nothing
-// is computed twice; a recomputed value has two copies, and what flows back to each is multiplied before it is added.
+// Laws of bits: calling through jit or checkpoint, any policy, any number of threads and any layout of operands give
+// the very bits of plain eager evaluation: values, jvp, gradient and its jvp. Reverse over reverse keeps its bits
+// where nothing is computed twice; a recomputed value has two copies, and what flows back to each is multiplied
+// before it is added.
 #include "laws/cells.h"
 #include "runtime/pool.h"
 
@@ -31,7 +32,8 @@ TEST_P(BitLaw, JitIsEager) {
 
 TEST_P(BitLaw, CheckpointIsPlain) {
   using namespace checkpoint_policies;
-  Policy by_type("by_type", [](const PolicyQuery& q) { return q.output_types.size() == 1 && q.output_types[0].shape.ndim() < 2; });
+  Policy by_type("by_type",
+                 [](const PolicyQuery& q) { return q.output_types.size() == 1 && q.output_types[0].shape.ndim() < 2; });
   for_each_cell([&](const Cell& c) {
     FlatFunction f = c.function();
     Arrays x = c.inputs(), plain = derivatives(f, x, 8), plain_second = reverse_over_reverse(f, x, 8);
@@ -41,7 +43,8 @@ TEST_P(BitLaw, CheckpointIsPlain) {
         auto checkpointed = [&](std::span<const Array> in) { return flat::checkpoint(f, in, p); };
         expect_same(derivatives(checkpointed, x, 8), plain, p.str() + " on " + std::to_string(n) + " threads");
         Arrays second = reverse_over_reverse(checkpointed, x, 8);
-        if (!c.row->higher_order() && p.kind() != Policy::Kind::callable) expect_same(second, plain_second, p.str() + ", reverse over reverse");
+        if (!c.row->higher_order() && p.kind() != Policy::Kind::callable)
+          expect_same(second, plain_second, p.str() + ", reverse over reverse");
         for (std::size_t i = 0; i < second.size(); ++i)
           expect_close(second[i], plain_second[i], default_tolerance(x) < 1e-4 ? 1e-12 : 1e-4, "reverse over reverse");
       }

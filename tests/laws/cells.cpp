@@ -15,7 +15,8 @@ ir::Type widened(ir::Type t) {
 Arrays Cell::inputs(bool wide) const {
   Random random(row->name, static_cast<std::uint64_t>(index));
   Arrays out;
-  for (const ir::SampleInput& in : sample.inputs) out.push_back(random.array(wide ? widened(in.type) : in.type, in.lo, in.hi));
+  for (const ir::SampleInput& in : sample.inputs)
+    out.push_back(random.array(wide ? widened(in.type) : in.type, in.lo, in.hi));
   return out;
 }
 
@@ -58,7 +59,8 @@ Arrays derivatives(const FlatFunction& f, const Arrays& x, std::uint64_t seed) {
 Arrays reverse_over_reverse(const FlatFunction& f, const Arrays& x, std::uint64_t seed) {
   Random random(seed);
   Arrays t = random_like(random, x), ct = random_like(random, f(x));
-  return flat::linearize([&](std::span<const Array> in) { return flat::linearize(f, in).second.pullback(ct); }, x).second.pullback(t);
+  return flat::linearize([&](std::span<const Array> in) { return flat::linearize(f, in).second.pullback(ct); }, x)
+      .second.pullback(t);
 }
 
 void expect_same(const Arrays& got, const Arrays& want, std::string_view what) {
@@ -69,7 +71,8 @@ void expect_same(const Arrays& got, const Arrays& want, std::string_view what) {
     auto a = numbers(got[i]), b = numbers(want[i]);
     for (std::size_t k = 0; k < a.size(); ++k)
       if (std::memcmp(&a[k], &b[k], sizeof a[k]) && !(a[k] != a[k] && b[k] != b[k])) {
-        ADD_FAILURE() << what << ": result " << i << " of " << got.size() << " differs, first at element " << k << ": " << a[k] << " and " << b[k];
+        ADD_FAILURE() << what << ": result " << i << " of " << got.size() << " differs, first at element " << k << ": "
+                      << a[k] << " and " << b[k];
         break;
       }
   }

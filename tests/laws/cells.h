@@ -17,7 +17,9 @@ struct Cell {
   int index;
 
   FlatFunction function() const {
-    return [row = row, params = sample.params](std::span<const Array> x) { return anew::bind(*row, params, x, Location::current()); };
+    return [row = row, params = sample.params](std::span<const Array> x) {
+      return anew::bind(*row, params, x, Location::current());
+    };
   }
   // The sample's inputs; `wide`: all f32 as f64, where the row can take them.
   Arrays inputs(bool wide = false) const;
@@ -29,6 +31,12 @@ struct Cell {
 // A row's own samples; for rows that hold Programs, those that tracing the functions of nested_samples.cpp gives.
 std::vector<Cell> cells(const ir::Primitive& row);
 std::vector<ir::Sample> nested_samples(const ir::Primitive& row);
+// Those functions themselves: small programs with the three rows inside each other.
+struct SmallProgram {
+  FlatFunction f;
+  Types types;
+};
+std::vector<SmallProgram> small_programs(DType dtype);
 
 // Parameterised by row; counts the cells it ran.
 class Law : public testing::TestWithParam<const ir::Primitive*> {
@@ -45,15 +53,16 @@ class Law : public testing::TestWithParam<const ir::Primitive*> {
     }
   }
   static void TearDownTestSuite() {
-    std::cout << "[ cells    ] " << count << " of " << testing::UnitTest::GetInstance()->current_test_suite()->name() << "\n";
+    std::cout << "[ cells    ] " << count << " of " << testing::UnitTest::GetInstance()->current_test_suite()->name()
+              << "\n";
     count = 0;
   }
   static inline int count = 0;
   Warnings quiet;
 };
 
-#define INSTANTIATE_LAW(suite)                                                                            \
-  INSTANTIATE_TEST_SUITE_P(Rows, suite, testing::ValuesIn(all_rows()),                                    \
+#define INSTANTIATE_LAW(suite)                                         \
+  INSTANTIATE_TEST_SUITE_P(Rows, suite, testing::ValuesIn(all_rows()), \
                            [](const testing::TestParamInfo<const ir::Primitive*>& i) { return i.param->name; })
 
 // (value, jvp, pullback, forward over reverse) of f at x, in directions that `seed` decides.

@@ -42,7 +42,8 @@ TEST_P(DerivativeLaw, TransposeIsAdjoint) {
     for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(back[i].type().str(), x[i].type().str()) << "cotangent " << i;
     for (std::size_t i = 0; i < y.size(); ++i) EXPECT_EQ(dy[i].type().str(), y[i].type().str()) << "tangent " << i;
     double tolerance = default_tolerance(x) < 1e-4 && default_tolerance(y) < 1e-4 ? 1e-12 : 1e-5;
-    expect_close(inner_product(dy, ct), inner_product(t, back), tolerance * (1 + sum_of_sizes(dy, ct) + sum_of_sizes(t, back)), "inner products");
+    expect_close(inner_product(dy, ct), inner_product(t, back),
+                 tolerance * (1 + sum_of_sizes(dy, ct) + sum_of_sizes(t, back)), "inner products");
     expect_same(std::move(linear).consume(ct), back, "the pullback that frees its residuals");
   });
 }
@@ -62,8 +63,8 @@ TEST_P(DerivativeLaw, LinearOperandsAreLinear) {
       Arrays z = c.function()(moved(x, t, 3));
       for (std::size_t i = 0; i < y.size(); ++i)
         if (differentiable(y[i]))
-          expect_close(astype(z[i], f64) - astype(y[i], f64), astype(dy[i], f64) * 3, default_tolerance(y) < 1e-4 ? 1e-12 : 1e-5,
-                       "difference over a long step");
+          expect_close(astype(z[i], f64) - astype(y[i], f64), astype(dy[i], f64) * 3,
+                       default_tolerance(y) < 1e-4 ? 1e-12 : 1e-5, "difference over a long step");
     }
   });
 }
@@ -88,7 +89,8 @@ TEST_P(DerivativeLaw, TangentsAddUp) {
         if (differentiable(part[i])) sum[i] = sum[i].value() ? sum[i] + part[i] : part[i];
     }
     for (std::size_t i = 0; i < total.size(); ++i)
-      if (sum[i].value()) expect_close(sum[i], total[i], default_tolerance(total) < 1e-4 ? 1e-12 : 1e-5, "sum of partial tangents");
+      if (sum[i].value())
+        expect_close(sum[i], total[i], default_tolerance(total) < 1e-4 ? 1e-12 : 1e-5, "sum of partial tangents");
   });
 }
 

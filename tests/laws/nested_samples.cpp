@@ -10,12 +10,7 @@ namespace {
 
 using In = std::span<const Array>;
 
-struct Traced {
-  FlatFunction f;
-  Types types;
-};
-
-std::vector<Traced> functions(DType d) {
+std::vector<SmallProgram> functions(DType d) {
   ir::Type scalar{{}, d}, vector{{3}, d}, matrix{{3, 3}, d}, empty{{0, 2}, d};
   Policy everything = checkpoint_policies::everything_saveable;
   return {
@@ -56,8 +51,9 @@ void collect(std::vector<ir::Sample>& out, const ir::Primitive& row, const FlatF
   }
 }
 
-// Loops of several shapes: no carry, no xs, constants, a carry that is also a y, reversed, empty, nested, with a checkpoint.
-std::vector<Traced> loops(DType d) {
+// Loops of several shapes: no carry, no xs, constants, a carry that is also a y, reversed, empty, nested, with a
+// checkpoint.
+std::vector<SmallProgram> loops(DType d) {
   ir::Type scalar{{}, d}, vector{{3}, d}, matrix{{3, 3}, d}, none_left{{0, 3}, d};
   auto flatten = [](flat::ScanResult r) {
     r.carry.insert(r.carry.end(), r.ys.begin(), r.ys.end());
@@ -68,9 +64,15 @@ std::vector<Traced> loops(DType d) {
       {[=](In x) { return flatten(flat::scan(step, {x[0]}, {x[1]})); }, {scalar, vector}},
       {[=](In x) { return flatten(flat::scan(step, {x[0]}, {x[1]})); }, {vector, none_left}},
       {[=](In x) { return flatten(flat::scan(step, {x[0]}, {x[1]}, {.reverse = true})); }, {vector, matrix}},
-      {[=](In x) { return flatten(flat::scan([](In c, In) { return flat::ScanResult{{cos(c[0])}, {}}; }, {x[0]}, {}, {.length = 4})); },
+      {[=](In x) {
+         return flatten(
+             flat::scan([](In c, In) { return flat::ScanResult{{cos(c[0])}, {}}; }, {x[0]}, {}, {.length = 4}));
+       },
        {scalar}},
-      {[=](In x) { return flatten(flat::scan([](In, In e) { return flat::ScanResult{{}, {exp(e[0]) * e[1]}}; }, {}, {x[0], x[1]})); },
+      {[=](In x) {
+         return flatten(
+             flat::scan([](In, In e) { return flat::ScanResult{{}, {exp(e[0]) * e[1]}}; }, {}, {x[0], x[1]}));
+       },
        {matrix, matrix}},
       {[=](In x) {
          auto body = [&](In c, In) {
@@ -83,7 +85,8 @@ std::vector<Traced> loops(DType d) {
       {[=](In x) {
          auto body = [&](In c, In e) {
            auto inner = [&](In y) { return Arrays{sin(dot(x[0], y[0]) + y[1])}; };
-           return flat::ScanResult{{flat::checkpoint(inner, Arrays{c[0], e[0]}, checkpoint_policies::dots_saveable)[0]}, {}};
+           return flat::ScanResult{{flat::checkpoint(inner, Arrays{c[0], e[0]}, checkpoint_policies::dots_saveable)[0]},
+                                   {}};
          };
          return flatten(flat::scan(body, {x[1]}, {x[2]}));
        },
@@ -106,13 +109,19 @@ std::vector<Traced> loops(DType d) {
 
 }  // namespace
 
+std::vector<SmallProgram> small_programs(DType d) {
+  std::vector<SmallProgram> all = functions(d);
+  for (SmallProgram& p : loops(d)) all.push_back(std::move(p));
+  return all;
+}
+
 std::vector<ir::Sample> nested_samples(const ir::Primitive& row) {
   using namespace checkpoint_policies;
   std::vector<ir::Sample> out;
   for (DType d : {f32, f64}) {
     if (&row == &scan_row())
-      for (const Traced& t : loops(d)) collect(out, row, t.f, t.types);
-    for (const Traced& t : functions(d)) {
+      for (const SmallProgram& t : loops(d)) collect(out, row, t.f, t.types);
+    for (const SmallProgram& t : functions(d)) {
       if (&row == &jit_row()) collect(out, row, [&](In x) { return flat::jit(t.f, x, {}); }, t.types);
       if (&row != &checkpoint_row()) continue;
       for (const Policy& p : {nothing_saveable, dots_saveable, everything_saveable})

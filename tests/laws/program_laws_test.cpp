@@ -86,6 +86,23 @@ TEST_P(ProgramLaw, DeadCodeEliminationKeepsResults) {
   });
 }
 
+// Samples are what the laws see: none may leave out empty arrays, or scalars where all shapes are alike.
+TEST_P(ProgramLaw, SamplesCoverShapes) {
+  bool empty = false, filled = false, scalar = !GetParam()->facts.elementwise;
+  for_each_cell([&](const Cell& c) {
+    Arrays all = c.inputs(), y = c.function()(all);
+    all.insert(all.end(), y.begin(), y.end());
+    for (const Array& a : all) {
+      empty = empty || a.size() == 0;
+      filled = filled || a.size() > 1;
+      scalar = scalar || a.ndim() == 0;
+    }
+  });
+  EXPECT_TRUE(empty) << "no sample has an empty array";
+  EXPECT_TRUE(filled) << "no sample has an array of several elements";
+  EXPECT_TRUE(scalar) << "no sample has a scalar";
+}
+
 INSTANTIATE_LAW(ProgramLaw);
 
 }  // namespace

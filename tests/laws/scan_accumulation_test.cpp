@@ -1,7 +1,8 @@
-// Loops add cotangents in the order of the unrolled loop: grad of a scan = grad of the loop written out, bit for bit but
-// for signs of zeros, where each carry is read by the next step alone; and a checkpointed body changes nothing at all.
-// Where a carry is also a y, or the initial carry is read outside, or an x is returned as a y, the loop adds up what its
-// step gives before what comes from outside; the loop written out adds to what is there. Those sums agree to rounding.
+// Loops add cotangents in the order of the unrolled loop: grad of a scan = grad of the loop written out, bit for bit
+// but for signs of zeros, where each carry is read by the next step alone; and a checkpointed body changes nothing at
+// all. Where a carry is also a y, or the initial carry is read outside, or an x is returned as a y, the loop adds up
+// what its step gives before what comes from outside; the loop written out adds to what is there. Those sums agree to
+// rounding.
 #include "laws/cells.h"
 
 namespace anew::test {
@@ -32,12 +33,11 @@ const std::vector<Body>& bodies() {
        false},
       {"OldCarryReturnedAsY", 1, 1, [](In, In c, In x) { return flat::ScanResult{{mix(c[0], x[0])}, {c[0]}}; }},
       {"XReturnedAsY", 1, 1, [](In, In c, In x) { return flat::ScanResult{{mix(c[0], x[0])}, {x[0]}}; }, false},
-      {"Constant", 1, 1, [](In k, In c, In x) { return flat::ScanResult{{mix(c[0] * k[0], x[0]) + k[0]}, {sin(k[0]) * c[0]}}; }},
+      {"Constant", 1, 1,
+       [](In k, In c, In x) { return flat::ScanResult{{mix(c[0] * k[0], x[0]) + k[0]}, {sin(k[0]) * c[0]}}; }},
       {"ConstantOnly", 1, 0, [](In k, In c, In) { return flat::ScanResult{{mix(c[0], k[0]) + k[0] * c[0]}, {}}; }},
       {"TwoCarries", 2, 1,
-       [](In k, In c, In x) {
-         return flat::ScanResult{{mix(c[0], c[1]), mix(c[1], x[0]) * k[0]}, {c[0] * c[1]}};
-       }},
+       [](In k, In c, In x) { return flat::ScanResult{{mix(c[0], c[1]), mix(c[1], x[0]) * k[0]}, {c[0] * c[1]}}; }},
       {"SwappedCarries", 2, 1, [](In, In c, In x) { return flat::ScanResult{{c[1], mix(c[0], x[0])}, {c[0] + x[0]}}; }},
       {"KeptCarry", 2, 1, [](In, In c, In x) { return flat::ScanResult{{c[0], mix(c[1], c[0]) + x[0] * c[0]}, {}}; }},
       {"NoCarry", 0, 1, [](In k, In, In x) { return flat::ScanResult{{}, {mix(x[0], k[0])}}; }},
@@ -92,7 +92,8 @@ class ScanAccumulation : public testing::TestWithParam<Body> {
       std::vector<Arrays> ys;
       for (std::int64_t i = 0; i < steps; ++i) {
         Arrays x;
-        for (std::size_t k = 1 + static_cast<std::size_t>(b.carries); k < in.size(); ++k) x.push_back(in[k][reverse ? steps - 1 - i : i]);
+        for (std::size_t k = 1 + static_cast<std::size_t>(b.carries); k < in.size(); ++k)
+          x.push_back(in[k][reverse ? steps - 1 - i : i]);
         flat::ScanResult now = b.step(in.first(1), r.carry, x);
         r.carry = now.carry;
         ys.push_back(now.ys);
@@ -106,7 +107,9 @@ class ScanAccumulation : public testing::TestWithParam<Body> {
       return Arrays{loss(in, r)};
     };
   }
-  static Arrays gradient(const FlatFunction& f, const Arrays& x) { return flat::linearize(f, x).second.pullback(Arrays{Array(1.0f)}); }
+  static Arrays gradient(const FlatFunction& f, const Arrays& x) {
+    return flat::linearize(f, x).second.pullback(Arrays{Array(1.0f)});
+  }
   // x + 0 turns -0 into +0 and keeps everything else.
   static Arrays without_sign_of_zero(Arrays xs) {
     for (Array& x : xs) x = x + 0.0f;
@@ -120,7 +123,8 @@ TEST_P(ScanAccumulation, GradientIsThatOfTheUnrolledLoop) {
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       Arrays x = inputs(seed);
       expect_same(looped(reverse)(x), unrolled(reverse)(x), "value");
-      Arrays got = without_sign_of_zero(gradient(looped(reverse), x)), want = without_sign_of_zero(gradient(unrolled(reverse), x));
+      Arrays got = without_sign_of_zero(gradient(looped(reverse), x)),
+             want = without_sign_of_zero(gradient(unrolled(reverse), x));
       if (GetParam().same_order) expect_same(got, want, reverse ? "reversed" : "forward");
       for (std::size_t i = 0; i < got.size(); ++i) expect_close_to_scale(got[i], want[i], 1e-6, "gradient");
       if (HasFailure()) return;
@@ -137,7 +141,8 @@ TEST_P(ScanAccumulation, InitialCarryReadOutside) {
     };
   };
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
-    Arrays x = inputs(seed), got = gradient(and_outside(looped(false)), x), want = gradient(and_outside(unrolled(false)), x);
+    Arrays x = inputs(seed), got = gradient(and_outside(looped(false)), x),
+           want = gradient(and_outside(unrolled(false)), x);
     for (std::size_t i = 0; i < got.size(); ++i) expect_close_to_scale(got[i], want[i], 1e-6, "gradient");
   }
 }

@@ -1,6 +1,7 @@
-// GC of the conformance rows: derivatives against central differences with step 1e-4 along one random direction, forward
-// (jvp) and reverse (<tangent, vjp(ct)>), to any order; order n + 1 checks the derivative as a function of its own.
-// Integer and bool arguments and results are left alone. Tolerances (relative and absolute): f64 1e-5, f32 2e-3.
+// GC of the conformance rows: derivatives against central differences with step 1e-4 along one random direction,
+// forward (jvp) and reverse (<tangent, vjp(ct)>), to any order; order n + 1 checks the derivative as a function of
+// its own. Integer and bool arguments and results are left alone. Tolerances (relative and absolute): f64 1e-5, f32
+// 2e-3.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -63,11 +64,13 @@ inline void expect_close(const Array& a, const Array& b, double tolerance, const
   auto x = numbers(a), y = numbers(b);
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (x[i] != x[i] && y[i] != y[i]) continue;
-    EXPECT_LE(std::abs(x[i] - y[i]), tolerance * (1 + std::abs(y[i]))) << what << ", element " << i << ": " << x[i] << " is not " << y[i];
+    EXPECT_LE(std::abs(x[i] - y[i]), tolerance * (1 + std::abs(y[i])))
+        << what << ", element " << i << ": " << x[i] << " is not " << y[i];
   }
 }
 
-// Relative to the largest element: where sums may be rounded in another order, small elements are as wrong as large ones.
+// Relative to the largest element: where sums may be rounded in another order, small elements are as wrong as large
+// ones.
 inline void expect_close_to_scale(const Array& a, const Array& b, double tolerance, const char* what) {
   double scale = 1;
   for (double v : numbers(b)) scale = std::max(scale, std::abs(v));
@@ -97,7 +100,8 @@ inline void check_grads(const FlatFunction& f, const Arrays& x, const CheckGrads
     Arrays back = linear.pullback(ct);
     ASSERT_EQ(back.size(), x.size());
     for (std::size_t i = 0; i < x.size(); ++i) EXPECT_EQ(back[i].type().str(), x[i].type().str());
-    expect_close(inner_product(t, back), inner_product(slope, ct), tolerance * (1 + sum_of_sizes(slope, ct)), "vjp against differences");
+    expect_close(inner_product(t, back), inner_product(slope, ct), tolerance * (1 + sum_of_sizes(slope, ct)),
+                 "vjp against differences");
   }
   if (how.order < 2 || testing::Test::HasFailure()) return;
   CheckGrads next = how;
