@@ -4,6 +4,7 @@
 #include "runtime/pool.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -39,6 +40,27 @@ void relax() {
 }
 
 thread_local bool inside_chunk = false;
+
+// A scheduler likes to wake a thread on the core of the one that wakes it, where a worker can only be in the way and,
+// because it soon sleeps again, is never moved. So it moves itself: off that core once, then free to run anywhere.
+int current_core() {
+#if defined(__linux__)
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+void leave_core([[maybe_unused]] int core) {
+#if defined(__linux__)
+  cpu_set_t allowed;
+  if (core < 0 || sched_getcpu() != core || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(static_cast<std::size_t>(core), &others);
+  if (CPU_COUNT(&others) == 0) return;
+  sched_setaffinity(0, sizeof(others), &others);
+  sched_setaffinity(0, sizeof(allowed), &allowed);
+#endif
+}
 
 class Pool {
  public:
@@ -106,6 +128,7 @@ class Pool {
     const std::uint64_t generation = state_.load(std::memory_order_relaxed) & ~(generation_step - 1);
     state_.store((generation + generation_step) | open_bit, std::memory_order_seq_cst);
     if (sleepers_.load(std::memory_order_seq_cst) > 0) {
+      caller_core_.store(current_core(), std::memory_order_relaxed);
       {
         std::lock_guard lock(mutex_);
       }
@@ -204,6 +227,8 @@ class Pool {
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     wake_.wait(lock, [&] { return stopping_.load() || fresh(state_.load(std::memory_order_seq_cst), done); });
     sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    lock.unlock();
+    leave_core(caller_core_.load(std::memory_order_relaxed));
     return !stopping_.load();
   }
 
@@ -215,7 +240,7 @@ class Pool {
   std::exception_ptr error_;
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<bool> stopping_{false};
-  std::atomic<int> threads_{0}, sleepers_{0};
+  std::atomic<int> threads_{0}, sleepers_{0}, caller_core_{-1};
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::thread> workers_;
