@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace anew {
 namespace {
@@ -26,6 +27,21 @@ struct EquationFacts {
 bool makes_constant(const Request& r) {
   if (r.primitive.higher_order() || r.primitive.facts.flops_per_element != 0) return false;
   return std::all_of(r.inputs.begin(), r.inputs.end(), [](const Array& x) { return x.value()->literal; });
+}
+
+// An equation of scalar literals is a number: computed here, once, it is a literal of both halves.
+bool is_number(const Request& r) {
+  if (r.primitive.higher_order() || r.primitive.facts.effects || r.primitive.facts.flops_per_element == 0 || r.inputs.empty()) return false;
+  return r.primitive.facts.elementwise && std::all_of(r.inputs.begin(), r.inputs.end(), [](const Array& x) { return x.value()->literal; });
+}
+Arrays fold(const Request& r) {
+  Arrays out = evaluate_now(r);
+  for (Array& y : out) {
+    ir::Literal l{type_of(y).dtype, 0};
+    std::memcpy(&l.bits, y.value()->data(), size_of(l.dtype));
+    y = make_literal(l);
+  }
+  return out;
 }
 
 }  // namespace
@@ -56,6 +72,7 @@ Arrays SplitTrace::process(const Request& r) {
     return bind_under(staged_.get(), r.primitive, r.params, operands, r.at);
   }
   for (const Array& x : r.inputs) operands.push_back(known(x));
+  if (is_number(r)) return fold(r);
   Arrays out = bind_under(parent_, r.primitive, r.params, operands, r.at);
   if (policy_) {
     Types in_types, out_types;

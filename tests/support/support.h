@@ -3,6 +3,7 @@
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
