@@ -166,7 +166,7 @@ class Printer {
       for (const Eqn& e : p.eqns) equations.push_back(equation(p, e, names, used));
       out.push_back(nest(2, concat({line_break(), join(line_break("; "), std::move(equations))})));
     }
-    out.push_back(line_break());
+    out.push_back(line_break(p.eqns.empty() ? "  " : " "));
     std::vector<Doc> outputs;
     for (const Atom& a : p.outputs) outputs.push_back(atom(a, names));
     const bool one = outputs.size() == 1;

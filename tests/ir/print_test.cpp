@@ -149,10 +149,10 @@ TEST(Print, ConstantsStandBeforeTheSemicolon) {
   const Var c = b.input({{1}, f32}), x = b.input(scalar);
   b.p.constants = 1;
   b.p.outputs = {x, Literal::of(f32, 1.0), c};
-  expect_text(b.p, "{ lambda a:f32[1]; b:f32[]. let in (b, 1.0:f32[], a) }");
+  expect_text(b.p, "{ lambda a:f32[1]; b:f32[]. let  in (b, 1.0:f32[], a) }");
 }
 
-TEST(Print, NothingAtAll) { expect_text(Program{}, "{ lambda ; . let in () }"); }
+TEST(Print, NothingAtAll) { expect_text(Program{}, "{ lambda ; . let  in () }"); }
 
 TEST(Print, UnusedOutputsHaveNoName) {
   Builder b;
@@ -212,10 +212,10 @@ TEST(Print, ListsOfPrograms) {
     b:f32[] = cond[
       branches=(
         { lambda ; c:f32[]. let d:f32[] = sin c in (d,) }
-        { lambda ; e:f32[]. let in (e,) }
+        { lambda ; e:f32[]. let  in (e,) }
       )
     ] a
-    f:f32[] = cond[branches=({ lambda ; g:f32[]. let in (g,) })] b
+    f:f32[] = cond[branches=({ lambda ; g:f32[]. let  in (g,) })] b
   in (f,) })");
 }
 
