@@ -21,8 +21,8 @@ using std::int64_t;
 
 constexpr int64_t block = product_block;
 constexpr int64_t in_place_bytes = 256 << 10;  // an operand that stays in the second cache may be read where it lies
-constexpr int64_t packed_bytes = 512 << 10;    // of a, packed at a time: some rows by some blocks of k
-constexpr int64_t block_rows = 516;            // the most rows of them
+constexpr int64_t packed_bytes = 528 << 10;    // of a, packed at a time, if that is all rows of a block of k or more
+constexpr int64_t part_bytes = 264 << 10;      // and if it is some of the rows
 constexpr int64_t slab_columns = 1024;         // of b, packed at a time for all rows
 constexpr int64_t parallel_work = 256 << 10;   // multiplications below which a second thread does not pay
 
@@ -64,8 +64,10 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 template <class T>
 class Product {
  public:
-  Product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row)
+  Product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row,
+          bool parallel)
       : kernels_(kernels), m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), c_row_(c_row) {
+    parallel_ = parallel && m * n >= parallel_work / k && threads() > 1;
     const int64_t a_bytes = m * k * int64_t{sizeof(T)}, b_bytes = n * k * int64_t{sizeof(T)};
     panels_ = ceil_div(m, kernels.rows);
     height_ = m / panels_;
@@ -75,16 +77,18 @@ class Product {
     stream_ = !pack_b_ && b_bytes > in_place_bytes;
     const bool wide = !pack_b_ && m <= kernels.wide_rows && n > 2 * kernels.lanes;
     width_ = kernels.lanes * (n <= kernels.lanes ? 1 : wide ? 4 : 2);
-    pack_a_ = !dot_ && pack_b_ && n > 2 * width_ && (a.column_stride != 1 || a_bytes > in_place_bytes);
+    // What one core packs another has to fetch from its cache, so with threads more is read in place.
+    const bool a_in_place = a.column_stride == 1 && a_bytes <= (parallel_ ? 4 : 1) * in_place_bytes;
+    pack_a_ = !dot_ && pack_b_ && n > 2 * width_ && !a_in_place;
   }
 
-  void run(bool parallel) {
-    parallel_ = parallel && m_ * n_ >= parallel_work / k_ && threads() > 1;
-    const int64_t row_blocks = pack_a_ ? ceil_div(m_, block_rows) : 1;
+  void run() {
+    const int64_t row_bytes = block * int64_t{sizeof(T)};
+    const int64_t row_blocks = pack_a_ && m_ * row_bytes > packed_bytes ? ceil_div(m_ * row_bytes, part_bytes) : 1;
     const int64_t rows = std::min(m_, ceil_div(panels_, row_blocks) * (height_ + 1));
     const bool keep_b = pack_b_ && row_blocks > 1;
     int64_t phase = k_, slab = n_;
-    if (pack_a_) phase = std::min(k_, std::max<int64_t>(1, packed_bytes / (block * rows * int64_t{sizeof(T)})) * block);
+    if (pack_a_) phase = std::min(k_, std::max<int64_t>(1, packed_bytes / (rows * row_bytes)) * block);
     if (keep_b) slab = std::min(n_, slab_columns);
     BufferRef a_scratch, b_scratch;
     if (pack_a_) packed_a_ = scratch(a_scratch, rows * phase);
@@ -260,7 +264,7 @@ class Product {
   int64_t c_row_;
   int64_t panels_, height_, taller_;  // the first `taller_` row panels have one row more than `height_`
   int64_t width_;                     // columns of a column panel
-  bool dot_, stream_, pack_a_, pack_b_, parallel_ = false;
+  bool dot_, stream_, pack_a_, pack_b_, parallel_;
   bool fresh_ = true;  // the first rows: b is packed as they meet it, and kept if more rows follow
   T *packed_a_ = nullptr, *packed_b_ = nullptr;
   // What is being worked on: columns, k and row panels.
@@ -290,7 +294,7 @@ void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Mat
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_row, n, T{0});
     return;
   }
-  Product<T>(kernels, m, n, k, a, b, c, c_row).run(parallel);
+  Product<T>(kernels, m, n, k, a, b, c, c_row, parallel).run();
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) x[r][v] = V::fma(s, y[v], x[r][v]);
     }
-    if constexpr (packed) V::prefetch(a + rows * 16);
+    if constexpr (packed) V::prefetch(a + rows * 64);
     a += a_k;
     b += b_k;
   };
