@@ -87,8 +87,8 @@ const std::byte* dense_data(const Array& y) {
   if (v.literal || v.strides == row_major(v.type.shape) || v.type.shape.size() == 0) return v.data();
   static std::mutex guard;
   std::lock_guard lock(guard);
-  if (!v.dense.value()) v.dense = contiguous(y);
-  return v.dense.value()->data();
+  if (!v.dense.array.value()) v.dense.array = contiguous(y);
+  return v.dense.array.value()->data();
 }
 
 }  // namespace

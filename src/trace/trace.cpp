@@ -26,7 +26,11 @@ PinLine::PinLine(const Location& at) : saved_(context.pin), at_(at) {
 }
 PinLine::~PinLine() { context.pin = saved_; }
 
-Location line_or(const Location& at) { return context.pin ? *context.pin : at; }
+Location line_or(const Location& at) {
+  if (context.pin) return *context.pin;
+  bool standard_library = std::string_view(at.file_name()).find("/include/c++/") != std::string_view::npos;
+  return standard_library && context.trace && context.trace->at.line() ? context.trace->at : at;
+}
 
 RuleScope::RuleScope(const Primitive* rule_of, const Location& at)
     : saved_rule_(context.rule_of), saved_pin_(context.pin), at_(at) {

@@ -50,7 +50,14 @@ struct Value {
   Array first, second;    // the trace's: primal and tangent, or known and staged
   ir::Var var = -1;       // the staging trace's
   Origin origin = {};
-  mutable Array dense = {};  // the row-major copy that data() made; guarded in array.cpp
+  // The row-major copy that data() made; guarded in array.cpp. Not part of the value: a copy starts without.
+  struct Dense {
+    Array array;
+    Dense() = default;
+    Dense(const Dense&) {}
+    Dense& operator=(const Dense&) { return *this; }
+  };
+  mutable Dense dense;
 
   bool concrete() const { return !trace && !abstract; }
   const std::byte* data() const;
@@ -124,7 +131,8 @@ class PinLine {
   const Location* saved_;
   Location at_;
 };
-// The pinned line, if any, else `at`.
+// The pinned line, if any, else `at`; a line inside the standard library (an operation passed as a value) yields to the
+// line of the transformation that is running.
 Location line_or(const Location& at);
 // Equations bound in the scope are marked as made by this primitive's rule; the scope also replaces a pinned line.
 class RuleScope {

@@ -65,7 +65,6 @@ Array fresh_alias(const Array& x) {
   auto v = std::make_shared<Value>(*x.value());
   v->weak = false;
   v->origin = {};
-  v->dense = {};
   if (v->literal) {  // an argument is a value like any other, not a constant of the program
     v->literal = false;
     v->buffer = allocate(8);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 
 #include "transforms/jvp.h"
 #include "transforms/split.h"
@@ -47,16 +48,22 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
     if (residual) kept.push_back(captured[i]);
   }
 
+  std::unordered_map<const Value*, int> argument_of;
+  for (std::size_t i = 0; i < arguments.size(); ++i) argument_of.emplace(arguments[i].value(), static_cast<int>(i));
+  std::vector<const ir::Eqn*> reader(p.types.size(), nullptr);  // by variable: the first equation that reads it
+  for (const ir::Eqn& e : p.eqns)
+    for (const ir::Atom& a : e.inputs)
+      if (a.is_var() && !reader[static_cast<std::size_t>(a.var)]) reader[static_cast<std::size_t>(a.var)] = &e;
+
   std::vector<ResidualSource> sources(kept.size());
   std::vector<std::pair<int, std::uint64_t>> key(kept.size());
   for (std::size_t i = 0; i < kept.size(); ++i) {
     ResidualSource& source = sources[i];
     const Value& v = *kept[i].value();
     source.origin = v.origin;
-    auto arg = std::find_if(arguments.begin(), arguments.end(), [&](const Array& a) { return a.value() == &v; });
-    if (arg != arguments.end()) {
+    if (auto arg = argument_of.find(&v); arg != argument_of.end()) {
       source.kind = Residual::Kind::argument;
-      source.argument = static_cast<int>(arg - arguments.begin());
+      source.argument = arg->second;
       key[i] = {1, static_cast<std::uint64_t>(source.argument)};
     } else if (!v.origin.primitive || v.origin.sequence <= start) {
       source.kind = Residual::Kind::constant;
@@ -66,12 +73,10 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
       key[i] = {2, v.origin.sequence};
     }
     if (auto it = split.reasons().find(&v); it != split.reasons().end()) source.reason = it->second;
-    for (const ir::Eqn& e : p.eqns) {
-      if (std::find(e.inputs.begin(), e.inputs.end(), ir::Atom(residual_vars[i])) == e.inputs.end()) continue;
-      source.reader = e.primitive;
-      source.reader_rule = e.rule_of;
-      source.reader_at = e.at;
-      break;
+    if (const ir::Eqn* e = reader[static_cast<std::size_t>(residual_vars[i])]) {
+      source.reader = e->primitive;
+      source.reader_rule = e->rule_of;
+      source.reader_at = e->at;
     }
   }
   std::vector<std::size_t> order(kept.size());

@@ -280,6 +280,14 @@ TEST_F(Loss, Reasons) {
   EXPECT_EQ(by_policy.at(5).reason.find("policy dots_saveable of " + place), 0u) << by_policy.at(5).reason;
 }
 
+TEST(Reports, AnOperationPassedAsAValueHasTheLineOfTheTransformation) {
+  Array (*plain)(const ArrayLike&) = anew::sin;
+  std::function<Array(Array)> f = plain;
+  const int line = __LINE__ + 1;
+  auto list = saved_residuals([&](Array x) { return sum(checkpoint(f, everything_saveable)(x)); }, ANEW_ARGS(ones({3})));
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0].location.line, line);
+}
 TEST(Reports, Text) {
   auto h = [](Array x) { return sum(sin(x)); };
   EXPECT_EQ(flat::saved_residuals_text(saved_residuals(h, ones({3}))), "f32[3] output of cos from residuals_test.cpp:" + std::to_string(__LINE__ - 1) + " (<lambda>)  12 bytes\ntotal: 1 residual, 12 bytes\n");
