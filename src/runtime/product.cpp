@@ -170,10 +170,12 @@ class Product {
     const int64_t row_panels = last_ - first_, column_panels = ceil_div(slab_end_ - slab_begin_, width_);
     const int64_t work = row_panels * height_ * (slab_end_ - slab_begin_) * (phase_end_ - phase_begin_);
     const int64_t wanted = threads() * std::clamp<int64_t>(work / (threads() * int64_t{8 << 20}), 1, 4);
+    // Where there are too few columns, each thread packs them for its own rows.
+    const bool by_rows = !pack_b_ || !fresh_ || (!packed_b_ && column_panels < threads());
     int64_t row_parts = 1, column_parts = 1;
     while (row_parts * column_parts < wanted) {
       const int64_t rows = row_panels / row_parts, columns = column_panels / column_parts;
-      const bool rows_free = rows >= 2 && !(pack_b_ && fresh_), columns_free = columns >= 2;
+      const bool rows_free = rows >= 2 && by_rows, columns_free = columns >= 2;
       if (!rows_free && !columns_free) break;
       if (columns_free && (!rows_free || columns * width_ >= rows * kernels_.rows)) column_parts *= 2;
       else row_parts *= 2;
@@ -188,7 +190,7 @@ class Product {
 
   void compute(int64_t first, int64_t last, int64_t begin, int64_t end) {
     if (dot_) return dot(begin, end);
-    if (stream_) return stream(begin, end);
+    if (stream_) return stream(first, last, begin, end);
     T* own = pack_b_ && !packed_b_ ? panel_scratch<T>(std::min(block, k_) * width_) : nullptr;
     for (int64_t j = begin; j < end; j += width_) {
       const int64_t columns = std::min(width_, end - j);
@@ -230,29 +232,29 @@ class Product {
 
   // A few rows against a large b: some rows of b at a time, so that memory is read in order; the chains wait in c or,
   // from the second block on, in scratch.
-  void stream(int64_t begin, int64_t end) {
+  void stream(int64_t first, int64_t last, int64_t begin, int64_t end) {
     constexpr int64_t run = 2048, step = 64;
-    const int64_t scratch_row = std::min(run, end - begin);
-    T* scratch = k_ > block ? panel_scratch<T>(m_ * scratch_row) : nullptr;
+    const int64_t top = row_of(first), bottom = row_of(last), scratch_row = std::min(run, end - begin);
+    T* scratch = k_ > block ? panel_scratch<T>((bottom - top) * scratch_row) : nullptr;
     for (int64_t s = begin; s < end; s += run) {
       const int64_t length = std::min(run, end - s);
       for (int64_t k = 0; k < k_; k += block) {
-        T* to = k == 0 ? c_ + s : scratch;
+        T* to = k == 0 ? c_ + top * c_row_ + s : scratch;
         const int64_t to_row = k == 0 ? c_row_ : scratch_row, stop = std::min(k_, k + block);
         for (int64_t i = k; i < stop; i += step)
           for (int64_t j = 0; j < length; j += width_) {
             const int64_t columns = std::min(width_, length - j), vectors = ceil_div(columns, kernels_.lanes);
-            for (int64_t p = 0; p < panels_; ++p) {
+            for (int64_t p = first; p < last; ++p) {
               const int64_t row = row_of(p), rows = row_of(p + 1) - row;
               kernels_.tile[vectors][columns == vectors * kernels_.lanes][rows](
                   std::min(step, stop - i), a_.data + row * a_.row_stride + i * a_.column_stride, a_.row_stride,
-                  a_.column_stride, b_.data + i * b_.row_stride + s + j, b_.row_stride, to + row * to_row + j, to_row,
-                  columns, i == k ? Update::set : Update::extend);
+                  a_.column_stride, b_.data + i * b_.row_stride + s + j, b_.row_stride, to + (row - top) * to_row + j,
+                  to_row, columns, i == k ? Update::set : Update::extend);
             }
           }
         if (k == 0) continue;
-        for (int64_t r = 0; r < m_; ++r)
-          for (int64_t j = 0; j < length; ++j) c_[r * c_row_ + s + j] += scratch[r * scratch_row + j];
+        for (int64_t r = top; r < bottom; ++r)
+          for (int64_t j = 0; j < length; ++j) c_[r * c_row_ + s + j] += scratch[(r - top) * scratch_row + j];
       }
     }
   }
