@@ -58,18 +58,6 @@ Arrays evaluate(const Program& program, std::span<const Array> arrays, const Loc
 }
 
 namespace flat {
-namespace {
-
-Types types_of(std::span<const Array> x, const Location& at) {
-  Types types;
-  for (const Array& a : x) {
-    check_operand(a, at);
-    types.push_back(type_of(a));
-  }
-  return types;
-}
-
-}  // namespace
 
 Program make_program(const FlatFunction& f, std::span<const Array> x, const Location& at) {
   Staged s = stage(f, types_of(x, at), "make_program", at);

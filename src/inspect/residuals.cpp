@@ -64,15 +64,6 @@ std::vector<Residual> describe_all(const flat::Linear::State& s) {
   return out;
 }
 
-Types types_of(std::span<const Array> x, const Location& at) {
-  Types types;
-  for (const Array& a : x) {
-    check_operand(a, at);
-    types.push_back(type_of(a));
-  }
-  return types;
-}
-
 // Two texts beside each other.
 std::string side_by_side(const std::string& left, const std::string& right) {
   auto lines = [](const std::string& s) {

@@ -8,9 +8,6 @@
 #include <new>
 
 #include "loops/number.h"
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
 
 namespace anew::loops {
 namespace {
@@ -65,20 +62,6 @@ void set_stream(Stream& s, const Access& access, const Kernel& k, const Operand&
 }
 
 }  // namespace
-
-FloatMode::FloatMode() {
-#if defined(__SSE__)
-  saved_ = _mm_getcsr();
-  if ((saved_ & 0xffc0u) != 0x1f80u) _mm_setcsr(0x1f80u);
-#else
-  saved_ = 0;
-#endif
-}
-FloatMode::~FloatMode() {
-#if defined(__SSE__)
-  if ((saved_ & 0xffc0u) != 0x1f80u) _mm_setcsr(saved_);
-#endif
-}
 
 Evaluator::Evaluator(const Bytecode::Body& body, std::span<const Operand> operands, std::int64_t most)
     : body_(body), most_(most) {

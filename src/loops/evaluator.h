@@ -3,21 +3,10 @@
 #pragma once
 #include <span>
 
+#include "base/float_mode.h"
 #include "loops/bytecode.h"
 
 namespace anew::loops {
-
-// Arithmetic as the contract wants it: round to nearest, subnormals kept, whatever the caller's thread had set.
-class FloatMode {
- public:
-  FloatMode();
-  ~FloatMode();
-  FloatMode(const FloatMode&) = delete;
-  FloatMode& operator=(const FloatMode&) = delete;
-
- private:
-  unsigned saved_;
-};
 
 class Evaluator {
  public:

@@ -1,4 +1,4 @@
-// The one fork-join thread pool of the process, and the floating-point mode every computation runs in.
+// The one fork-join thread pool of the process. Workers run in the FloatMode of every computation.
 // Invariant: work is cut into chunks by its shape alone; threads only decide who runs a chunk, never where one ends,
 // so results cannot depend on how many there are. One caller at a time has the workers; who finds them busy, or is
 // itself inside a chunk, runs its chunks one after the other.
@@ -7,6 +7,8 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
+
+#include "base/float_mode.h"
 
 namespace anew {
 
@@ -41,19 +43,5 @@ int threads();
 void set_threads(int n);
 // Reads the text of ANEW_THREADS.
 int parse_threads(const char* text);
-
-// For its lifetime: round to nearest, subnormals kept, no traps, whatever the user's thread had set.
-// Workers are always in this mode.
-class FloatMode {
- public:
-  FloatMode();
-  ~FloatMode();
-  FloatMode(const FloatMode&) = delete;
-  FloatMode& operator=(const FloatMode&) = delete;
-
- private:
-  unsigned saved_ = 0;
-  bool changed_ = false;
-};
 
 }  // namespace anew

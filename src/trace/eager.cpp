@@ -88,7 +88,6 @@ Arrays run_lowered(const Prepared& p, const Request& r) {
   Arrays out;
   out.reserve(p.out.size());
   for (const Type& t : p.out) out.push_back(empty_array(t, r.at));
-  FloatMode mode;
   if (p.call) {
     std::vector<ir::Memory> in, to;
     for (const Array& x : r.inputs) in.push_back(memory_of(x));

@@ -167,6 +167,7 @@ ir::Literal literal_of(const Array& x);               // of a literal
 Type type_of(const Array& x);                         // throws InternalError on an empty Array
 // Throws "uninitialised array" / "escaped value" where x cannot be an operand now.
 void check_operand(const Array& x, const Location& at);
+Types types_of(std::span<const Array> x, const Location& at);  // checks each
 
 // ---- evaluation
 // Runs a Program under the current trace, releasing each value after its last use.

@@ -84,4 +84,13 @@ Type type_of(const Array& x) {
   return x.value()->type;
 }
 
+Types types_of(std::span<const Array> x, const Location& at) {
+  Types types;
+  for (const Array& a : x) {
+    check_operand(a, at);
+    types.push_back(type_of(a));
+  }
+  return types;
+}
+
 }  // namespace anew

@@ -74,12 +74,7 @@ Arrays bind_nested(const Primitive& primitive, const MakeParams& params, const i
 }
 
 Closed close_over(const FlatFunction& f, std::span<const Array> args, std::string_view what, const Location& at) {
-  Types types;
-  for (const Array& x : args) {
-    check_operand(x, at);
-    types.push_back(x.value()->type);
-  }
-  Staged s = stage(f, types, what, at);
+  Staged s = stage(f, types_of(args, at), what, at);
   Closed c{std::move(s.program), std::move(s.constants)};
   c.inputs.insert(c.inputs.end(), args.begin(), args.end());
   c.program.constants = 0;
