@@ -61,4 +61,3 @@ static void grad_of_100_sines(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(g(1.0));
 }
 BENCHMARK(grad_of_100_sines);
-

@@ -36,9 +36,10 @@ class Array {
  public:
   Array() = default;  // no array yet: using it throws
   template <Number T>
-  Array(T v) : Array(std::is_floating_point_v<T> ? from_float(static_cast<double>(v))
-                     : std::is_same_v<T, bool>   ? from_bool(static_cast<bool>(v))
-                                                 : from_integer(static_cast<std::int64_t>(v))) {}
+  Array(T v)
+      : Array(std::is_floating_point_v<T> ? from_float(static_cast<double>(v))
+              : std::is_same_v<T, bool>   ? from_bool(static_cast<bool>(v))
+                                          : from_integer(static_cast<std::int64_t>(v))) {}
   Array(const ShapeDtype& abstract);  // a type without data, for make_program, eval_shape and plans
   // Wraps memory without copying it; `owner` is kept as long as any array looks at the memory.
   static Array borrow(const void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner = {},
@@ -51,7 +52,9 @@ class Array {
   std::int64_t size(const Location& at = Location::current()) const { return shape(at).size(); }
   std::size_t nbytes(const Location& at = Location::current()) const;
   template <Number T = double>
-  T item(const Location& at = Location::current()) const { return convert_item<T>(at); }
+  T item(const Location& at = Location::current()) const {
+    return convert_item<T>(at);
+  }
   // The elements, row-major. T must be the exact type; the span lives as long as this array.
   // (Not constrained: g++ and clang mangle constrained templates differently, and these live in the library.)
   template <class T>
@@ -63,7 +66,9 @@ class Array {
   explicit operator bool() const { return to_bool(Location()); }
   template <Number T>
     requires(!std::same_as<T, bool>)
-  explicit operator T() const { return convert_item<T>(Location()); }
+  explicit operator T() const {
+    return convert_item<T>(Location());
+  }
 
   Array operator[](const Index& index) const;
   AtRef at(const Index& index) const;
@@ -181,7 +186,8 @@ namespace detail {
 template <class T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, bool>) return bool_;
-  else if constexpr (std::is_integral_v<T>) return sizeof(T) == 8 ? i64 : std::is_unsigned_v<T> && sizeof(T) == 4 ? u32 : i32;
+  else if constexpr (std::is_integral_v<T>)
+    return sizeof(T) == 8 ? i64 : std::is_unsigned_v<T> && sizeof(T) == 4 ? u32 : i32;
   else return sizeof(T) == 8 ? f64 : f32;
 }
 template <class T>
@@ -245,7 +251,8 @@ template <Number T>
 Array array(T v, std::optional<DType> dtype = {}, const Location& at = Location::current()) {
   return array(std::vector<T>{v}, Shape{}, dtype.value_or(detail::literal_dtype<T>()), at);
 }
-Array array(std::initializer_list<Array> v, const Location& at = Location::current());  // mixed numbers, or arrays: stacked
+Array array(std::initializer_list<Array> v,
+            const Location& at = Location::current());  // mixed numbers, or arrays: stacked
 Array array(std::initializer_list<std::initializer_list<Array>> v, const Location& at = Location::current());
 // The dtype as in the templates above: with a better match here, array({1, 2}, f64) would be ambiguous.
 Array array(std::initializer_list<Array> v, std::optional<DType> dtype, const Location& at = Location::current());

@@ -68,7 +68,9 @@ class Shape {
 
   constexpr Shape() = default;
   template <std::integral T>
-  constexpr Shape(T n) { push_back(static_cast<std::int64_t>(n)); }
+  constexpr Shape(T n) {
+    push_back(static_cast<std::int64_t>(n));
+  }
   constexpr Shape(std::initializer_list<Dim> dims) {
     for (Dim d : dims) push_back(d.value);
   }

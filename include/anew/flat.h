@@ -25,9 +25,10 @@ struct Equation {
 class Program {
  public:
   Program() = default;
-  Program(std::shared_ptr<const ir::Program> code, Arrays constants) : code_(std::move(code)), constants_(std::move(constants)) {}
+  Program(std::shared_ptr<const ir::Program> code, Arrays constants)
+      : code_(std::move(code)), constants_(std::move(constants)) {}
   std::string str() const;
-  std::vector<ShapeDtype> inputs() const;   // without the captured constants
+  std::vector<ShapeDtype> inputs() const;  // without the captured constants
   std::vector<ShapeDtype> outputs() const;
   std::vector<Equation> equations() const;
   int count(std::string_view primitive) const;  // nested programs included; a shared one once
@@ -51,7 +52,7 @@ struct Residual {
   Kind kind = Kind::output;
   std::string primitive, name, path;  // path: of an argument
   SourceLine location;
-  std::int64_t trips = 1;             // of the loops that stack it
+  std::int64_t trips = 1;  // of the loops that stack it
   std::string reason, text;
 };
 
@@ -96,9 +97,11 @@ std::pair<Arrays, Linear> linearize(const FlatFunction& f, std::span<const Array
 std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx,
                               const Location& at = Location::current());
 // Gradient of the first output, a scalar, with respect to all of x. `values` receives every output (value, aux...).
-Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values = nullptr, const Location& at = Location::current());
+Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values = nullptr,
+            const Location& at = Location::current());
 
-Arrays checkpoint(const FlatFunction& f, std::span<const Array> x, const Policy& policy, const Location& at = Location::current());
+Arrays checkpoint(const FlatFunction& f, std::span<const Array> x, const Policy& policy,
+                  const Location& at = Location::current());
 
 // What a jitted function remembers between calls.
 class JitCache {

@@ -12,25 +12,38 @@ enum class Save : std::uint8_t { recompute, save, offload };
 
 // What a policy may look at: types and static parameters, never values.
 struct PolicyQuery {
-  std::string_view primitive;              // "sin", "dot_general", "name", ...
-  std::string_view name;                   // of a `name` equation, else empty
+  std::string_view primitive;  // "sin", "dot_general", "name", ...
+  std::string_view name;       // of a `name` equation, else empty
   std::span<const ShapeDtype> input_types;
-  std::string_view params;                 // as printed
+  std::string_view params;  // as printed
   std::span<const ShapeDtype> output_types;
-  bool batched_dot = false;                // a dot_general with batch dimensions
+  bool batched_dot = false;  // a dot_general with batch dimensions
 };
 
 class Policy {
  public:
-  enum class Kind : std::uint8_t { everything, nothing, dots, dots_no_batch, only_names, names_but, anything_except_names,
-                                   offload_dots_no_batch, save_and_offload_names, any_of, all_of, not_, callable };
+  enum class Kind : std::uint8_t {
+    everything,
+    nothing,
+    dots,
+    dots_no_batch,
+    only_names,
+    names_but,
+    anything_except_names,
+    offload_dots_no_batch,
+    save_and_offload_names,
+    any_of,
+    all_of,
+    not_,
+    callable
+  };
   // Names, parts and callables live behind one pointer, so that the plain policies are constant-initialised.
   struct Details {
     std::vector<std::string> names = {}, offload_names = {};
     std::vector<Policy> parts = {};
-    std::string text = {};                            // of a callable
+    std::string text = {};  // of a callable
     std::function<Save(const PolicyQuery&)> rule = {};
-    const void* identity = nullptr;                   // a callable equals its copies
+    const void* identity = nullptr;  // a callable equals its copies
   };
 
   constexpr explicit Policy(Kind kind) : kind_(kind) {}
@@ -58,7 +71,8 @@ class Policy {
   template <class F>
   static Rule wrap(F f) {
     using R = std::invoke_result_t<const F&, const PolicyQuery&>;
-    static_assert(std::same_as<R, bool> || std::same_as<R, Save>, "anew::Policy: the callable must return bool or anew::Save");
+    static_assert(std::same_as<R, bool> || std::same_as<R, Save>,
+                  "anew::Policy: the callable must return bool or anew::Save");
     if constexpr (std::same_as<R, Save>) return f;
     else return [f = std::move(f)](const PolicyQuery& q) { return f(q) ? Save::save : Save::recompute; };
   }
@@ -77,9 +91,13 @@ inline const constinit Policy checkpoint_dots{Policy::Kind::dots};
 inline const constinit Policy checkpoint_dots_with_no_batch_dims{Policy::Kind::dots_no_batch};
 
 template <std::convertible_to<std::string>... S>
-Policy save_only_these_names(const S&... s) { return Policy(Policy::Kind::only_names, {.names = {std::string(s)...}}); }
+Policy save_only_these_names(const S&... s) {
+  return Policy(Policy::Kind::only_names, {.names = {std::string(s)...}});
+}
 template <std::convertible_to<std::string>... S>
-Policy save_any_names_but_these(const S&... s) { return Policy(Policy::Kind::names_but, {.names = {std::string(s)...}}); }
+Policy save_any_names_but_these(const S&... s) {
+  return Policy(Policy::Kind::names_but, {.names = {std::string(s)...}});
+}
 template <std::convertible_to<std::string>... S>
 Policy save_anything_except_these_names(const S&... s) {
   return Policy(Policy::Kind::anything_except_names, {.names = {std::string(s)...}});
@@ -87,11 +105,15 @@ Policy save_anything_except_these_names(const S&... s) {
 Policy any_of(std::vector<Policy> p);
 template <std::convertible_to<Policy>... P>
   requires(sizeof...(P) > 1)
-Policy any_of(const P&... p) { return any_of(std::vector<Policy>{Policy(p)...}); }
+Policy any_of(const P&... p) {
+  return any_of(std::vector<Policy>{Policy(p)...});
+}
 Policy all_of(std::vector<Policy> p);
 template <std::convertible_to<Policy>... P>
   requires(sizeof...(P) > 1)
-Policy all_of(const P&... p) { return all_of(std::vector<Policy>{Policy(p)...}); }
+Policy all_of(const P&... p) {
+  return all_of(std::vector<Policy>{Policy(p)...});
+}
 Policy not_(Policy p);
 inline Policy save_from_both_policies(Policy p, Policy q) { return any_of(std::move(p), std::move(q)); }
 struct OffloadNames {

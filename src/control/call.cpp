@@ -26,7 +26,10 @@ MakeParams with_program(const JitParams& like) {
 const ir::Primitive& jit_row() {
   static const ir::Primitive row{
       .name = "jit",
-      .infer = [](const ir::InferArgs& a) { return infer_nested(*static_cast<const JitParams&>(a.params).program, a, "jit"); },
+      .infer =
+          [](const ir::InferArgs& a) {
+            return infer_nested(*static_cast<const JitParams&>(a.params).program, a, "jit");
+          },
       .parse = &JitParams::parse,
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp =
@@ -36,12 +39,17 @@ const ir::Primitive& jit_row() {
       .split =
           [](const ir::SplitArgs& a) {
             MakeParams params = with_program(of(a.params));
-            return split_nested(jit_row(), *of(a.params).program, a, {.policy = a.trace.policy(), .known = params, .staged = params});
+            return split_nested(jit_row(), *of(a.params).program, a,
+                                {.policy = a.trace.policy(), .known = params, .staged = params});
           },
       .nested_transpose =
-          [](const ir::NestedTransposeArgs& a) { return transpose_nested(jit_row(), with_program(of(a.params)), *of(a.params).program, a); },
+          [](const ir::NestedTransposeArgs& a) {
+            return transpose_nested(jit_row(), with_program(of(a.params)), *of(a.params).program, a);
+          },
       .dce =
-          [](const ir::Eqn& e, const std::vector<bool>& used) { return dce_nested(with_program(of(e.params)), *of(e.params).program, used); },
+          [](const ir::Eqn& e, const std::vector<bool>& used) {
+            return dce_nested(with_program(of(e.params)), *of(e.params).program, used);
+          },
   };
   return row;
 }
@@ -58,8 +66,8 @@ std::size_t JitCache::size() const {
   return state_->programs.size();
 }
 
-Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options, std::string_view name,
-           const Location& at) {
+Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
+           std::string_view name, const Location& at) {
   if (options.memory_budget)
     throw Error("[jit] memory budgets are not available", at, "call jit without .memory_budget");
   Closed c = close_over(f, x, "jit", at);

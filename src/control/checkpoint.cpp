@@ -50,7 +50,10 @@ Arrays split_checkpoint(const ir::SplitArgs& a) {
 const ir::Primitive& checkpoint_row() {
   static const ir::Primitive row{
       .name = "checkpoint",
-      .infer = [](const ir::InferArgs& a) { return infer_nested(*static_cast<const CheckpointParams&>(a.params).program, a, "checkpoint"); },
+      .infer =
+          [](const ir::InferArgs& a) {
+            return infer_nested(*static_cast<const CheckpointParams&>(a.params).program, a, "checkpoint");
+          },
       .parse = &CheckpointParams::parse,
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp =

@@ -52,7 +52,8 @@ Arrays split_nested(const Primitive& row, const ir::Program& p, const ir::SplitA
   }
   for (int i : s.staged_inputs) {
     staged_in.push_back(trace.staged(a.in[static_cast<std::size_t>(i)]));
-    if (!how.input_reason.empty() && !trace.unknown(staged_in.back())) trace.give_reason(staged_in.back(), how.input_reason);
+    if (!how.input_reason.empty() && !trace.unknown(staged_in.back()))
+      trace.give_reason(staged_in.back(), how.input_reason);
   }
   {
     TraceScope scope(&trace.staging());
@@ -70,7 +71,8 @@ Arrays split_nested(const Primitive& row, const ir::Program& p, const ir::SplitA
   return out;
 }
 
-Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::Program& p, const ir::NestedTransposeArgs& a) {
+Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::Program& p,
+                        const ir::NestedTransposeArgs& a) {
   Split s = split(p, a.linear);
   // Operands of the new equation: what is not linear, the cotangents, the accumulators; whatever of them exists.
   Arrays operands;

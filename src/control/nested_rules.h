@@ -12,16 +12,17 @@ ir::NestedJvp jvp_nested(const Primitive& row, const MakeParams& params, const i
                          std::span<const Array> t, const Location& at);
 
 struct NestedSplit {
-  std::optional<Policy> policy = {}; // that the body is split by
-  bool inline_known = false;         // run the known half as plain equations
-  MakeParams known = {}, staged = {};  // params of the two halves
+  std::optional<Policy> policy = {};                    // that the body is split by
+  bool inline_known = false;                            // run the known half as plain equations
+  MakeParams known = {}, staged = {};                   // params of the two halves
   std::string residual_reason = {}, input_reason = {};  // given to what the staged half keeps; empty: none
   std::function<void(const Split&)> inspect = {};       // sees the two halves
 };
 Arrays split_nested(const Primitive& row, const ir::Program& p, const ir::SplitArgs& a, const NestedSplit& how);
 
 // One equation that first recomputes what does not depend on linear inputs, then runs the backward pass.
-Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::Program& p, const ir::NestedTransposeArgs& a);
+Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::Program& p,
+                        const ir::NestedTransposeArgs& a);
 
 ir::DceResult dce_nested(const MakeParams& params, const ir::Program& p, const std::vector<bool>& used_outputs);
 

@@ -20,13 +20,17 @@ void report_unmatched_names(const Policy& policy, const ir::Program& body, const
   });
   for (const std::string& name : wanted)
     if (!found.count(name))
-      warn(fmt::format("[checkpoint] policy {} mentions the name '{}', but no value in the checkpointed function has it", policy.str(), name), at);
+      warn(
+          fmt::format("[checkpoint] policy {} mentions the name '{}', but no value in the checkpointed function has it",
+                      policy.str(), name),
+          at);
 }
 
 void report_nothing_repeated(const Split& s, const Location& at) {
   // A recomputed equation is a copy: same row, same parameters object, same line.
   auto same = [](const ir::Eqn& a, const ir::Eqn& b) {
-    return a.primitive == b.primitive && a.params == b.params && a.rule_of == b.rule_of && a.at.line() == b.at.line() && a.at.column() == b.at.column();
+    return a.primitive == b.primitive && a.params == b.params && a.rule_of == b.rule_of && a.at.line() == b.at.line() &&
+           a.at.column() == b.at.column();
   };
   for (const ir::Eqn& again : s.staged.eqns)
     if (again.primitive->higher_order() ||

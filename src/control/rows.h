@@ -10,7 +10,9 @@ namespace anew {
 struct JitParams : ir::ParamsOf<JitParams> {
   std::string name;
   ir::ProgramRef program;
-  static auto fields() { return std::tuple{ir::field("name", &JitParams::name), ir::field("program", &JitParams::program)}; }
+  static auto fields() {
+    return std::tuple{ir::field("name", &JitParams::name), ir::field("program", &JitParams::program)};
+  }
 };
 const ir::Primitive& jit_row();
 
@@ -19,8 +21,8 @@ struct CheckpointParams : ir::ParamsOf<CheckpointParams> {
   Policy policy = checkpoint_policies::nothing_saveable;
   ir::ProgramRef program;
   static auto fields() {
-    return std::tuple{ir::field("differentiated", &CheckpointParams::differentiated), ir::field("policy", &CheckpointParams::policy),
-                      ir::field("program", &CheckpointParams::program)};
+    return std::tuple{ir::field("differentiated", &CheckpointParams::differentiated),
+                      ir::field("policy", &CheckpointParams::policy), ir::field("program", &CheckpointParams::program)};
   }
 };
 const ir::Primitive& checkpoint_row();
@@ -32,9 +34,9 @@ struct ScanParams : ir::ParamsOf<ScanParams> {
   bool reverse = false;
   int unroll = 1;
   static auto fields() {
-    return std::tuple{ir::field("length", &ScanParams::length),   ir::field("num_carry", &ScanParams::carries),
+    return std::tuple{ir::field("length", &ScanParams::length),        ir::field("num_carry", &ScanParams::carries),
                       ir::field("num_consts", &ScanParams::constants), ir::field("program", &ScanParams::program),
-                      ir::field("reverse", &ScanParams::reverse), ir::field("unroll", &ScanParams::unroll)};
+                      ir::field("reverse", &ScanParams::reverse),      ir::field("unroll", &ScanParams::unroll)};
   }
 };
 const ir::Primitive& scan_row();

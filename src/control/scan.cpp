@@ -22,7 +22,8 @@ Types infer_scan(const ir::InferArgs& a) {
       throw InternalError(fmt::format("[scan] operand {} is {}, the body takes {}", i, a.in[i].str(), want[i].str()));
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (i >= static_cast<std::size_t>(p.carries)) out[i] = stacked(out[i], p.length);
-    else if (!(out[i] == want[static_cast<std::size_t>(p.constants) + i])) throw InternalError("[scan] a carry changes its type");
+    else if (!(out[i] == want[static_cast<std::size_t>(p.constants) + i]))
+      throw InternalError("[scan] a carry changes its type");
   }
   return out;
 }
@@ -40,7 +41,8 @@ Array slice_of(const Array& xs, std::int64_t i) {
 Arrays run_scan(const ParamsRef& params, std::span<const Array> x, const Location& at) {
   const ScanParams& p = of(params);
   auto k = static_cast<std::size_t>(p.constants), c = static_cast<std::size_t>(p.carries);
-  Arrays in(x.begin(), x.end()), out(x.begin() + static_cast<std::ptrdiff_t>(k), x.begin() + static_cast<std::ptrdiff_t>(k + c));
+  Arrays in(x.begin(), x.end()),
+      out(x.begin() + static_cast<std::ptrdiff_t>(k), x.begin() + static_cast<std::ptrdiff_t>(k + c));
   Types types = p.program->output_types();
   for (std::size_t i = c; i < types.size(); ++i) out.push_back(empty_array(stacked(types[i], p.length), at));
   for (std::int64_t step = 0; step < p.length; ++step) {
@@ -55,7 +57,8 @@ Arrays run_scan(const ParamsRef& params, std::span<const Array> x, const Locatio
       }
       Array y = contiguous(made[i]);
       if (std::size_t bytes = types[i].bytes())
-        std::memcpy(out[i].value()->buffer->data() + static_cast<std::size_t>(at_step) * bytes, y.value()->data(), bytes);
+        std::memcpy(out[i].value()->buffer->data() + static_cast<std::size_t>(at_step) * bytes, y.value()->data(),
+                    bytes);
     }
   }
   return out;
@@ -119,7 +122,7 @@ Arrays bind_scan(ScanParams params, const ir::Program& body, std::span<const Arr
     xs.push_back(inputs[i]);
     x_of.emplace(body.inputs[i], inputs[i]);
   }
-  std::map<ir::Var, std::size_t> y_seen;          // variable -> position among the new ys
+  std::map<ir::Var, std::size_t> y_seen;  // variable -> position among the new ys
   std::vector<std::pair<std::size_t, std::size_t>> copies;
   for (std::size_t i = c; i < body.outputs.size(); ++i) {
     const ir::Atom& a = body.outputs[i];
@@ -178,16 +181,20 @@ std::int64_t length_of(const Arrays& xs, const ScanOptions& o, const Location& a
   for (const Array& x : xs) {
     check_operand(x, at);
     Type t = type_of(x);
-    if (t.shape.ndim() == 0) throw Error(fmt::format("[scan] an array in xs has no leading axis to scan over: {}", t.str()), at);
+    if (t.shape.ndim() == 0)
+      throw Error(fmt::format("[scan] an array in xs has no leading axis to scan over: {}", t.str()), at);
     sizes.push_back(std::to_string(t.shape[0]));
     differ = differ || t.shape[0] != type_of(xs[0]).shape[0];
   }
   if (o.length && *o.length < 0) throw Error(fmt::format("[scan] the length is negative: {}", *o.length), at);
-  if (differ) throw Error(fmt::format("[scan] arrays in xs have different leading axis sizes: {}", fmt::join(sizes, ", ")), at);
-  if (xs.empty() && !o.length) throw Error("[scan] got no xs to scan over and no length", at, "give xs, or {.length = n} with xs = none");
+  if (differ)
+    throw Error(fmt::format("[scan] arrays in xs have different leading axis sizes: {}", fmt::join(sizes, ", ")), at);
+  if (xs.empty() && !o.length)
+    throw Error("[scan] got no xs to scan over and no length", at, "give xs, or {.length = n} with xs = none");
   if (!xs.empty()) {
     std::int64_t n = type_of(xs[0]).shape[0];
-    if (o.length && n != length) throw Error(fmt::format("[scan] a length of {} disagrees with the leading axis size {}", length, n), at);
+    if (o.length && n != length)
+      throw Error(fmt::format("[scan] a length of {} disagrees with the leading axis size {}", length, n), at);
     length = n;
   }
   return length;
@@ -202,7 +209,8 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
   params.reverse = options.reverse;
   params.unroll = options.unroll;
   if (options.unroll < 0) throw Error(fmt::format("[scan] unroll is negative: {}", options.unroll), at);
-  if (options.checkpoints) throw Error("[scan] .checkpoints is not available", at, "checkpoint the body: scan(checkpoint(body), ...)");
+  if (options.checkpoints)
+    throw Error("[scan] .checkpoints is not available", at, "checkpoint the body: scan(checkpoint(body), ...)");
 
   Arrays start = init;
   std::size_t c = init.size();
@@ -236,14 +244,19 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
       std::string path = i < carry_paths.size() ? carry_paths[i] : fmt::format("carry[{}]", i);
       const Value& v = *start[i].value();
       if (v.weak && got.shape == types[i].shape) {
-        start[i] = make_literal(is_float(got.dtype) ? ir::Literal::of(got.dtype, v.number) : ir::Literal::of(got.dtype, v.integer));
+        start[i] = make_literal(is_float(got.dtype) ? ir::Literal::of(got.dtype, v.number)
+                                                    : ir::Literal::of(got.dtype, v.integer));
         types[i] = got;
         again = true;
         continue;
       }
       bool dtypes = got.dtype != types[i].dtype, shapes = !(got.shape == types[i].shape);
-      throw Error(fmt::format("[scan] the body must return a carry of the type it takes: {} is {} but the body returns {}, so the {} do not match", path,
-                              types[i].str(), got.str(), dtypes && shapes ? "dtypes and the shapes" : dtypes ? "dtypes" : "shapes"),
+      throw Error(fmt::format("[scan] the body must return a carry of the type it takes: {} is {} but the body returns "
+                              "{}, so the {} do not match",
+                              path, types[i].str(), got.str(),
+                              dtypes && shapes ? "dtypes and the shapes"
+                              : dtypes         ? "dtypes"
+                                               : "shapes"),
                   at, "convert or reshape the initial carry, or what the body returns");
     }
   }

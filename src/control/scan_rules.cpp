@@ -16,13 +16,16 @@ using Flags = std::vector<bool>;
 const ScanParams& of(const ParamsRef& p) { return static_cast<const ScanParams&>(*p); }
 
 template <class T>
-void append(std::vector<T>& a, const std::vector<T>& b) { a.insert(a.end(), b.begin(), b.end()); }
+void append(std::vector<T>& a, const std::vector<T>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+}
 
 // Sizes of the three groups of inputs.
 struct Groups {
   std::size_t constants, carries, xs;
   explicit Groups(const ScanParams& p)
-      : constants(static_cast<std::size_t>(p.constants)), carries(static_cast<std::size_t>(p.carries)),
+      : constants(static_cast<std::size_t>(p.constants)),
+        carries(static_cast<std::size_t>(p.carries)),
         xs(p.program->inputs.size() - constants - carries) {}
   std::size_t inputs() const { return constants + carries + xs; }
   bool is_constant(std::size_t i) const { return i < constants; }
@@ -57,13 +60,13 @@ Flags invariant(const ir::Program& p, const Flags& constant_inputs) {
 
 // The known half of a split body, and where each residual of the staged half is to be found.
 struct KnownHalf {
-  Arrays outputs;             // known outputs of the scan, in the order of `kept`
-  Arrays residuals;           // one per residual: a constant, an xs array, a hoisted value or a stack
-  Flags per_step;             // of the residuals: an xs of the staged loop, rather than a constant
+  Arrays outputs;    // known outputs of the scan, in the order of `kept`
+  Arrays residuals;  // one per residual: a constant, an xs array, a hoisted value or a stack
+  Flags per_step;    // of the residuals: an xs of the staged loop, rather than a constant
 };
 
-KnownHalf run_known(const ScanParams& p, const Groups& g, const Split& s, const Flags& unknown, std::span<const Array> known_in,
-                    const Flags& keep_output, const Location& at) {
+KnownHalf run_known(const ScanParams& p, const Groups& g, const Split& s, const Flags& unknown,
+                    std::span<const Array> known_in, const Flags& keep_output, const Location& at) {
   const ir::Program& body = s.known;
   KnownHalf half;
   Flags constant_inputs;
@@ -131,7 +134,8 @@ KnownHalf run_known(const ScanParams& p, const Groups& g, const Split& s, const 
 
 }  // namespace
 
-ir::NestedJvp jvp_scan(const ParamsRef& params, std::span<const Array> x, std::span<const Array> t, const Location& at) {
+ir::NestedJvp jvp_scan(const ParamsRef& params, std::span<const Array> x, std::span<const Array> t,
+                       const Location& at) {
   const ScanParams& p = of(params);
   const ir::Program& body = *p.program;
   Groups g(p);
@@ -199,7 +203,8 @@ Arrays split_scan(const ir::SplitArgs& a) {
 
   Flags unknown;
   for (const Array& x : a.in) unknown.push_back(trace.unknown(x));
-  reach_fixpoint(unknown, g, [&](const Flags& in) { return split(body, in, {.policy = trace.policy()}).unknown_outputs; });
+  reach_fixpoint(unknown, g,
+                 [&](const Flags& in) { return split(body, in, {.policy = trace.policy()}).unknown_outputs; });
   // With a policy the staged loop carries everything, so that it can recompute; what it does not need, dce removes.
   Flags force(outputs, with_policy);
   for (std::size_t i = 0; i < g.carries; ++i) force[i] = with_policy || unknown[g.constants + i];
@@ -208,8 +213,8 @@ Arrays split_scan(const ir::SplitArgs& a) {
   Arrays known_in;
   for (std::size_t i = 0; i < g.inputs(); ++i)
     if (!unknown[i]) known_in.push_back(trace.known(a.in[i]));
-  Flags keep;                         // per known output of the body: an output of the known loop
-  std::vector<std::size_t> kept_at;   // and which output of the scan it is
+  Flags keep;                        // per known output of the body: an output of the known loop
+  std::vector<std::size_t> kept_at;  // and which output of the scan it is
   for (std::size_t i = 0; i < outputs; ++i) {
     if (s.unknown_outputs[i]) continue;
     keep.push_back(i >= g.carries || !unknown[g.constants + i]);

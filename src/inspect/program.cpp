@@ -46,13 +46,20 @@ Arrays evaluate(const Program& program, std::span<const Array> arrays, const Loc
   in.insert(in.end(), arrays.begin(), arrays.end());
   Types want = program.code()->input_types();
   if (in.size() != want.size())
-    throw Error(fmt::format("[evaluate] the Program takes {} arrays, got {}", want.size() - program.constants().size(), arrays.size()), at,
-                program.constants().empty() && program.code()->constants ? "parsed text has no constants: they come first" : "");
+    throw Error(fmt::format("[evaluate] the Program takes {} arrays, got {}", want.size() - program.constants().size(),
+                            arrays.size()),
+                at,
+                program.constants().empty() && program.code()->constants
+                    ? "parsed text has no constants: they come first"
+                    : "");
   for (std::size_t i = 0; i < in.size(); ++i) {
     check_operand(in[i], at);
-    if (in[i].value()->weak && want[i].shape.ndim() == 0) in[i] = make_literal(ir::Literal::of(want[i].dtype, in[i].value()->number));
+    if (in[i].value()->weak && want[i].shape.ndim() == 0)
+      in[i] = make_literal(ir::Literal::of(want[i].dtype, in[i].value()->number));
     if (!(type_of(in[i]) == want[i]))
-      throw Error(fmt::format("[evaluate] input {} must be {}, got {}", i - program.constants().size(), want[i].str(), type_of(in[i]).str()), at);
+      throw Error(fmt::format("[evaluate] input {} must be {}, got {}", i - program.constants().size(), want[i].str(),
+                              type_of(in[i]).str()),
+                  at);
   }
   return evaluate(*program.code(), in);
 }

@@ -60,7 +60,8 @@ Residual describe(const ResidualSource& s, const Type& type, const std::vector<s
 
 std::vector<Residual> describe_all(const flat::Linear::State& s) {
   std::vector<Residual> out;
-  for (std::size_t i = 0; i < s.sources.size(); ++i) out.push_back(describe(s.sources[i], s.program.type(s.program.inputs[i]), s.info.paths));
+  for (std::size_t i = 0; i < s.sources.size(); ++i)
+    out.push_back(describe(s.sources[i], s.program.type(s.program.inputs[i]), s.info.paths));
   return out;
 }
 
@@ -111,7 +112,8 @@ std::string saved_residuals_text(const std::vector<Residual>& residuals) {
     out += fmt::format("{}  {} bytes\n", r.text, r.bytes);
     total += r.bytes;
   }
-  return out + fmt::format("total: {} residual{}, {} bytes\n", residuals.size(), residuals.size() == 1 ? "" : "s", total);
+  return out +
+         fmt::format("total: {} residual{}, {} bytes\n", residuals.size(), residuals.size() == 1 ? "" : "s", total);
 }
 
 void print_saved_residuals(const FlatFunction& f, std::span<const Array> x, const CallInfo& info) {
@@ -131,7 +133,8 @@ std::string fwd_bwd_text(const FlatFunction& f, std::span<const Array> x, const 
         return out;
       },
       types_of(x, info.at), "print_fwd_bwd", info.at);
-  return side_by_side("forward computation:\n\n" + ir::print(forward.program), "backward computation:\n\n" + ir::print(backward));
+  return side_by_side("forward computation:\n\n" + ir::print(forward.program),
+                      "backward computation:\n\n" + ir::print(backward));
 }
 
 void print_fwd_bwd(const FlatFunction& f, std::span<const Array> x, const CallInfo& info) {

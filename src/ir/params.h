@@ -42,7 +42,9 @@ struct ParamCall {
   bool bare = false;  // the word alone, without ()
 };
 struct ParamValue {
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, DType, ProgramRef, ParamFunction, ParamList, ParamCall> v;
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, DType, ProgramRef, ParamFunction, ParamList,
+               ParamCall>
+      v;
 };
 using NamedParams = std::vector<std::pair<std::string_view, ParamValue>>;
 
@@ -74,13 +76,17 @@ ParamValue to_param(const Shape& v);
 template <class T>
 ParamValue to_param(const std::vector<T>& v);
 template <class A, class B>
-ParamValue to_param(const std::pair<A, B>& v) { return {ParamList{{to_param(v.first), to_param(v.second)}}}; }
+ParamValue to_param(const std::pair<A, B>& v) {
+  return {ParamList{{to_param(v.first), to_param(v.second)}}};
+}
 template <class... T>
 ParamValue to_param(const std::tuple<T...>& v) {
   return std::apply([](const auto&... x) { return ParamValue{ParamList{{to_param(x)...}}}; }, v);
 }
 template <class T>
-ParamValue to_param(const std::optional<T>& v) { return v ? to_param(*v) : ParamValue{}; }
+ParamValue to_param(const std::optional<T>& v) {
+  return v ? to_param(*v) : ParamValue{};
+}
 template <class T>
 ParamValue to_param(const std::vector<T>& v) {
   ParamList list;
@@ -130,10 +136,19 @@ bool from_param(const ParamValue& p, std::vector<T>& v) {
 template <class T>
 bool equal_param(const T& a, const T& b) {
   if constexpr (std::is_same_v<T, ProgramRef>) return equal(a, b);
-  else if constexpr (std::is_same_v<T, double>) return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
-  else if constexpr (requires { a.has_value(); *a; }) return a.has_value() == b.has_value() && (!a || equal_param(*a, *b));
-  else if constexpr (requires { typename T::value_type; requires std::is_same_v<T, std::vector<typename T::value_type>>; })
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) { return equal_param(x, y); });
+  else if constexpr (std::is_same_v<T, double>)
+    return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+  else if constexpr (requires {
+                       a.has_value();
+                       *a;
+                     })
+    return a.has_value() == b.has_value() && (!a || equal_param(*a, *b));
+  else if constexpr (requires {
+                       typename T::value_type;
+                       requires std::is_same_v<T, std::vector<typename T::value_type>>;
+                     })
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const auto& x, const auto& y) { return equal_param(x, y); });
   else return a == b;
 }
 template <class T>
@@ -163,17 +178,20 @@ std::size_t hash_param(const T& v) {
 template <class P, class M>
 struct Field {
   std::string_view name;
-  M P::*member;
+  M P::* member;
 };
 template <class P, class M>
-constexpr Field<P, M> field(std::string_view name, M P::*member) { return {name, member}; }
+constexpr Field<P, M> field(std::string_view name, M P::* member) {
+  return {name, member};
+}
 
 template <class P>
 struct ParamsOf : Params {
   const P& self() const { return static_cast<const P&>(*this); }
   bool equals(const Params& other) const final {
     auto* o = dynamic_cast<const P*>(&other);
-    return o && std::apply([&](auto... f) { return (equal_param(self().*f.member, o->*f.member) && ...); }, P::fields());
+    return o &&
+           std::apply([&](auto... f) { return (equal_param(self().*f.member, o->*f.member) && ...); }, P::fields());
   }
   std::size_t hash() const final {
     std::size_t h = 3;

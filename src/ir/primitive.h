@@ -36,9 +36,9 @@ struct JvpArgs {
 };
 struct TransposeArgs {
   const ParamsRef& params;
-  std::span<const Array> ct;       // output cotangents; empty where there is none
-  std::span<const Array> x;        // inputs; empty where linear
-  std::span<const Type> in;        // types of all inputs
+  std::span<const Array> ct;  // output cotangents; empty where there is none
+  std::span<const Array> x;   // inputs; empty where linear
+  std::span<const Type> in;   // types of all inputs
   const std::vector<bool>& linear;
 };
 // One piece of memory that a kernel or runtime call reads or writes.
@@ -59,9 +59,9 @@ struct View {
 };
 
 struct Facts {
-  bool elementwise = false;                     // operands have one shape or are scalars
-  std::vector<int> linear_in = {};              // operands it is (multi)linear in
-  double flops_per_element = 0;                 // of the output
+  bool elementwise = false;         // operands have one shape or are scalars
+  std::vector<int> linear_in = {};  // operands it is (multi)linear in
+  double flops_per_element = 0;     // of the output
   bool effects = false;
   // Where finite differences make sense, and how far samples may be scaled; see tests/laws.
 };
@@ -69,7 +69,7 @@ struct Facts {
 // A call with inputs on which the laws are run. Inputs are described, so that `ir` needs no random numbers.
 struct SampleInput {
   Type type;
-  double lo = -1, hi = 1;   // uniform in between; integers too
+  double lo = -1, hi = 1;  // uniform in between; integers too
 };
 struct Sample {
   ParamsRef params;
@@ -85,8 +85,8 @@ struct SplitArgs {
 };
 struct NestedTransposeArgs {
   const ParamsRef& params;
-  std::span<const Array> ct;   // output cotangents; empty where there is none
-  std::span<const Array> x;    // inputs; empty where linear
+  std::span<const Array> ct;  // output cotangents; empty where there is none
+  std::span<const Array> x;   // inputs; empty where linear
   std::span<const Type> in;
   const std::vector<bool>& linear;
   std::span<const Array> accumulated;  // per input: the cotangent so far; empty where there is none
@@ -96,10 +96,10 @@ struct NestedJvp {
   Arrays y, t;  // t: empty where zero
 };
 struct DceResult {
-  bool drop = false;                 // nothing is left
+  bool drop = false;  // nothing is left
   ParamsRef params;
   std::vector<bool> used_inputs;
-  std::vector<bool> kept_outputs;    // those the new equation still has (at least the used ones)
+  std::vector<bool> kept_outputs;  // those the new equation still has (at least the used ones)
 };
 
 struct Primitive {
@@ -109,7 +109,8 @@ struct Primitive {
 
   // first-order
   std::function<Lowered(const Params&, std::span<const Type> in, std::span<const Type> out)> lower = {};
-  std::function<std::optional<View>(const Params&, const Type& in, const Strides&, const Type& out)> view = {};  // nothing: must copy by `lower`
+  std::function<std::optional<View>(const Params&, const Type& in, const Strides&, const Type& out)> view =
+      {};  // nothing: must copy by `lower`
   std::function<Arrays(const JvpArgs&)> jvp = {};
   std::function<Arrays(const TransposeArgs&)> transpose = {};  // one per input; empty where not linear or zero
   Facts facts = {};
@@ -117,15 +118,18 @@ struct Primitive {
 
   // higher-order
   std::function<Arrays(const ParamsRef&, std::span<const Array>, const Location&)> run = {};
-  std::function<NestedJvp(const ParamsRef&, std::span<const Array> x, std::span<const Array> t, const Location&)> nested_jvp = {};
+  std::function<NestedJvp(const ParamsRef&, std::span<const Array> x, std::span<const Array> t, const Location&)>
+      nested_jvp = {};
   std::function<Arrays(const SplitArgs&)> split = {};
-  std::function<Arrays(const NestedTransposeArgs&)> nested_transpose = {};  // per input: the cotangent now; empty where zero
+  std::function<Arrays(const NestedTransposeArgs&)> nested_transpose =
+      {};  // per input: the cotangent now; empty where zero
   std::function<DceResult(const Eqn&, const std::vector<bool>& used_outputs)> dce = {};
 
   bool higher_order() const { return static_cast<bool>(run); }
 };
 
 // Where a rule is missing: names the primitive, the transformation and the file to edit.
-[[noreturn]] void missing_rule(const Primitive& p, std::string_view transformation, std::string_view folder, const Location& at);
+[[noreturn]] void missing_rule(const Primitive& p, std::string_view transformation, std::string_view folder,
+                               const Location& at);
 
 }  // namespace anew::ir

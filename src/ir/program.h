@@ -36,7 +36,9 @@ struct Atom {
   Atom(Var v) : var(v) {}
   Atom(Literal l) : literal(l) {}
   bool is_var() const { return var >= 0; }
-  friend bool operator==(const Atom& a, const Atom& b) { return a.var == b.var && (a.is_var() || a.literal == b.literal); }
+  friend bool operator==(const Atom& a, const Atom& b) {
+    return a.var == b.var && (a.is_var() || a.literal == b.literal);
+  }
 };
 
 struct Eqn {
@@ -44,14 +46,14 @@ struct Eqn {
   ParamsRef params;
   std::vector<Atom> inputs;
   std::vector<Var> outputs;
-  Location at;                           // the user's line; derived equations inherit it
-  const Primitive* rule_of = nullptr;    // the primitive whose derivative rule made this equation
+  Location at;                         // the user's line; derived equations inherit it
+  const Primitive* rule_of = nullptr;  // the primitive whose derivative rule made this equation
 };
 
 struct Program {
   std::vector<Type> types;  // by variable
   std::vector<Var> inputs;
-  int constants = 0;        // how many leading inputs are captured arrays
+  int constants = 0;  // how many leading inputs are captured arrays
   std::vector<Eqn> eqns;
   std::vector<Atom> outputs;
 
@@ -83,7 +85,7 @@ void verify_if_asked(const Program& p);
 
 // Keeps what the used outputs need; recursive through higher-order rows.
 struct Dce {
-  Program program;                // outputs: the used ones; inputs: the used ones (all if `keep_inputs`)
+  Program program;  // outputs: the used ones; inputs: the used ones (all if `keep_inputs`)
   std::vector<bool> used_inputs;
 };
 Dce eliminate_dead_code(const Program& p, const std::vector<bool>& used_outputs, bool keep_inputs = false);

@@ -31,18 +31,21 @@ Array concrete(const Array& x, std::string_view wanted, const Location& at) {
   while (y.value()->trace && y.value()->trace->concrete_values) y = y.value()->first;
   const Value& v = *y.value();
   if (v.trace)
-    throw Error(fmt::format("{} of a traced array {}: its value is not known while the function is traced for {} at {}", wanted,
-                            v.type.str(), v.trace->what(), source_line(v.trace->at).str()),
-                place(x, at),
-                "compute with arrays (where, maximum, cond), or pass what decides as a static argument (an int, bool or enum)");
-  if (v.abstract) throw Error(fmt::format("{} of an abstract array {}: it has no data", wanted, v.type.str()), place(x, at));
+    throw Error(
+        fmt::format("{} of a traced array {}: its value is not known while the function is traced for {} at {}", wanted,
+                    v.type.str(), v.trace->what(), source_line(v.trace->at).str()),
+        place(x, at),
+        "compute with arrays (where, maximum, cond), or pass what decides as a static argument (an int, bool or enum)");
+  if (v.abstract)
+    throw Error(fmt::format("{} of an abstract array {}: it has no data", wanted, v.type.str()), place(x, at));
   return y;
 }
 
 const std::byte* only_element(const Array& x, const Array& y, std::string_view wanted, const Location& at) {
   if (y.value()->type.shape.size() != 1)
-    throw Error(fmt::format("{} of an array {} with {} elements", wanted, x.value()->type.str(), y.value()->type.shape.size()), place(x, at),
-                "only an array of one element is one number; reduce it first (all, any, sum, max)");
+    throw Error(
+        fmt::format("{} of an array {} with {} elements", wanted, x.value()->type.str(), y.value()->type.shape.size()),
+        place(x, at), "only an array of one element is one number; reduce it first (all, any, sum, max)");
   return y.value()->data();
 }
 
@@ -119,13 +122,18 @@ Array::Array(const ShapeDtype& type) {
   value_ = std::move(v);
 }
 
-Array Array::borrow(const void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner, const Location& at) {
+Array Array::borrow(const void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner,
+                    const Location& at) {
   auto bytes = checked_bytes(shape, dtype);
-  if (!bytes) throw Error(fmt::format("[borrow] an array of type {} is too large (or has a negative size)", ShapeDtype{shape, dtype}.str()), line_or(at));
+  if (!bytes)
+    throw Error(fmt::format("[borrow] an array of type {} is too large (or has a negative size)",
+                            ShapeDtype{shape, dtype}.str()),
+                line_or(at));
   if (!data && *bytes) throw Error("[borrow] the pointer is null", line_or(at));
   if (reinterpret_cast<std::uintptr_t>(data) % size_of(dtype))
     throw Error(fmt::format("[borrow] the pointer is not aligned for {}", name_of(dtype)), line_or(at));
-  return make_concrete({shape, dtype}, anew::borrow(const_cast<void*>(data), *bytes, std::move(owner)), 0, row_major(shape));
+  return make_concrete({shape, dtype}, anew::borrow(const_cast<void*>(data), *bytes, std::move(owner)), 0,
+                       row_major(shape));
 }
 
 const Shape& Array::shape(const Location& at) const { return value_at(*this, at).type.shape; }
@@ -134,7 +142,9 @@ ShapeDtype Array::type(const Location& at) const { return value_at(*this, at).ty
 std::size_t Array::nbytes(const Location& at) const { return value_at(*this, at).type.bytes(); }
 
 bool Array::to_bool(const Location& at) const { return number<bool>(*this, "boolean conversion", at); }
-std::int64_t Array::to_integer(const Location& at) const { return number<std::int64_t>(*this, "integer conversion", at); }
+std::int64_t Array::to_integer(const Location& at) const {
+  return number<std::int64_t>(*this, "integer conversion", at);
+}
 double Array::to_double(const Location& at) const { return number<double>(*this, "conversion to a number", at); }
 
 template <class T>

@@ -69,9 +69,8 @@ void run_kernel(const loops::Bytecode& code, std::span<const loops::Operand> ope
   auto pieces = static_cast<std::int64_t>(std::min(64.0, part.nanoseconds / (worth / 2)));
   std::int64_t grain = std::max<std::int64_t>(1, part.units / std::max<std::int64_t>(pieces, 2));
   if (grain > 512) grain = (grain + 511) / 512 * 512;
-  parallel_for(part.units, grain, [&](std::int64_t begin, std::int64_t end) {
-    loops::run(code, operands, {begin, end}, memory);
-  });
+  parallel_for(part.units, grain,
+               [&](std::int64_t begin, std::int64_t end) { loops::run(code, operands, {begin, end}, memory); });
   if (part.scratch) loops::finish(code, operands, memory);
 }
 
@@ -157,12 +156,13 @@ Arrays evaluate_now(const Request& r) {
   for (const Array& x : r.inputs) {
     const Value& v = *x.value();
     if (v.trace)
-      throw Error(fmt::format("[{}] a value of type {} that is being traced for {} is used outside of that trace", r.primitive.name,
-                              v.type.str(), v.trace->what()),
+      throw Error(fmt::format("[{}] a value of type {} that is being traced for {} is used outside of that trace",
+                              r.primitive.name, v.type.str(), v.trace->what()),
                   r.at, "traced values belong to the thread and the call that trace them");
     if (v.abstract)
-      throw Error(fmt::format("[{}] an abstract array of type {} has no data to compute with", r.primitive.name, v.type.str()), r.at,
-                  "abstract arrays describe arguments of make_program, eval_shape and saved_residuals");
+      throw Error(
+          fmt::format("[{}] an abstract array of type {} has no data to compute with", r.primitive.name, v.type.str()),
+          r.at, "abstract arrays describe arguments of make_program, eval_shape and saved_residuals");
   }
   if (observer) observer(r.primitive);
   std::uint64_t sequence = next_sequence();

@@ -22,8 +22,9 @@ ir::Atom StagingTrace::atom(const Array& x, const Location& at) {
   const Value& v = *x.value();
   if (v.trace.get() == this) return v.var;
   if (v.literal) return ir::Literal{v.type.dtype, v.bits};
-  if (v.abstract) throw Error(fmt::format("an abstract array of type {} was captured by a traced function", v.type.str()), at,
-                              "pass it as an argument");
+  if (v.abstract)
+    throw Error(fmt::format("an abstract array of type {} was captured by a traced function", v.type.str()), at,
+                "pass it as an argument");
   if (auto it = seen_.find(&v); it != seen_.end()) return it->second;
   auto var = static_cast<ir::Var>(program_.types.size());
   program_.types.push_back(v.type);

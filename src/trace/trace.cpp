@@ -46,20 +46,26 @@ void check_operand(const Array& x, const Location& at) {
   const Value* v = x.value();
   if (!v) throw Error("uninitialised Array used as an operand", at, "`Array x;` is no array yet: assign one first");
   if (v->trace && !v->trace->alive)
-    throw Error(fmt::format("unexpected tracer: a value of type {} made while tracing for {} at {} is used after that trace ended",
-                            v->type.str(), v->trace->what(), source_line(v->trace->at).str()),
-                at, "a transformed function must return its results; it must not keep them in global state or captured variables");
+    throw Error(
+        fmt::format(
+            "unexpected tracer: a value of type {} made while tracing for {} at {} is used after that trace ended",
+            v->type.str(), v->trace->what(), source_line(v->trace->at).str()),
+        at,
+        "a transformed function must return its results; it must not keep them in global state or captured variables");
 }
 
 Types infer_outputs(const Request& r, std::span<const Type> in) {
   Types out = r.primitive.infer({*r.params, in, r.at});
   for (const Type& t : out)
     if (!checked_bytes(t.shape, t.dtype))
-      throw Error(fmt::format("[{}] an array of type {} is too large (or has a negative size)", r.primitive.name, t.str()), r.at);
+      throw Error(
+          fmt::format("[{}] an array of type {} is too large (or has a negative size)", r.primitive.name, t.str()),
+          r.at);
   return out;
 }
 
-Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std::span<const Array> inputs, const Location& at) {
+Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std::span<const Array> inputs,
+                  const Location& at) {
   Location line = line_or(at);
   for (const Array& x : inputs) check_operand(x, line);
   Request r{p, params ? params : ir::no_params(), inputs, line};
@@ -75,7 +81,8 @@ Array bind1(const Primitive& p, const ParamsRef& params, std::initializer_list<A
 }
 
 Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {
-  if (inputs.size() != p.inputs.size()) throw InternalError(fmt::format("evaluate: {} inputs for {}", inputs.size(), p.inputs.size()));
+  if (inputs.size() != p.inputs.size())
+    throw InternalError(fmt::format("evaluate: {} inputs for {}", inputs.size(), p.inputs.size()));
   std::vector<Array> env(p.types.size());
   std::vector<std::size_t> last(p.types.size(), 0);
   for (std::size_t i = 0; i < p.eqns.size(); ++i)
@@ -84,7 +91,9 @@ Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {
   for (const ir::Atom& a : p.outputs)
     if (a.is_var()) last[static_cast<std::size_t>(a.var)] = p.eqns.size();
   for (std::size_t i = 0; i < inputs.size(); ++i) env[static_cast<std::size_t>(p.inputs[i])] = inputs[i];
-  auto read = [&](const ir::Atom& a) { return a.is_var() ? env[static_cast<std::size_t>(a.var)] : make_literal(a.literal); };
+  auto read = [&](const ir::Atom& a) {
+    return a.is_var() ? env[static_cast<std::size_t>(a.var)] : make_literal(a.literal);
+  };
   std::vector<Array> operands;
   for (std::size_t i = 0; i < p.eqns.size(); ++i) {
     const ir::Eqn& e = p.eqns[i];

@@ -25,30 +25,30 @@ class Trace;
 
 // How a value came to be: for residual reports. Set by whoever makes the value, in eager evaluation and staging.
 struct Origin {
-  const Primitive* primitive = nullptr;   // null: an input or a constant
+  const Primitive* primitive = nullptr;  // null: an input or a constant
   ParamsRef params;
   Location at;
   int output = 0;
-  std::uint64_t sequence = 0;             // order of binding in this thread
-  const Primitive* rule_of = nullptr;     // bound by this primitive's derivative rule
+  std::uint64_t sequence = 0;          // order of binding in this thread
+  const Primitive* rule_of = nullptr;  // bound by this primitive's derivative rule
 };
 
 // What an Array points to. Concrete: a strided look at a buffer, or a literal held inline. Traced: belongs to `trace`,
 // which alone reads first, second and var. Abstract: a type only.
 struct Value {
   Type type;
-  bool weak = false;      // a C++ number: takes the dtype of its partner
-  bool literal = false;   // a scalar known while tracing; enters Programs as a literal
-  bool abstract = false;  // no data
-  std::uint64_t bits = 0; // of a literal, in its dtype
-  double number = 0;      // of a weak number, in full
+  bool weak = false;       // a C++ number: takes the dtype of its partner
+  bool literal = false;    // a scalar known while tracing; enters Programs as a literal
+  bool abstract = false;   // no data
+  std::uint64_t bits = 0;  // of a literal, in its dtype
+  double number = 0;       // of a weak number, in full
   std::int64_t integer = 0;
   BufferRef buffer = {};
   std::int64_t offset = 0;  // in elements
   ir::Strides strides = {};
   std::shared_ptr<Trace> trace = {};
-  Array first, second;    // the trace's: primal and tangent, or known and staged
-  ir::Var var = -1;       // the staging trace's
+  Array first, second;  // the trace's: primal and tangent, or known and staged
+  ir::Var var = -1;     // the staging trace's
   Origin origin = {};
   // The row-major copy that data() made; guarded in array.cpp. Not part of the value: a copy starts without.
   struct Dense {
@@ -77,8 +77,8 @@ class Trace : public std::enable_shared_from_this<Trace> {
   virtual Arrays process(const Request& r) = 0;
   virtual std::string_view what() const = 0;  // "jit", "checkpoint", "grad", ... for messages
   bool alive = true;
-  Location at;                                // of the transformation, where known
-  bool concrete_values = false;               // its values wrap values of the parent: `if` works when those are concrete
+  Location at;                   // of the transformation, where known
+  bool concrete_values = false;  // its values wrap values of the parent: `if` works when those are concrete
 };
 
 // Runs the equation under the current trace. `at` yields to a pinned line. (Qualify calls: std::bind is found by ADL.)
@@ -89,7 +89,8 @@ inline Arrays bind(const Primitive& p, const ParamsRef& params, std::initializer
 Array bind1(const Primitive& p, const ParamsRef& params, std::initializer_list<Array> inputs, const Location& at);
 std::uint64_t next_sequence();
 // The same under a given trace (null: evaluate now).
-Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std::span<const Array> inputs, const Location& at);
+Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std::span<const Array> inputs,
+                  const Location& at);
 
 // Types of the outputs; throws where one has a negative size or more elements than can be counted.
 Types infer_outputs(const Request& r, std::span<const Type> in);
@@ -148,11 +149,11 @@ class RuleScope {
 };
 
 // ---- values
-Array make_literal(ir::Literal l);                    // strong
+Array make_literal(ir::Literal l);  // strong
 Array make_concrete(const Type& type, BufferRef buffer, std::int64_t offset, const ir::Strides& strides);
-Array empty_array(const Type& type, const Location& at);  // row-major, uninitialised; checks the size
-Array traced_value(const std::shared_ptr<Trace>& trace, const Type& type);   // caller fills through mutable_value
-Value& mutable_value(const Array& fresh);             // only for a value just made
+Array empty_array(const Type& type, const Location& at);                    // row-major, uninitialised; checks the size
+Array traced_value(const std::shared_ptr<Trace>& trace, const Type& type);  // caller fills through mutable_value
+Value& mutable_value(const Array& fresh);                                   // only for a value just made
 // A second handle with an identity of its own: the same data, no origin, not weak.
 Array fresh_alias(const Array& x);
 // What makes two handles one variable: aliases of a traced value are the same, concrete arrays are told apart.
@@ -163,8 +164,8 @@ struct Identity {
 };
 Identity identity(const Array& x);
 ir::Strides row_major(const Shape& shape);
-ir::Literal literal_of(const Array& x);               // of a literal
-Type type_of(const Array& x);                         // throws InternalError on an empty Array
+ir::Literal literal_of(const Array& x);  // of a literal
+Type type_of(const Array& x);            // throws InternalError on an empty Array
 // Throws "uninitialised array" / "escaped value" where x cannot be an operand now.
 void check_operand(const Array& x, const Location& at);
 Types types_of(std::span<const Array> x, const Location& at);  // checks each
@@ -185,7 +186,8 @@ class StagingTrace final : public Trace {
   std::string_view what() const override { return what_; }
 
   Array add_input(const Type& type);
-  Array lift(const Array& x, const Location& at);   // as a value of this trace (a constant input for a foreign one) or a literal
+  Array lift(const Array& x,
+             const Location& at);  // as a value of this trace (a constant input for a foreign one) or a literal
   const Arrays& constants() const { return constants_; }
   // The Program: constants, then the inputs in order; outputs may be foreign (captured) too. Ends nothing.
   ir::Program finish(std::span<const Array> outputs);
@@ -197,7 +199,7 @@ class StagingTrace final : public Trace {
   ir::Program program_;
   Arrays constants_;
   std::vector<ir::Var> constant_vars_, input_vars_;
-  std::unordered_map<const Value*, ir::Var> seen_;   // constants by identity
+  std::unordered_map<const Value*, ir::Var> seen_;  // constants by identity
 };
 
 struct Staged {

@@ -49,11 +49,13 @@ Arrays JvpTrace::process(const Request& r) {
     RuleScope rule(&r.primitive, r.at);
     dy = r.primitive.jvp({r.params, x, y, t});
   }
-  if (dy.size() != y.size()) throw InternalError(fmt::format("[{}] jvp gave {} tangents for {} outputs", r.primitive.name, dy.size(), y.size()));
+  if (dy.size() != y.size())
+    throw InternalError(fmt::format("[{}] jvp gave {} tangents for {} outputs", r.primitive.name, dy.size(), y.size()));
   Arrays out;
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (dy[i].value() && !(type_of(dy[i]) == type_of(y[i])))
-      throw InternalError(fmt::format("[{}] jvp gave a tangent {} for an output {}", r.primitive.name, type_of(dy[i]).str(), type_of(y[i]).str()));
+      throw InternalError(fmt::format("[{}] jvp gave a tangent {} for an output {}", r.primitive.name,
+                                      type_of(dy[i]).str(), type_of(y[i]).str()));
     out.push_back(box(y[i], dy[i]));
   }
   return out;

@@ -28,8 +28,8 @@ void check_count(std::size_t given, std::size_t wanted, std::string_view what, c
 }
 
 // Keeps the residuals that are read, in report order.
-void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& captured, const Arrays& arguments, std::uint64_t start,
-             const SplitTrace& split) {
+void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& captured, const Arrays& arguments,
+             std::uint64_t start, const SplitTrace& split) {
   ir::Dce d = ir::eliminate_dead_code(staged, std::vector<bool>(staged.outputs.size(), true));
   // Tangent inputs stay, used or not: they are the arguments of the linear function.
   ir::Program p = std::move(d.program);
@@ -103,8 +103,11 @@ void report_last_stages(const ir::Program& p, std::size_t residuals, const std::
       return at.line() == e->at.line() && std::string_view(at.file_name()) == e->at.file_name();
     });
     if (e->primitive->higher_order() && here)
-      return warn("[checkpoint] this checkpoint saves no memory: it is the last stage (or the whole) of the differentiated function, "
-                  "so all that it recomputes is live again at once", e->at);
+      return warn(
+          "[checkpoint] this checkpoint saves no memory: it is the last stage (or the whole) of the differentiated "
+          "function, "
+          "so all that it recomputes is live again at once",
+          e->at);
     for (const ir::Atom& a : e->inputs)
       if (a.is_var() && residual[static_cast<std::size_t>(a.var)]) return;
   }
@@ -112,8 +115,9 @@ void report_last_stages(const ir::Program& p, std::size_t residuals, const std::
 
 }  // namespace
 
-std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const FlatFunction& f, std::span<const Array> x, int wanted,
-                                                                        std::string_view what, const flat::CallInfo& info) {
+std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const FlatFunction& f, std::span<const Array> x,
+                                                                        int wanted, std::string_view what,
+                                                                        const flat::CallInfo& info) {
   auto state = std::make_shared<flat::Linear::State>();
   state->info = info;
   Trace* parent = current_trace();
@@ -152,7 +156,8 @@ std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const Fl
   return {std::move(outputs), std::move(state)};
 }
 
-Arrays pull_back(const flat::Linear::State& s, Arrays residuals, std::span<const Array> cotangents, const Location& at) {
+Arrays pull_back(const flat::Linear::State& s, Arrays residuals, std::span<const Array> cotangents,
+                 const Location& at) {
   check_count(cotangents.size(), s.out.size(), "[vjp] cotangents", at);
   Arrays ct;
   for (std::size_t i = 0; i < cotangents.size(); ++i) {
@@ -220,7 +225,8 @@ Program Linear::pullback_program() const {
   return {std::make_shared<const ir::Program>(std::move(d.program)), std::move(staged.constants)};
 }
 
-std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx, const Location& at) {
+std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx,
+                              const Location& at) {
   check_count(dx.size(), x.size(), "[jvp] tangents", at);
   Trace* parent = current_trace();
   auto trace = std::make_shared<JvpTrace>(parent, parent, "jvp", at);
@@ -230,7 +236,10 @@ std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, s
     check_operand(x[i], at);
     Array primal = fresh_alias(x[i]);
     Type t = type_of(primal);
-    in.push_back(is_float(t.dtype) ? trace->box(primal, matching(dx[i], t, "[jvp] the tangent must have the type of the argument", at)) : primal);
+    in.push_back(
+        is_float(t.dtype)
+            ? trace->box(primal, matching(dx[i], t, "[jvp] the tangent must have the type of the argument", at))
+            : primal);
   }
   {
     TraceScope scope(trace.get());
@@ -256,11 +265,13 @@ Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values, con
   auto [y, state] = linearize_first(f, x, 1, "grad", {at, {}});
   Type t = y.empty() ? Type{} : type_of(y[0]);
   if (y.empty() || t.shape.ndim() != 0)
-    throw Error(fmt::format("[grad] is defined for functions with a scalar output, got {}", y.empty() ? "none" : t.str()), at,
-                "reduce the output to a scalar, e.g. with sum(y), or use vjp");
+    throw Error(
+        fmt::format("[grad] is defined for functions with a scalar output, got {}", y.empty() ? "none" : t.str()), at,
+        "reduce the output to a scalar, e.g. with sum(y), or use vjp");
   if (!is_float(t.dtype)) throw Error(fmt::format("[grad] needs a floating-point output, got {}", t.str()), at);
   Arrays ct;
-  for (const Type& out : state->out) ct.push_back(is_float(out.dtype) ? make_literal(ir::Literal::of(out.dtype, 1.0)) : Array());
+  for (const Type& out : state->out)
+    ct.push_back(is_float(out.dtype) ? make_literal(ir::Literal::of(out.dtype, 1.0)) : Array());
   state->out.resize(1);
   state->nonzero.resize(1);
   ct.resize(1);

@@ -26,8 +26,8 @@ ir::Program substitute(const ir::Program& p, const std::vector<ir::Atom>& instea
 
 ir::ProgramRef share(ir::Program p) { return std::make_shared<const ir::Program>(std::move(p)); }
 
-Arrays bind_nested(const Primitive& primitive, const MakeParams& params, const ir::Program& p, std::span<const Array> inputs,
-                   const Location& at) {
+Arrays bind_nested(const Primitive& primitive, const MakeParams& params, const ir::Program& p,
+                   std::span<const Array> inputs, const Location& at) {
   std::vector<ir::Atom> instead;
   std::map<Identity, ir::Var> seen;
   std::vector<ir::Var> kept_vars;

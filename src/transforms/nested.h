@@ -11,8 +11,8 @@ ir::ProgramRef share(ir::Program p);
 
 // Binds `primitive` with the Program in canonical form under the current trace; returns one array per output of `p`.
 using MakeParams = std::function<ParamsRef(ir::ProgramRef)>;
-Arrays bind_nested(const Primitive& primitive, const MakeParams& params, const ir::Program& p, std::span<const Array> inputs,
-                   const Location& at);
+Arrays bind_nested(const Primitive& primitive, const MakeParams& params, const ir::Program& p,
+                   std::span<const Array> inputs, const Location& at);
 
 // Traces f and makes captured values explicit: the Program's inputs are constants() then the arguments.
 struct Closed {

@@ -31,8 +31,11 @@ bool makes_constant(const Request& r) {
 
 // An equation of scalar literals is a number: computed here, once, it is a literal of both halves.
 bool is_number(const Request& r) {
-  if (r.primitive.higher_order() || r.primitive.facts.effects || r.primitive.facts.flops_per_element == 0 || r.inputs.empty()) return false;
-  return r.primitive.facts.elementwise && std::all_of(r.inputs.begin(), r.inputs.end(), [](const Array& x) { return x.value()->literal; });
+  if (r.primitive.higher_order() || r.primitive.facts.effects || r.primitive.facts.flops_per_element == 0 ||
+      r.inputs.empty())
+    return false;
+  return r.primitive.facts.elementwise &&
+         std::all_of(r.inputs.begin(), r.inputs.end(), [](const Array& x) { return x.value()->literal; });
 }
 Arrays fold(const Request& r) {
   Arrays out = evaluate_now(r);
@@ -46,7 +49,8 @@ Arrays fold(const Request& r) {
 
 }  // namespace
 
-SplitTrace::SplitTrace(Trace* parent, std::shared_ptr<StagingTrace> staged, std::optional<Policy> policy, std::string_view what)
+SplitTrace::SplitTrace(Trace* parent, std::shared_ptr<StagingTrace> staged, std::optional<Policy> policy,
+                       std::string_view what)
     : parent_(parent), staged_(std::move(staged)), policy_(std::move(policy)), what_(what) {
   concrete_values = true;
 }
@@ -89,16 +93,18 @@ Arrays SplitTrace::process(const Request& r) {
   return out;
 }
 
-Save ask(const Policy& policy, const Primitive& p, const ParamsRef& params, std::span<const Type> in, std::span<const Type> out,
-         const Location& at) {
+Save ask(const Policy& policy, const Primitive& p, const ParamsRef& params, std::span<const Type> in,
+         std::span<const Type> out, const Location& at) {
   // The kinds that look at nothing are answered without describing the equation.
   if (policy.kind() == Policy::Kind::everything) return Save::save;
   if (policy.kind() == Policy::Kind::nothing) return Save::recompute;
   EquationFacts facts(p, *params);
   Save verdict = policy({p.name, facts.name, in, facts.params, out, facts.batched_dot});
   if (verdict == Save::offload)
-    throw Error(fmt::format("[checkpoint] policy {} asks to offload the output of {}; offloading is not available", policy.str(), p.name), at,
-                "use a policy that saves or recomputes, e.g. save_only_these_names or dots_with_no_batch_dims_saveable");
+    throw Error(
+        fmt::format("[checkpoint] policy {} asks to offload the output of {}; offloading is not available",
+                    policy.str(), p.name),
+        at, "use a policy that saves or recomputes, e.g. save_only_these_names or dots_with_no_batch_dims_saveable");
   return verdict;
 }
 

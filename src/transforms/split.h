@@ -45,22 +45,23 @@ class SplitTrace final : public Trace {
 
 // A Program cut in two.
 struct Split {
-  ir::Program known;                 // known inputs -> known outputs, then residuals
-  ir::Program staged;                // residuals, then the inputs in `staged_inputs` -> the outputs in `staged_outputs`
+  ir::Program known;   // known inputs -> known outputs, then residuals
+  ir::Program staged;  // residuals, then the inputs in `staged_inputs` -> the outputs in `staged_outputs`
   std::vector<bool> unknown_outputs;
-  std::vector<int> staged_inputs;    // indices of inputs of the original
-  std::vector<int> staged_outputs;   // indices of outputs of the original: the unknown ones, or all that are instantiated
+  std::vector<int> staged_inputs;  // indices of inputs of the original
+  std::vector<int>
+      staged_outputs;  // indices of outputs of the original: the unknown ones, or all that are instantiated
   int residuals = 0;
 };
 struct SplitOptions {
-  std::optional<Policy> policy = {};    // none: by dependence alone, known inputs are not instantiated
-  bool all_instantiated = false;        // stage every output that is available there, not only the unknown ones
-  std::vector<bool> force = {};         // outputs that must be staged, per output
+  std::optional<Policy> policy = {};  // none: by dependence alone, known inputs are not instantiated
+  bool all_instantiated = false;      // stage every output that is available there, not only the unknown ones
+  std::vector<bool> force = {};       // outputs that must be staged, per output
 };
 Split split(const ir::Program& p, const std::vector<bool>& unknown, const SplitOptions& options = {});
 
 // What a policy says of an equation.
-Save ask(const Policy& policy, const Primitive& p, const ParamsRef& params, std::span<const Type> in, std::span<const Type> out,
-         const Location& at);
+Save ask(const Policy& policy, const Primitive& p, const ParamsRef& params, std::span<const Type> in,
+         std::span<const Type> out, const Location& at);
 
 }  // namespace anew

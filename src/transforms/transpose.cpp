@@ -25,7 +25,8 @@ bool repeats(const ir::Eqn& e, std::size_t k) {
 
 }  // namespace
 
-Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& linear, std::span<const Array> ct, Arrays accumulated) {
+Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& linear, std::span<const Array> ct,
+                     Arrays accumulated) {
   auto index = [](ir::Var v) { return static_cast<std::size_t>(v); };
   std::vector<bool> is_linear(p.types.size());
   std::vector<int> maker(p.types.size(), -1);  // the equation of a value that is not linear (a constant made here)
@@ -52,7 +53,8 @@ Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& li
   x.clear();
   for (std::size_t i = 0; i < p.outputs.size(); ++i) {
     const ir::Atom& a = p.outputs[i];
-    if (a.is_var() && is_linear[index(a.var)]) cts[index(a.var)] = add_cotangents(cts[index(a.var)], ct[i], Location::current());
+    if (a.is_var() && is_linear[index(a.var)])
+      cts[index(a.var)] = add_cotangents(cts[index(a.var)], ct[i], Location::current());
   }
 
   // Values that are not linear: inputs, and constants made in the program, when they are first asked for.
@@ -105,7 +107,8 @@ Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& li
         for (std::size_t k = 0; k < more.size(); ++k) {
           if (!in_linear[k] || !more[k].value()) continue;
           if (!(type_of(more[k]) == types[k]))
-            throw InternalError(fmt::format("[{}] transpose gave a cotangent {} for an input {}", e.primitive->name, type_of(more[k]).str(), types[k].str()));
+            throw InternalError(fmt::format("[{}] transpose gave a cotangent {} for an input {}", e.primitive->name,
+                                            type_of(more[k]).str(), types[k].str()));
           Array& c = cts[index(e.inputs[k].var)];
           c = add_cotangents(c, more[k], e.at);
         }

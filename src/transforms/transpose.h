@@ -9,7 +9,8 @@ namespace anew {
 // `x`: values of the inputs, empty where linear. `ct`: per output, empty where zero. `accumulated`: per input, what is
 // already known of its cotangent. Returns per input its cotangent, empty where zero or not linear.
 // Values of x are released as soon as no equation reads them any more.
-Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& linear, std::span<const Array> ct, Arrays accumulated);
+Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& linear, std::span<const Array> ct,
+                     Arrays accumulated);
 
 Array add_cotangents(const Array& so_far, const Array& more, const Location& at);  // either may be empty
 

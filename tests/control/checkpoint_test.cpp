@@ -11,9 +11,11 @@ namespace {
 using namespace checkpoint_policies;
 using Texts = std::vector<std::string>;
 
-const char* const nothing_changes = "[checkpoint] this checkpoint changes nothing: the backward pass repeats none of its equations";
+const char* const nothing_changes =
+    "[checkpoint] this checkpoint changes nothing: the backward pass repeats none of its equations";
 const char* const last_stage =
-    "[checkpoint] this checkpoint saves no memory: it is the last stage (or the whole) of the differentiated function, so all that it recomputes is live again at once";
+    "[checkpoint] this checkpoint saves no memory: it is the last stage (or the whole) of the differentiated function, "
+    "so all that it recomputes is live again at once";
 
 TEST(Warnings, OfABareProduct) {
   Warnings w;
@@ -51,9 +53,11 @@ TEST(Warnings, OfNamesThatMatchNothing) {
   };
   EXPECT_EQ(of(save_only_these_names("a")), Texts{});
   EXPECT_EQ(of(save_only_these_names("a", "b")),
-            (Texts{"[checkpoint] policy save_only_these_names('a', 'b') mentions the name 'b', but no value in the checkpointed function has it"}));
+            (Texts{"[checkpoint] policy save_only_these_names('a', 'b') mentions the name 'b', but no value in the "
+                   "checkpointed function has it"}));
   EXPECT_EQ(of(any_of(dots_saveable, save_any_names_but_these("z"))),
-            (Texts{"[checkpoint] policy any_of(dots_saveable, save_any_names_but_these('z')) mentions the name 'z', but no value in the checkpointed function has it"}));
+            (Texts{"[checkpoint] policy any_of(dots_saveable, save_any_names_but_these('z')) mentions the name 'z', "
+                   "but no value in the checkpointed function has it"}));
 }
 TEST(Warnings, CallingWithoutDifferentiatingIsSilent) {
   Warnings w;
@@ -65,7 +69,10 @@ TEST(Warnings, CallingWithoutDifferentiatingIsSilent) {
 TEST(Checkpoint, TracesOncePerCall) {
   Warnings quiet;
   int calls = 0;
-  auto f = checkpoint([&](Array x) { ++calls; return sum(sin(sin(x))); });
+  auto f = checkpoint([&](Array x) {
+    ++calls;
+    return sum(sin(sin(x)));
+  });
   (void)grad(f)(ones({3}));
   EXPECT_EQ(calls, 1);
 }
@@ -85,10 +92,15 @@ TEST(Checkpoint, OffloadIsAClearError) {
   auto f = [](Array w, Array x) { return sum(sin(matmul(checkpoint_name(sin(x), "s"), w))); };
   std::string text = ERROR_OF((void)grad(checkpoint(f, offload_dot_with_no_batch_dims()))(ones({2, 2}), ones({2, 2})));
   EXPECT_EQ(text.substr(text.find(" asks")),
-            " asks to offload the output of dot_general; offloading is not available; hint: use a policy that saves or recomputes, e.g. save_only_these_names or dots_with_no_batch_dims_saveable");
-  EXPECT_THROW((void)grad(checkpoint(f, save_and_offload_only_these_names({.save = {}, .offload = {"s"}})))(ones({2, 2}), ones({2, 2})), Error);
+            " asks to offload the output of dot_general; offloading is not available; hint: use a policy that saves or "
+            "recomputes, e.g. save_only_these_names or dots_with_no_batch_dims_saveable");
+  EXPECT_THROW((void)grad(checkpoint(f, save_and_offload_only_these_names({.save = {}, .offload = {"s"}})))(
+                   ones({2, 2}), ones({2, 2})),
+               Error);
 }
-TEST(Checkpoint, EmptyName) { EXPECT_EQ(ERROR_OF((void)checkpoint_name(ones({2}), "")), "[checkpoint_name] the name is empty"); }
+TEST(Checkpoint, EmptyName) {
+  EXPECT_EQ(ERROR_OF((void)checkpoint_name(ones({2}), "")), "[checkpoint_name] the name is empty");
+}
 
 TEST(Checkpoint, PoliciesSeeTypesParamsAndNames) {
   Warnings quiet;
@@ -103,7 +115,9 @@ TEST(Checkpoint, PoliciesSeeTypesParamsAndNames) {
   };
   (void)grad(checkpoint([](Array w) { return sum(checkpoint_name(sin(matmul(w, w)), "h")); }, spy))(ones({2, 2}));
   ASSERT_GE(seen.size(), 4u);
-  EXPECT_EQ(seen[0], "dot_general||dimension_numbers=(([1], [0]), ([], [])) preferred_element_type=float32|f32[2,2] f32[2,2] -> f32[2,2]");
+  EXPECT_EQ(seen[0],
+            "dot_general||dimension_numbers=(([1], [0]), ([], [])) preferred_element_type=float32|f32[2,2] f32[2,2] -> "
+            "f32[2,2]");
   EXPECT_EQ(seen[1], "sin|||f32[2,2] -> f32[2,2]");
   EXPECT_EQ(seen[2], "cos|||f32[2,2] -> f32[2,2]");
   EXPECT_EQ(seen[3], "name|h|name=h|f32[2,2] -> f32[2,2]");
@@ -127,9 +141,19 @@ Array network(const Block& p, Array x, const std::optional<Policy>& policy) {
   return mean(square(body(x, none).first));
 }
 std::vector<Policy> policies() {
-  return {everything_saveable, nothing_saveable, dots_saveable, dots_with_no_batch_dims_saveable, save_only_these_names("h"), save_only_these_names("h", "v"),
-          save_any_names_but_these("h"), save_anything_except_these_names("v"), any_of(dots_saveable, save_only_these_names("v")), all_of(dots_saveable, not_(save_only_these_names("h"))),
-          not_(dots_saveable), Policy("save cos and tanh", [](const PolicyQuery& q) { return q.primitive == "cos" || q.primitive == "tanh"; })};
+  return {
+      everything_saveable,
+      nothing_saveable,
+      dots_saveable,
+      dots_with_no_batch_dims_saveable,
+      save_only_these_names("h"),
+      save_only_these_names("h", "v"),
+      save_any_names_but_these("h"),
+      save_anything_except_these_names("v"),
+      any_of(dots_saveable, save_only_these_names("v")),
+      all_of(dots_saveable, not_(save_only_these_names("h"))),
+      not_(dots_saveable),
+      Policy("save cos and tanh", [](const PolicyQuery& q) { return q.primitive == "cos" || q.primitive == "tanh"; })};
 }
 TEST(Bits, AreThoseOfThePlainGradientUnderEveryPolicy) {
   Warnings quiet;
@@ -145,8 +169,11 @@ TEST(Bits, AreThoseOfThePlainGradientUnderEveryPolicy) {
     EXPECT_TRUE(same_bits(gradient({}), want)) << n << " threads";
     for (const Policy& policy : policies()) {
       EXPECT_TRUE(same_bits(gradient(policy), want)) << policy.str() << ", " << n << " threads";
-      EXPECT_TRUE(same_bits(tree_leaves(grad(checkpoint([&](const Block& p) { return network(p, x, {}); }, policy))(p)), want)) << "whole, " << policy.str();
-      EXPECT_TRUE(same_bits(tree_leaves(jit(grad([&](const Block& p) { return network(p, x, policy); }))(p)), want)) << "jit, " << policy.str();
+      EXPECT_TRUE(
+          same_bits(tree_leaves(grad(checkpoint([&](const Block& p) { return network(p, x, {}); }, policy))(p)), want))
+          << "whole, " << policy.str();
+      EXPECT_TRUE(same_bits(tree_leaves(jit(grad([&](const Block& p) { return network(p, x, policy); }))(p)), want))
+          << "jit, " << policy.str();
     }
   }
   set_threads(2);

@@ -36,7 +36,9 @@ Array f4(Array W1, Array W2, Array W3, Array x) {
 const std::string a_line = std::to_string(__LINE__ - 5);
 
 template <class... A>
-Lines kept(const A&... a) { return brief(saved_residuals(a...)); }
+Lines kept(const A&... a) {
+  return brief(saved_residuals(a...));
+}
 Lines plus(Lines a, const Lines& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
@@ -49,7 +51,8 @@ struct Tutorial : testing::Test {
 };
 
 TEST_F(Tutorial, Plain) {
-  EXPECT_EQ(kept(f, ANEW_ARGS(W1, W2, W3, x)), plus(args, {"f32[5] sin", "f32[5] cos", "f32[6] sin", "f32[6] cos", "f32[7] cos"}));
+  EXPECT_EQ(kept(f, ANEW_ARGS(W1, W2, W3, x)),
+            plus(args, {"f32[5] sin", "f32[5] cos", "f32[6] sin", "f32[6] cos", "f32[7] cos"}));
   auto list = saved_residuals(f, ANEW_ARGS(W1, W2, W3, x));
   ASSERT_EQ(list.size(), 9u);
   EXPECT_EQ(list[0].text, "f32[5,4] from the argument W1");
@@ -57,7 +60,9 @@ TEST_F(Tutorial, Plain) {
   EXPECT_EQ(list[5].text, "f32[5] output of cos from residuals_test.cpp:" + sin_line + " (g)");
   EXPECT_EQ(list[4].bytes, 20u);
 }
-TEST_F(Tutorial, EachStageCheckpointed) { EXPECT_EQ(kept(f2, ANEW_ARGS(W1, W2, W3, x)), plus(args, {"f32[5] sin", "f32[6] sin"})); }
+TEST_F(Tutorial, EachStageCheckpointed) {
+  EXPECT_EQ(kept(f2, ANEW_ARGS(W1, W2, W3, x)), plus(args, {"f32[5] sin", "f32[6] sin"}));
+}
 TEST_F(Tutorial, DotsPolicy) {
   auto f3 = checkpoint(f, dots_with_no_batch_dims_saveable);
   auto list = saved_residuals(f3, ANEW_ARGS(W1, W2, W3, x));
@@ -86,17 +91,22 @@ Array loss_named(std::vector<Array> params, Array x, Array y) { return sum(squar
 struct Loss : testing::Test {
   std::vector<Array> params = std::vector<Array>(3, ones({4, 4}));
   Array x = ones({4}), y = ones({4});
-  Lines args{"f32[4,4] argument params[0]", "f32[4,4] argument params[1]", "f32[4,4] argument params[2]", "f32[4] argument x"};
+  Lines args{"f32[4,4] argument params[0]", "f32[4,4] argument params[1]", "f32[4,4] argument params[2]",
+             "f32[4] argument x"};
   Warnings quiet;
 };
-TEST_F(Loss, Plain) { EXPECT_EQ(kept(loss, ANEW_ARGS(params, x, y)), plus(args, {"f32[4] sin", "f32[4] cos", "f32[4] sin", "f32[4] cos", "f32[4] mul"})); }
+TEST_F(Loss, Plain) {
+  EXPECT_EQ(kept(loss, ANEW_ARGS(params, x, y)),
+            plus(args, {"f32[4] sin", "f32[4] cos", "f32[4] sin", "f32[4] cos", "f32[4] mul"}));
+}
 TEST_F(Loss, DotsPolicy) {
   EXPECT_EQ(kept(checkpoint(loss, dots_with_no_batch_dims_saveable), ANEW_ARGS(params, x, y)),
             plus(args, {"f32[4] argument y", "f32[4] dot_general", "f32[4] dot_general", "f32[4] dot_general"}));
 }
 TEST_F(Loss, Named) {
   EXPECT_EQ(kept(loss_named, ANEW_ARGS(params, x, y)),
-            plus(args, {"f32[4] cos", "f32[4] named layer0_output", "f32[4] cos", "f32[4] named layer1_output", "f32[4] mul"}));
+            plus(args, {"f32[4] cos", "f32[4] named layer0_output", "f32[4] cos", "f32[4] named layer1_output",
+                        "f32[4] mul"}));
 }
 TEST_F(Loss, NamedPolicy) {
   EXPECT_EQ(kept(checkpoint(loss_named, save_any_names_but_these("layer1_output")), ANEW_ARGS(params, x, y)),
@@ -148,8 +158,10 @@ TEST(Chains, WholeAndHalves) {
   Warnings quiet;
   auto two = chain(2);
   EXPECT_EQ(kept(checkpoint(chain(4)), 3.0), (Lines{"f32[] argument 0"}));
-  EXPECT_EQ(kept([&](Array x) { return two(checkpoint(two)(x)); }, 3.0), (Lines{"f32[] argument 0", "f32[] cos", "f32[] cos"}));
-  EXPECT_EQ(kept([&](Array x) { return checkpoint(two)(two(x)); }, 3.0), (Lines{"f32[] cos", "f32[] sin", "f32[] cos"}));
+  EXPECT_EQ(kept([&](Array x) { return two(checkpoint(two)(x)); }, 3.0),
+            (Lines{"f32[] argument 0", "f32[] cos", "f32[] cos"}));
+  EXPECT_EQ(kept([&](Array x) { return checkpoint(two)(two(x)); }, 3.0),
+            (Lines{"f32[] cos", "f32[] sin", "f32[] cos"}));
 }
 
 // Table 1.11: who decides when checkpoints are nested.
@@ -184,11 +196,14 @@ TEST(Stack, Residuals) {
   Warnings quiet;
   auto body = [](Array y, Array w) { return std::pair(nn::relu(matmul(y, w)), none); };
   Array weights = stack(std::vector<Array>(3, eye(2))), x = ones({1, 2});
-  EXPECT_EQ(kept(stack_loss(body), ANEW_ARGS(weights, x)), (Lines{"f32[3,2,2] argument weights", "f32[3,1,2] scan", "bool[3,1,2] scan", "f32[1,2] mul"}));
-  EXPECT_EQ(kept(stack_loss(checkpoint(body)), ANEW_ARGS(weights, x)), (Lines{"f32[3,2,2] argument weights", "f32[3,1,2] scan", "f32[1,2] mul"}));
+  EXPECT_EQ(kept(stack_loss(body), ANEW_ARGS(weights, x)),
+            (Lines{"f32[3,2,2] argument weights", "f32[3,1,2] scan", "bool[3,1,2] scan", "f32[1,2] mul"}));
+  EXPECT_EQ(kept(stack_loss(checkpoint(body)), ANEW_ARGS(weights, x)),
+            (Lines{"f32[3,2,2] argument weights", "f32[3,1,2] scan", "f32[1,2] mul"}));
   EXPECT_EQ(kept(stack_loss(checkpoint(body, dots_with_no_batch_dims_saveable)), ANEW_ARGS(weights, x)),
             (Lines{"f32[3,2,2] argument weights", "f32[3,1,2] scan", "f32[3,1,2] scan", "f32[1,2] mul"}));
-  EXPECT_EQ(kept(checkpoint(stack_loss(body)), ANEW_ARGS(weights, x)), (Lines{"f32[3,2,2] argument weights", "f32[1,2] argument x"}));
+  EXPECT_EQ(kept(checkpoint(stack_loss(body)), ANEW_ARGS(weights, x)),
+            (Lines{"f32[3,2,2] argument weights", "f32[1,2] argument x"}));
   auto list = saved_residuals(stack_loss(body), ANEW_ARGS(weights, x));
   EXPECT_EQ(list.at(1).trips, 3);
   EXPECT_EQ(list.at(0).trips, 1);
@@ -206,8 +221,9 @@ TEST(Layers, BareProductSavesNothing) {
     };
   };
   Array w1 = eye(4), w2 = eye(4), w3 = eye(4), x = ones({1, 4});
-  Lines want{"f32[4,4] argument w1", "f32[4,4] argument w2", "f32[4,4] argument w3", "f32[1,4] argument x",
-             "f32[1,4] relu",        "bool[1,4] gt",         "f32[1,4] relu",        "bool[1,4] gt",        "f32[1,4] mul"};
+  Lines want{"f32[4,4] argument w1", "f32[4,4] argument w2", "f32[4,4] argument w3",
+             "f32[1,4] argument x",  "f32[1,4] relu",        "bool[1,4] gt",
+             "f32[1,4] relu",        "bool[1,4] gt",         "f32[1,4] mul"};
   EXPECT_EQ(kept(with(middle), ANEW_ARGS(w1, w2, w3, x)), want);
   EXPECT_EQ(kept(with(checkpoint(middle)), ANEW_ARGS(w1, w2, w3, x)), want);
 }
@@ -217,7 +233,8 @@ TEST(Layers, Pipeline) {
   Array w1 = eye(4), w2 = eye(4), x = ones({2, 4});
   Lines args{"f32[4,4] argument w1", "f32[4,4] argument w2", "f32[2,4] argument x"};
   EXPECT_EQ(kept(checkpoint(pipeline), ANEW_ARGS(w1, w2, x)), args);
-  EXPECT_EQ(kept(checkpoint(pipeline, dots_with_no_batch_dims_saveable), ANEW_ARGS(w1, w2, x)), plus(args, {"f32[2,4] dot_general", "f32[2,4] dot_general"}));
+  EXPECT_EQ(kept(checkpoint(pipeline, dots_with_no_batch_dims_saveable), ANEW_ARGS(w1, w2, x)),
+            plus(args, {"f32[2,4] dot_general", "f32[2,4] dot_general"}));
   Lines all = plus(args, {"f32[2,4] relu", "bool[2,4] gt", "f32[2,4] mul"});
   EXPECT_EQ(kept(checkpoint(pipeline, everything_saveable), ANEW_ARGS(w1, w2, x)), all);
   EXPECT_EQ(kept(pipeline, ANEW_ARGS(w1, w2, x)), all);
@@ -232,9 +249,11 @@ TEST(ScanOverLayers, Residuals) {
   auto net = [&](auto body) {
     return [&x, body](Array W, Array b) { return sum(scan(body, x, std::pair(W, b)).first); };
   };
-  EXPECT_EQ(kept(net(dense), ANEW_ARGS(all_weights, all_biases)), (Lines{"f32[2,2,2] argument all_weights", "f32[2,2] scan", "f32[2,2] scan"}));
-  EXPECT_EQ(kept(net(checkpoint(dense, dots_with_no_batch_dims_saveable)), ANEW_ARGS(all_weights, all_biases)),
-            (Lines{"f32[2,2,2] argument all_weights", "f32[2,2] argument all_biases", "f32[2,2] scan", "f32[2,2] scan"}));
+  EXPECT_EQ(kept(net(dense), ANEW_ARGS(all_weights, all_biases)),
+            (Lines{"f32[2,2,2] argument all_weights", "f32[2,2] scan", "f32[2,2] scan"}));
+  EXPECT_EQ(
+      kept(net(checkpoint(dense, dots_with_no_batch_dims_saveable)), ANEW_ARGS(all_weights, all_biases)),
+      (Lines{"f32[2,2,2] argument all_weights", "f32[2,2] argument all_biases", "f32[2,2] scan", "f32[2,2] scan"}));
   EXPECT_EQ(kept(net(checkpoint(dense)), ANEW_ARGS(all_weights, all_biases)),
             (Lines{"f32[2,2,2] argument all_weights", "f32[2,2] argument all_biases", "f32[2,2] scan"}));
 }
@@ -284,13 +303,17 @@ TEST(Reports, AnOperationPassedAsAValueHasTheLineOfTheTransformation) {
   Array (*plain)(const ArrayLike&) = anew::sin;
   std::function<Array(Array)> f = plain;
   const int line = __LINE__ + 1;
-  auto list = saved_residuals([&](Array x) { return sum(checkpoint(f, everything_saveable)(x)); }, ANEW_ARGS(ones({3})));
+  auto total = [&](Array x) { return sum(checkpoint(f, everything_saveable)(x)); };
+  auto list = saved_residuals(total, ones({3}));
   ASSERT_EQ(list.size(), 1u);
   EXPECT_EQ(list[0].location.line, line);
 }
 TEST(Reports, Text) {
+  const int line = __LINE__ + 1;
   auto h = [](Array x) { return sum(sin(x)); };
-  EXPECT_EQ(flat::saved_residuals_text(saved_residuals(h, ones({3}))), "f32[3] output of cos from residuals_test.cpp:" + std::to_string(__LINE__ - 1) + " (<lambda>)  12 bytes\ntotal: 1 residual, 12 bytes\n");
+  EXPECT_EQ(flat::saved_residuals_text(saved_residuals(h, ones({3}))),
+            "f32[3] output of cos from residuals_test.cpp:" + std::to_string(line) +
+                " (<lambda>)  12 bytes\ntotal: 1 residual, 12 bytes\n");
 }
 
 }  // namespace

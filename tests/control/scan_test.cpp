@@ -22,15 +22,19 @@ TEST(Scan, OfLengthZero) {
 }
 TEST(Scan, NumbersInCarriesTakeTheDtypeOfTheBody) {
   Array xs = array({1., 2.}, f64);
-  auto [c, ys] = scan([](std::pair<Array, Array> c, Array x) { return std::pair(std::pair(c.first + x, c.second + 1), none); }, std::pair(0.0, 0), xs);
+  auto [c, ys] =
+      scan([](std::pair<Array, Array> c, Array x) { return std::pair(std::pair(c.first + x, c.second + 1), none); },
+           std::pair(0.0, 0), xs);
   EXPECT_EQ(c.first.dtype(), f64);
   EXPECT_EQ(c.second.dtype(), i32);
   EXPECT_EQ(c.first.item(), 3.0);
 }
 TEST(Scan, CarriesThatDoNotChangeAndYsThatAreXs) {
   auto f = [](Array w, Array xs) {
-    auto [c, ys] = scan([](std::pair<Array, Array> c, Array x) { return std::pair(std::pair(c.first * c.second, c.second), std::pair(x, x * c.second)); },
-                        std::pair(Array(1.0), w), xs);
+    auto [c, ys] =
+        scan([](std::pair<Array, Array> c,
+                Array x) { return std::pair(std::pair(c.first * c.second, c.second), std::pair(x, x * c.second)); },
+             std::pair(Array(1.0), w), xs);
     return c.first + sum(ys.first) + sum(ys.second);
   };
   Array xs = array({1., 2., 3.});
@@ -69,19 +73,26 @@ TEST(Scan, GradientDescentInsideAndOutside) {  // L15: 75 steps of gradient desc
 TEST(ScanErrors, Texts) {
   auto same = [](Array c, Array x) { return std::pair(c + x, none); };
   auto none_x = [](Array c, none_t) { return std::pair(c, none); };
-  EXPECT_EQ(ERROR_OF((void)scan(same, 0.0, Array(1.0))), "[scan] an array in xs has no leading axis to scan over: f32[]");
-  EXPECT_EQ(ERROR_OF((void)scan([](Array c, std::pair<Array, Array>) { return std::pair(c, none); }, 0.0, std::pair(ones({3}), ones({4})))),
+  EXPECT_EQ(ERROR_OF((void)scan(same, 0.0, Array(1.0))),
+            "[scan] an array in xs has no leading axis to scan over: f32[]");
+  EXPECT_EQ(ERROR_OF((void)scan([](Array c, std::pair<Array, Array>) { return std::pair(c, none); }, 0.0,
+                                std::pair(ones({3}), ones({4})))),
             "[scan] arrays in xs have different leading axis sizes: 3, 4");
-  EXPECT_EQ(ERROR_OF((void)scan(same, 0.0, ones({10}), {.length = 5})), "[scan] a length of 5 disagrees with the leading axis size 10");
-  EXPECT_EQ(ERROR_OF((void)scan(none_x, 0.0, none)), "[scan] got no xs to scan over and no length; hint: give xs, or {.length = n} with xs = none");
+  EXPECT_EQ(ERROR_OF((void)scan(same, 0.0, ones({10}), {.length = 5})),
+            "[scan] a length of 5 disagrees with the leading axis size 10");
+  EXPECT_EQ(ERROR_OF((void)scan(none_x, 0.0, none)),
+            "[scan] got no xs to scan over and no length; hint: give xs, or {.length = n} with xs = none");
   EXPECT_EQ(ERROR_OF((void)scan(none_x, 0.0, none, {.length = -2})), "[scan] the length is negative: -2");
   EXPECT_EQ(ERROR_OF((void)scan(none_x, 0.0, none, {.length = 2, .unroll = -1})), "[scan] unroll is negative: -1");
   EXPECT_EQ(ERROR_OF((void)scan(none_x, 0.0, none, {.length = 2, .checkpoints = 1})),
             "[scan] .checkpoints is not available; hint: checkpoint the body: scan(checkpoint(body), ...)");
-  EXPECT_EQ(ERROR_OF((void)scan([](Array c, Array x) { return std::pair(c + x, none); }, zeros({2}), ones({3, 2}, f64))),
-            "[scan] the body must return a carry of the type it takes: carry is f32[2] but the body returns f64[2], so the dtypes do not match; hint: convert or reshape the initial carry, or what the body returns");
+  EXPECT_EQ(
+      ERROR_OF((void)scan([](Array c, Array x) { return std::pair(c + x, none); }, zeros({2}), ones({3, 2}, f64))),
+      "[scan] the body must return a carry of the type it takes: carry is f32[2] but the body returns f64[2], so the "
+      "dtypes do not match; hint: convert or reshape the initial carry, or what the body returns");
   EXPECT_EQ(ERROR_OF((void)scan([](Array c, Array x) { return std::pair(c + x, none); }, zeros({1}), ones({3, 2}))),
-            "[scan] the body must return a carry of the type it takes: carry is f32[1] but the body returns f32[2], so the shapes do not match; hint: convert or reshape the initial carry, or what the body returns");
+            "[scan] the body must return a carry of the type it takes: carry is f32[1] but the body returns f32[2], so "
+            "the shapes do not match; hint: convert or reshape the initial carry, or what the body returns");
 }
 
 }  // namespace

@@ -46,7 +46,10 @@ inline std::vector<std::string> brief(const std::vector<Residual>& residuals) {
   std::vector<std::string> out;
   for (const Residual& r : residuals) {
     using Kind = Residual::Kind;
-    std::string what = r.kind == Kind::argument ? "argument " + r.path : r.kind == Kind::named ? "named " + r.name : r.kind == Kind::constant ? "constant" : r.primitive;
+    std::string what = r.kind == Kind::argument   ? "argument " + r.path
+                       : r.kind == Kind::named    ? "named " + r.name
+                       : r.kind == Kind::constant ? "constant"
+                                                  : r.primitive;
     out.push_back(r.type.str() + " " + what);
   }
   return out;
@@ -55,7 +58,9 @@ inline std::vector<std::string> brief(const std::vector<Residual>& residuals) {
 // Collects warnings for the length of a scope.
 class Warnings {
  public:
-  Warnings() { saved_ = set_warning_handler([this](const Warning& w) { list.push_back(w); }); }
+  Warnings() {
+    saved_ = set_warning_handler([this](const Warning& w) { list.push_back(w); });
+  }
   ~Warnings() { set_warning_handler(saved_); }
   Warnings(const Warnings&) = delete;
   std::vector<std::string> texts() const {
