@@ -61,6 +61,7 @@ Arrays evaluate(const Program& program, std::span<const Array> arrays, const Loc
                               type_of(in[i]).str()),
                   at);
   }
+  PinLine pin(at);
   return evaluate(*program.code(), in);
 }
 

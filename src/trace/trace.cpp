@@ -101,8 +101,9 @@ Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {
     for (const ir::Atom& a : e.inputs) operands.push_back(read(a));
     for (const ir::Atom& a : e.inputs)
       if (a.is_var() && last[static_cast<std::size_t>(a.var)] == i) env[static_cast<std::size_t>(a.var)] = {};
-    RuleScope scope(e.rule_of, e.at);
-    Arrays out = anew::bind(*e.primitive, e.params, operands, e.at);
+    Location at = e.at.line() ? e.at : line_or(e.at);  // parsed equations have no line of their own
+    RuleScope scope(e.rule_of, at);
+    Arrays out = anew::bind(*e.primitive, e.params, operands, at);
     for (std::size_t k = 0; k < out.size(); ++k) {
       std::size_t v = static_cast<std::size_t>(e.outputs[k]);
       if (last[v] > i) env[v] = std::move(out[k]);

@@ -132,5 +132,38 @@ TEST(ProgramErrors, Texts) {
             "[jit] memory budgets are not available; hint: call jit without .memory_budget");
 }
 
+// What only a Program written by hand can get wrong: the rows' own checks, met when it runs.
+TEST(ProgramErrors, OfEquationsThatDoNotFit) {
+  auto of = [](const char* text) {
+    Program p = parse_program(text);
+    Arrays in;
+    for (const ShapeDtype& t : p.inputs()) in.push_back(zeros(t.shape, t.dtype));
+    return ERROR_OF((void)evaluate(p, in));
+  };
+  EXPECT_EQ(of("{ lambda ; a:f32[2] b:f32[3]. let c:f32[2] = add a b in (c,) }"),
+            "[add] operands have different shapes: f32[2] and f32[3]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2] b:f64[2]. let c:f32[2] = add a b in (c,) }"),
+            "[add] operands have different types: f32[2] and f64[2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2]. let c:f32[2] = add a in (c,) }"), "[add] takes 2 operands, got 1");
+  EXPECT_EQ(of("{ lambda ; a:i32[2]. let c:i32[2] = sin a in (c,) }"), "[sin] needs a floating type, got i32[2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2] b:f64[2]. let c:f32[] = dot_general[dimension_numbers=(([0], [0]), ([], [])) "
+               "preferred_element_type=float32] a b in (c,) }"),
+            "[dot_general] types differ: f32[2], f64[2], result f32");
+  EXPECT_EQ(of("{ lambda ; a:f32[2,3]. let c:f32[] = reduce_sum[axes=(1, 0)] a in (c,) }"),
+            "[reduce_sum] axes must be ascending axes of f32[2,3]");
+  EXPECT_EQ(of("{ lambda ; a:bool[2] b:f32[2] c:f64[2]. let d:f32[2] = select_n a b c in (d,) }"),
+            "[select_n] cases have different types: f32[2] and f64[2]");
+}
+
+TEST(TransformErrors, OfFlatFunctions) {
+  Array abstract = ShapeDtype{{2}, f32};
+  EXPECT_EQ(ERROR_OF((void)jit([&](Array x) { return x + abstract; })(ones({2}))),
+            "an abstract array of type f32[2] was captured by a traced function; hint: pass it as an argument");
+  flat::ScanBody drops = [](std::span<const Array>, std::span<const Array>) { return flat::ScanResult{}; };
+  EXPECT_EQ(ERROR_OF((void)flat::scan(drops, {ones({2})}, {}, {.length = 2})),
+            "[scan] the carry has 1 arrays, the body returns 0; hint: the body must return a carry of the same "
+            "structure as it takes");
+}
+
 }  // namespace
 }  // namespace anew::test
