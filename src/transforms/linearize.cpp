@@ -81,7 +81,9 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
   }
   std::vector<std::size_t> order(kept.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key[a] < key[b]; });
+  // Equal keys (outputs of one equation) stay in the order of first demand.
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return std::pair(key[a], a) < std::pair(key[b], b); });
   p.inputs.clear();
   for (std::size_t i : order) {
     p.inputs.push_back(residual_vars[i]);

@@ -182,7 +182,7 @@ Arrays gradient(const FlatFunction& f, const Arrays& x, std::uint64_t seed) {
 }
 
 TEST_P(Accumulation, GradientKeepsEveryBit) {
-  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+  for (std::uint64_t seed = 0; seed < repeats(50); ++seed) {
     Arrays x = inputs(seed, 128);
     set_threads(1);
     Arrays want = gradient(plain(), x, seed);

@@ -120,7 +120,7 @@ class ScanAccumulation : public testing::TestWithParam<Body> {
 
 TEST_P(ScanAccumulation, GradientIsThatOfTheUnrolledLoop) {
   for (bool reverse : {false, true}) {
-    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    for (std::uint64_t seed = 0; seed < repeats(20); ++seed) {
       Arrays x = inputs(seed);
       expect_same(looped(reverse)(x), unrolled(reverse)(x), "value");
       Arrays got = without_sign_of_zero(gradient(looped(reverse), x)),

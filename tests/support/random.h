@@ -8,6 +8,20 @@
 
 namespace anew::test {
 
+#if defined(__has_feature)
+#define ANEW_TEST_FEATURE(x) __has_feature(x)
+#else
+#define ANEW_TEST_FEATURE(x) 0
+#endif
+// How often a randomized test repeats: less often where a sanitizer makes each time twenty times as long.
+constexpr std::uint64_t repeats(std::uint64_t n) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || ANEW_TEST_FEATURE(address_sanitizer)
+  return (n + 4) / 5;
+#else
+  return n;
+#endif
+}
+
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
