@@ -115,7 +115,7 @@ Policy all_of(const P&... p) {
   return all_of(std::vector<Policy>{Policy(p)...});
 }
 Policy not_(Policy p);
-inline Policy save_from_both_policies(Policy p, Policy q) { return any_of(std::move(p), std::move(q)); }
+inline Policy save_from_both_policies(const Policy& p, const Policy& q) { return any_of(p, q); }
 struct OffloadNames {
   std::vector<std::string> save = {}, offload = {};
   std::string src = "device", dst = "pinned_host";

@@ -14,7 +14,7 @@ const ScanParams& of(const ParamsRef& p) { return static_cast<const ScanParams&>
 Types infer_scan(const ir::InferArgs& a) {
   const auto& p = static_cast<const ScanParams&>(a.params);
   Types want = p.program->input_types(), out = p.program->output_types();
-  auto carried = static_cast<std::size_t>(p.constants + p.carries);
+  std::size_t carried = static_cast<std::size_t>(p.constants) + static_cast<std::size_t>(p.carries);
   if (want.size() != a.in.size() || out.size() < static_cast<std::size_t>(p.carries))
     throw InternalError("[scan] operands do not fit the body");
   for (std::size_t i = 0; i < want.size(); ++i)

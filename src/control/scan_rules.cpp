@@ -350,7 +350,7 @@ Arrays transpose_scan(const ir::NestedTransposeArgs& a) {
     if (a.linear[i]) result[i] = out[next++];
   for (std::size_t i = g.constants; i < g.inputs(); ++i) {
     if (!linear[i]) continue;
-    Array ct = out[next++];
+    const Array& ct = out[next++];
     if (a.linear[i]) result[i] = add_cotangents(a.accumulated[i], ct, a.at);
   }
   return result;

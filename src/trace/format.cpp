@@ -185,8 +185,8 @@ class Formatter {
     const std::string separator(static_cast<std::size_t>(axes_left - 1), '\n');
     std::string out = "[";
     for (std::int64_t i = 0; i < shown(axis); ++i) {
-      if (i > 0) out += separator + indent;
-      if (cut(axis) && i == edge_items) out += "..." + separator + indent;
+      if (i > 0) out.append(separator).append(indent);
+      if (cut(axis) && i == edge_items) out.append("...").append(separator).append(indent);
       out += block(axis + 1);
     }
     return out + "]";
