@@ -68,10 +68,10 @@ Arrays StagingTrace::process(const Request& r) {
 }
 
 ir::Program StagingTrace::finish(std::span<const Array> outputs) {
-  ir::Program p = program_;
-  p.outputs.clear();
-  for (const Array& x : outputs) p.outputs.push_back(atom(x, at));
-  p.types = program_.types;  // capturing an output may have added a variable
+  std::vector<ir::Atom> atoms;
+  for (const Array& x : outputs) atoms.push_back(atom(x, at));
+  ir::Program p = std::move(program_);
+  p.outputs = std::move(atoms);
   p.inputs = constant_vars_;
   p.inputs.insert(p.inputs.end(), input_vars_.begin(), input_vars_.end());
   p.constants = static_cast<int>(constant_vars_.size());

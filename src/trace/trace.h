@@ -189,9 +189,9 @@ class StagingTrace final : public Trace {
   Array lift(const Array& x,
              const Location& at);  // as a value of this trace (a constant input for a foreign one) or a literal
   const Arrays& constants() const { return constants_; }
-  // The Program: constants, then the inputs in order; outputs may be foreign (captured) too. Ends nothing.
+  // The Program: constants, then the inputs in order; outputs may be foreign (captured) too. Once: the trace
+  // gives its equations away.
   ir::Program finish(std::span<const Array> outputs);
-  ir::Program& building() { return program_; }
 
  private:
   ir::Atom atom(const Array& x, const Location& at);
