@@ -68,8 +68,12 @@ std::size_t JitCache::size() const {
 
 Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
            std::string_view name, const Location& at) {
-  if (options.memory_budget)
-    throw Error("[jit] memory budgets are not available", at, "call jit without .memory_budget");
+  auto refuse = [&](const char* what, const char* option) {
+    throw Error(fmt::format("[jit] {} not available", what), at, fmt::format("call jit without {}", option));
+  };
+  if (options.memory_budget) refuse("memory budgets are", ".memory_budget");
+  if (options.threads != 0) refuse("a number of threads per function is", ".threads");
+  if (!options.donate.empty()) refuse("donating arguments is", ".donate");
   Closed c = close_over(f, x, "jit", at);
   auto shared = share(std::move(c.program));
   {

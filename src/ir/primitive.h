@@ -62,8 +62,8 @@ struct Facts {
   bool elementwise = false;         // operands have one shape or are scalars
   std::vector<int> linear_in = {};  // operands it is (multi)linear in
   double flops_per_element = 0;     // of the output
+  // Equations with effects keep their order and are never dropped, repeated or merged.
   bool effects = false;
-  // Where finite differences make sense, and how far samples may be scaled; see tests/laws.
 };
 
 // A call with inputs on which the laws are run. Inputs are described, so that `ir` needs no random numbers.
