@@ -40,8 +40,7 @@ struct none_t {
   friend constexpr bool operator==(none_t, none_t) = default;
 };
 inline constexpr none_t none{};
-struct no_axis_t {};
-inline constexpr no_axis_t no_axis{};
+inline constexpr int no_axis = -1 - 0x7fffffff;  // in vmap: what all examples share; no number of an axis
 struct ellipsis_t {};
 inline constexpr ellipsis_t ellipsis{};
 struct newaxis_t {};

@@ -100,6 +100,16 @@ std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, s
 Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values = nullptr,
             const Location& at = Location::current());
 
+// f of one example, for all examples along the mapped axes: one axis (or no_axis) per array of x; one for all results, or
+// one per result. `size` is needed only where no array of x is mapped.
+struct BatchAxes {
+  std::vector<int> in;
+  std::vector<int> out = {0};
+  std::optional<std::int64_t> size = {};
+};
+Arrays vmap(const FlatFunction& f, std::span<const Array> x, const BatchAxes& axes,
+            const Location& at = Location::current());
+
 Arrays checkpoint(const FlatFunction& f, std::span<const Array> x, const Policy& policy,
                   const Location& at = Location::current());
 

@@ -31,6 +31,10 @@ const ir::Primitive& jit_row() {
             return infer_nested(*static_cast<const JitParams&>(a.params).program, a, "jit");
           },
       .parse = &JitParams::parse,
+      .batch =
+          [](const ir::BatchArgs& a) {
+            return batch_nested(jit_row(), with_program(of(a.params)), *of(a.params).program, a);
+          },
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp =
           [](const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {

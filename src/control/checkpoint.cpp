@@ -55,6 +55,11 @@ const ir::Primitive& checkpoint_row() {
             return infer_nested(*static_cast<const CheckpointParams&>(a.params).program, a, "checkpoint");
           },
       .parse = &CheckpointParams::parse,
+      .batch =
+          [](const ir::BatchArgs& a) {
+            return batch_nested(checkpoint_row(), with_program(of(a.params), of(a.params).differentiated),
+                                *of(a.params).program, a);
+          },
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp =
           [](const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {

@@ -5,6 +5,7 @@
 
 #include "transforms/jvp.h"
 #include "transforms/transpose.h"
+#include "transforms/vmap.h"
 
 namespace anew {
 
@@ -119,6 +120,11 @@ Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir
   for (std::size_t i = 0; i < out.size(); ++i)
     if (nonzero[i]) out[i] = made[next++];
   return out;
+}
+
+ir::Batched batch_nested(const Primitive& row, const MakeParams& params, const ir::Program& p, const ir::BatchArgs& a) {
+  BatchedProgram b = batch_program(p, a.mapped, a.size);
+  return {bind_nested(row, params, b.program, a.x, a.at), b.mapped};
 }
 
 ir::DceResult dce_nested(const MakeParams& params, const ir::Program& p, const std::vector<bool>& used_outputs) {

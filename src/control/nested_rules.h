@@ -24,6 +24,8 @@ Arrays split_nested(const Primitive& row, const ir::Program& p, const ir::SplitA
 Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::Program& p,
                         const ir::NestedTransposeArgs& a);
 
+ir::Batched batch_nested(const Primitive& row, const MakeParams& params, const ir::Program& p, const ir::BatchArgs& a);
+
 ir::DceResult dce_nested(const MakeParams& params, const ir::Program& p, const std::vector<bool>& used_outputs);
 
 }  // namespace anew

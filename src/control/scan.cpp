@@ -77,6 +77,7 @@ const ir::Primitive& scan_row() {
       .name = "scan",
       .infer = infer_scan,
       .parse = &ScanParams::parse,
+      .batch = batch_scan,
       .run = run_scan,
       .nested_jvp = jvp_scan,
       .split = split_scan,

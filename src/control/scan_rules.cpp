@@ -11,39 +11,11 @@
 namespace anew {
 namespace {
 
-using Flags = std::vector<bool>;
-
 const ScanParams& of(const ParamsRef& p) { return static_cast<const ScanParams&>(*p); }
 
 template <class T>
 void append(std::vector<T>& a, const std::vector<T>& b) {
   a.insert(a.end(), b.begin(), b.end());
-}
-
-// Sizes of the three groups of inputs.
-struct Groups {
-  std::size_t constants, carries, xs;
-  explicit Groups(const ScanParams& p)
-      : constants(static_cast<std::size_t>(p.constants)),
-        carries(static_cast<std::size_t>(p.carries)),
-        xs(p.program->inputs.size() - constants - carries) {}
-  std::size_t inputs() const { return constants + carries + xs; }
-  bool is_constant(std::size_t i) const { return i < constants; }
-  bool is_carry(std::size_t i) const { return i >= constants && i < constants + carries; }
-};
-
-// Repeats `step` (flags of all inputs -> flags of the carries it returns) until no carry flag is added.
-template <class Step>
-void reach_fixpoint(Flags& in, const Groups& g, Step step) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    Flags out = step(in);
-    for (std::size_t i = 0; i < g.carries; ++i) {
-      if (!out[i] || in[g.constants + i]) continue;
-      in[g.constants + i] = true;
-      changed = true;
-    }
-  }
 }
 
 // Which of the variables depend on no input but the loop's constants.

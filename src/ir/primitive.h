@@ -1,5 +1,5 @@
 // The primitive row: everything the library knows about one operation. First-order rows give infer, lower (or view) and
-// derivative rules; higher-order rows (those that hold Programs) give run, jvp, split, transpose and dce.
+// derivative rules; higher-order rows (those that hold Programs) give run, jvp, split, transpose and dce; all give batch.
 // A rule runs with the trace that shall see its operations already current; it calls ordinary operations.
 // An empty Array in a list of tangents or cotangents is a symbolic zero: rules see it, never compute with it.
 #pragma once
@@ -40,6 +40,18 @@ struct TransposeArgs {
   std::span<const Array> x;   // inputs; empty where linear
   std::span<const Type> in;   // types of all inputs
   const std::vector<bool>& linear;
+};
+// vmap: mapped operands have the mapped axis in front. Outputs have it in front too.
+struct BatchArgs {
+  const ParamsRef& params;
+  std::span<const Array> x;
+  const std::vector<bool>& mapped;  // per operand; at least one
+  std::int64_t size;                // of the mapped axis
+  const Location& at;
+};
+struct Batched {
+  Arrays y;
+  std::vector<bool> mapped = {};  // per output; empty: all
 };
 // One piece of memory that a kernel or runtime call reads or writes.
 struct Memory {
@@ -113,6 +125,7 @@ struct Primitive {
       {};  // nothing: must copy by `lower`
   std::function<Arrays(const JvpArgs&)> jvp = {};
   std::function<Arrays(const TransposeArgs&)> transpose = {};  // one per input; empty where not linear or zero
+  std::function<Batched(const BatchArgs&)> batch = {};  // elementwise rows need none
   Facts facts = {};
   std::function<std::vector<Sample>()> samples = {};
 

@@ -1,0 +1,203 @@
+// vmap.
+#include "transforms/vmap.h"
+
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+namespace anew {
+
+Array move_axis(const Array& x, int from, int to) {
+  if (from == to) return x;
+  std::vector<int> order;
+  for (int i = 0; i < type_of(x).shape.ndim(); ++i)
+    if (i != from) order.push_back(i);
+  order.insert(order.begin() + to, from);
+  return transpose(x, order);
+}
+
+Array repeat_in_front(const Array& x, std::int64_t size) {
+  Shape shape = type_of(x).shape;
+  std::vector<int> kept;
+  for (int i = 0; i < shape.ndim(); ++i) kept.push_back(i + 1);
+  shape.insert(0, size);
+  return lax::broadcast_in_dim(x, shape, kept);
+}
+
+namespace {
+
+// Operands of one shape or scalars stay so: what is mapped gets the whole shape unless every operand is a scalar;
+// an unmapped scalar may stay one.
+ir::Batched batch_elementwise(const Primitive& p, const ir::BatchArgs& a) {
+  Shape shape;  // of one example
+  for (std::size_t i = 0; i < a.x.size(); ++i) {
+    Shape s = type_of(a.x[i]).shape;
+    if (a.mapped[i]) s.erase(0);
+    if (s.ndim() > shape.ndim()) shape = s;
+  }
+  Shape whole = shape;
+  whole.insert(0, a.size);
+  Arrays in;
+  for (std::size_t i = 0; i < a.x.size(); ++i) {
+    Array x = a.x[i];
+    int ndim = type_of(x).shape.ndim();
+    if (a.mapped[i] && ndim < whole.ndim()) x = lax::broadcast_in_dim(x, whole, {0});
+    else if (!a.mapped[i] && ndim > 0) x = repeat_in_front(x, a.size);
+    in.push_back(x);
+  }
+  return {anew::bind(p, a.params, in, a.at)};
+}
+
+}  // namespace
+
+BatchTrace::BatchTrace(Trace* parent, std::int64_t size, std::string_view what, const Location& where)
+    : parent_(parent), size_(size), what_(what) {
+  at = where;
+}
+
+Array BatchTrace::box(const Array& batched) {
+  Type t = type_of(batched);
+  if (t.shape.ndim() == 0 || t.shape[0] != size_)
+    throw InternalError(fmt::format("[vmap] {} has no mapped axis of size {} in front", t.str(), size_));
+  t.shape.erase(0);
+  Array x = traced_value(shared_from_this(), t);
+  mutable_value(x).first = batched;
+  return x;
+}
+
+Array BatchTrace::unbox(const Array& x) const {
+  if (mapped(x)) return x.value()->first;
+  TraceScope scope(parent_);
+  return repeat_in_front(x, size_);
+}
+
+Arrays BatchTrace::process(const Request& r) {
+  Arrays x;
+  std::vector<bool> is_mapped;
+  bool any = false;
+  for (const Array& in : r.inputs) {
+    x.push_back(held(in));
+    is_mapped.push_back(mapped(in));
+    any = any || is_mapped.back();
+  }
+  if (!any) return bind_under(parent_, r.primitive, r.params, x, r.at);
+
+  Types in_types;
+  for (const Array& in : r.inputs) in_types.push_back(type_of(in));
+  const Types out_types = infer_outputs(r, in_types);  // before the rule, so that errors speak of one example
+  ir::Batched b;
+  {
+    TraceScope scope(parent_);
+    RuleScope rule(current_rule(), r.at);
+    ir::BatchArgs args{r.params, x, is_mapped, size_, r.at};
+    if (r.primitive.batch) b = r.primitive.batch(args);
+    else if (r.primitive.facts.elementwise) b = batch_elementwise(r.primitive, args);
+    else ir::missing_rule(r.primitive, "batch", r.primitive.higher_order() ? "control" : "ops", r.at);
+  }
+  if (b.y.size() != out_types.size())
+    throw InternalError(
+        fmt::format("[{}] batch gave {} outputs instead of {}", r.primitive.name, b.y.size(), out_types.size()));
+  for (std::size_t i = 0; i < b.y.size(); ++i) {
+    if (b.mapped.empty() || b.mapped[i]) b.y[i] = box(b.y[i]);
+    if (!(type_of(b.y[i]) == out_types[i]))
+      throw InternalError(fmt::format("[{}] batch gave {} for an output {}", r.primitive.name, type_of(b.y[i]).str(),
+                                      out_types[i].str()));
+  }
+  return std::move(b.y);
+}
+
+BatchedProgram batch_program(const ir::Program& p, const std::vector<bool>& mapped, std::int64_t size,
+                             const std::vector<bool>& force) {
+  auto staging = std::make_shared<StagingTrace>("vmap");
+  TraceLife life(staging);
+  auto trace = std::make_shared<BatchTrace>(staging.get(), size, "vmap", staging->at);
+  TraceLife trace_life(trace);
+  Arrays in, out;
+  for (std::size_t i = 0; i < p.inputs.size(); ++i) {
+    Type t = p.type(p.inputs[i]);
+    if (mapped[i]) t.shape.insert(0, size);
+    Array x = staging->add_input(t);
+    in.push_back(mapped[i] ? trace->box(x) : x);
+  }
+  {
+    TraceScope scope(trace.get());
+    out = evaluate(p, in);
+  }
+  BatchedProgram result;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    bool is_mapped = trace->mapped(out[i]) || (i < force.size() && force[i]);
+    out[i] = is_mapped ? trace->unbox(out[i]) : out[i];
+    result.mapped.push_back(is_mapped);
+  }
+  result.program = staging->finish(out);
+  return result;
+}
+
+namespace flat {
+namespace {
+
+// The place in front that an axis given by the user means, for an array of `ndim` axes.
+int axis_of(int axis, int ndim, std::string_view what, const std::string& type, const Location& at) {
+  if (axis < -ndim || axis >= ndim)
+    throw Error(fmt::format("[vmap] {} {} is not an axis of {}", what, axis, type), at);
+  return axis < 0 ? axis + ndim : axis;
+}
+
+}  // namespace
+
+Arrays vmap(const FlatFunction& f, std::span<const Array> x, const BatchAxes& axes, const Location& at) {
+  if (axes.in.size() != x.size())
+    throw Error(fmt::format("[vmap] {} axes for {} arrays", axes.in.size(), x.size()), at);
+  std::optional<std::int64_t> size = axes.size;
+  std::string first;  // the array that said so
+  std::vector<int> in_axis;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    check_operand(x[i], at);
+    Type t = type_of(x[i]);
+    if (axes.in[i] == no_axis) {
+      in_axis.push_back(no_axis);
+      continue;
+    }
+    in_axis.push_back(axis_of(axes.in[i], t.shape.ndim(), "in_axes:", t.str(), at));
+    std::int64_t n = t.shape[in_axis.back()];
+    if (size && *size != n)
+      throw Error(fmt::format("[vmap] mapped axes have different sizes: {} has {} along axis {}, {} has {}", t.str(), n,
+                              in_axis.back(), first.empty() ? "the given size" : first, *size),
+                  at, "map axes of one size, or use no_axis for arrays that all examples share");
+    if (!size) first = t.str();
+    size = n;
+  }
+  if (!size)
+    throw Error("[vmap] no argument has a mapped axis", at, "give at least one argument an axis in .in_axes");
+
+  Trace* parent = current_trace();
+  auto trace = std::make_shared<BatchTrace>(parent, *size, "vmap", at);
+  TraceLife life(trace);
+  Arrays in, out;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    in.push_back(in_axis[i] == no_axis ? x[i] : trace->box(move_axis(fresh_alias(x[i]), in_axis[i], 0)));
+  {
+    TraceScope scope(trace.get());
+    out = f(in);
+  }
+  if (axes.out.size() != 1 && axes.out.size() != out.size())
+    throw Error(fmt::format("[vmap] {} out_axes for {} results", axes.out.size(), out.size()), at);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    check_operand(out[i], at);
+    int to = axes.out[axes.out.size() == 1 ? 0 : i];
+    if (to == no_axis) {
+      if (trace->mapped(out[i]))
+        throw Error(fmt::format("[vmap] a result {} depends on the mapped axis but its out_axes is no_axis",
+                                type_of(out[i]).str()),
+                    at, "give it an axis in .out_axes");
+      continue;
+    }
+    Type t = type_of(out[i]);
+    to = axis_of(to, t.shape.ndim() + 1, "out_axes:", t.str() + " with the mapped axis", at);
+    out[i] = move_axis(trace->unbox(out[i]), 0, to);
+    if (out[i].value()->weak) out[i] = fresh_alias(out[i]);
+  }
+  return out;
+}
+
+}  // namespace flat
+}  // namespace anew

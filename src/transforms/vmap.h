@@ -1,0 +1,39 @@
+// vmap: a BatchTrace carries arrays with one more axis, the mapped one, always in front (DESIGN, decision 12), and runs
+// every row's batch rule under its parent. A value that does not depend on a mapped argument is not boxed.
+#pragma once
+#include "trace/trace.h"
+
+namespace anew {
+
+class BatchTrace final : public Trace {
+ public:
+  BatchTrace(Trace* parent, std::int64_t size, std::string_view what, const Location& at);
+  Arrays process(const Request& r) override;
+  std::string_view what() const override { return what_; }
+  std::int64_t size() const { return size_; }
+  Array box(const Array& batched);  // the mapped axis is in front
+  bool mapped(const Array& x) const { return x.value()->trace.get() == this; }
+  // As an array with the mapped axis in front, repeated along it where x does not depend on it.
+  Array unbox(const Array& x) const;
+  Array held(const Array& x) const { return mapped(x) ? x.value()->first : x; }  // with the axis or without it
+
+ private:
+  Trace* parent_;
+  std::int64_t size_;
+  std::string what_;
+};
+
+// A Program over batched inputs: those marked have the mapped axis in front; so have the outputs marked in the result,
+// among them all that `force` asks for.
+struct BatchedProgram {
+  ir::Program program;
+  std::vector<bool> mapped;  // per output
+};
+BatchedProgram batch_program(const ir::Program& p, const std::vector<bool>& mapped, std::int64_t size,
+                             const std::vector<bool>& force = {});
+
+// Under the current trace: axis `from` moved to place `to`; x repeated along a new axis in front.
+Array move_axis(const Array& x, int from, int to);
+Array repeat_in_front(const Array& x, std::int64_t size);
+
+}  // namespace anew
