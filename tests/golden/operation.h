@@ -77,7 +77,13 @@ struct NotDelivered : std::runtime_error {
 };
 
 using Operation = std::function<Arrays(const Arrays& x, const Params& p)>;
-const std::map<std::string, Operation>& operations();
+using Operations = std::map<std::string, Operation>;
+const Operations& operations();
+// Parts of the table that have files of their own.
+Operations index_operations();
+Operations linalg_operations();
+Operations nn_operations();
+Operations special_operations();
 
 // Python's index syntax, static parts only: "None, 1:, ..., ::-2, -1".
 Index parse_index(const std::string& text);

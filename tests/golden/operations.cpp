@@ -148,8 +148,10 @@ std::int64_t columns(P p) { return p.integer("m", p.integer("n")); }
 
 }  // namespace
 
-const std::map<std::string, Operation>& operations() {
-  static const std::map<std::string, Operation> table{
+namespace {
+
+Operations common_operations() {
+  return {
       {"sin", unary(sin)},
       {"cos", unary(cos)},
       {"tan", unary(tan)},
@@ -321,6 +323,16 @@ const std::map<std::string, Operation>& operations() {
       {"standardize",
        one([](X x, P p) { return nn::standardize(x.at(0), p.axes("axis", -1), p.number("epsilon", 1e-5)); })},
   };
+}
+
+}  // namespace
+
+const Operations& operations() {
+  static const Operations table = [] {
+    Operations all = common_operations();
+    for (auto part : {index_operations, linalg_operations, nn_operations, special_operations}) all.merge(part());
+    return all;
+  }();
   return table;
 }
 

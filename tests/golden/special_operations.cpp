@@ -1,0 +1,8 @@
+// The recorded operations of special functions.
+#include "golden/operation.h"
+
+namespace anew::golden {
+
+Operations special_operations() { return {}; }
+
+}  // namespace anew::golden
