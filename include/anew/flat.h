@@ -62,6 +62,14 @@ struct ScanOptions {
   int unroll = 1;
   std::optional<int> checkpoints = {};
 };
+// `checkpoints`: states kept for the backward pass, the first included; absent: a default (docs/reference.md).
+struct LoopOptions {
+  std::optional<int> checkpoints = {};
+};
+// `symbolic_zeros`: a rule sees tangents and cotangents that are zero as such (is_symbolic_zero), not as arrays of zeros.
+struct CustomOptions {
+  bool symbolic_zeros = false;
+};
 struct JitOptions {
   std::optional<std::size_t> memory_budget = {};
   int threads = 0;
@@ -134,6 +142,34 @@ struct ScanResult {
 using ScanBody = std::function<ScanResult(std::span<const Array> carry, std::span<const Array> x)>;
 ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, const ScanOptions& options = {},
                 const std::vector<std::string>& carry_paths = {}, const Location& at = Location::current());
+
+// The branch that `index` (an integer scalar, clamped) chooses, applied to the operands.
+Arrays switch_(const Array& index, const std::vector<FlatFunction>& branches, std::span<const Array> operands,
+               const Location& at = Location::current());
+Arrays cond(const Array& predicate, const FlatFunction& on_true, const FlatFunction& on_false,
+            std::span<const Array> operands, const Location& at = Location::current());
+
+// while (condition(carry)) carry = body(carry).
+using LoopCondition = std::function<Array(std::span<const Array> carry)>;
+Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, const Arrays& init,
+                  const LoopOptions& options = {}, const std::vector<std::string>& carry_paths = {},
+                  const Location& at = Location::current());
+// for (i = lo; i < hi; ++i) carry = body(i, carry...).
+Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, const Arrays& init,
+                 const LoopOptions& options = {}, const std::vector<std::string>& carry_paths = {},
+                 const Location& at = Location::current());
+
+// f with derivatives of the user's: rules are kept as long as a Program or a pullback needs them.
+using JvpRule =
+    std::function<std::pair<Arrays, Arrays>(std::span<const Array> primals, std::span<const Array> tangents)>;
+Arrays custom_jvp(const FlatFunction& f, const JvpRule& rule, std::span<const Array> x,
+                  const CustomOptions& options = {}, const Location& at = Location::current());
+struct VjpRules {
+  std::function<std::pair<Arrays, Arrays>(std::span<const Array> x)> forward;  // outputs, residuals
+  std::function<Arrays(std::span<const Array> residuals, std::span<const Array> ct)> backward;  // one per x
+};
+Arrays custom_vjp(const FlatFunction& f, const VjpRules& rules, std::span<const Array> x,
+                  const CustomOptions& options = {}, const Location& at = Location::current());
 
 Array name(const Array& x, std::string_view name, const Location& at = Location::current());
 
