@@ -179,10 +179,16 @@ template <class P, class M>
 struct Field {
   std::string_view name;
   M P::* member;
+  bool optional = false;
 };
 template <class P, class M>
 constexpr Field<P, M> field(std::string_view name, M P::* member) {
   return {name, member};
+}
+// A field that is written only where it differs from its default.
+template <class P, class M>
+constexpr Field<P, M> optional_field(std::string_view name, M P::* member) {
+  return {name, member, true};
 }
 
 template <class P>
@@ -200,7 +206,11 @@ struct ParamsOf : Params {
   }
   NamedParams list() const final {
     NamedParams out;
-    std::apply([&](auto... f) { (out.emplace_back(f.name, to_param(self().*f.member)), ...); }, P::fields());
+    auto one = [&](auto f) {
+      if (f.optional && equal_param(self().*f.member, P{}.*f.member)) return;
+      out.emplace_back(f.name, to_param(self().*f.member));
+    };
+    std::apply([&](auto... f) { (one(f), ...); }, P::fields());
     return out;
   }
   // From text; nothing if a field is missing, unknown or of the wrong kind.
@@ -211,7 +221,7 @@ struct ParamsOf : Params {
     auto one = [&](auto f) {
       for (const auto& [name, value] : given)
         if (name == f.name) return ++found, void(ok = ok && from_param(value, (*p).*f.member));
-      ok = false;
+      ok = ok && f.optional;
     };
     std::apply([&](auto... f) { (one(f), ...); }, P::fields());
     return ok && found == given.size() ? ParamsRef(p) : nullptr;

@@ -3,7 +3,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
-#include "ops/axes.h"
+#include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/promote.h"
 #include "ops/rows.h"
@@ -42,7 +42,7 @@ std::int64_t reduced_size(const std::vector<int>& axes, const Shape& shape) {
 }
 
 template <class P>
-Primitive reduction_row(std::string name, loops::Combine combine, Accepts accepts) {
+Primitive reduction_row(std::string name, loops::Combine combine, Accepts accepts, const Primitive& (*self)()) {
   Primitive p;
   p.name = std::move(name);
   p.parse = &P::parse;
@@ -65,6 +65,11 @@ Primitive reduction_row(std::string name, loops::Combine combine, Accepts accept
                        {}};
   };
   p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
+  p.batch = [self](const ir::BatchArgs& a) {
+    P q = params_of<P>(*a.params);
+    q.axes = behind_front(q.axes);
+    return batched(self(), q, a.x, a.at);
+  };
   p.facts.flops_per_element = 1;
   return p;
 }
@@ -97,11 +102,10 @@ Array reduce(const Primitive& p, const Array& x, const std::vector<int>& axes,
   return bind1(p, make_params(ReduceParams(axes)), {x}, at);
 }
 
-struct ReduceRows;
-const ReduceRows& rows();
+using Self = const Primitive& (*)();
 
-Primitive summation() {
-  auto p = reduction_row<ReduceParams>("reduce_sum", loops::Combine::sum, Accepts::numbers);
+Primitive summation(Self self) {
+  auto p = reduction_row<ReduceParams>("reduce_sum", loops::Combine::sum, Accepts::numbers, self);
   p.jvp = [](const ir::JvpArgs& a) { return Arrays{sum(a.t[0], params_of<ReduceParams>(*a.params).axes)}; };
   p.transpose = [](const ir::TransposeArgs& a) {
     return Arrays{spread(a.ct[0], params_of<ReduceParams>(*a.params).axes, a.in[0].shape)};
@@ -112,8 +116,8 @@ Primitive summation() {
 }
 
 // All elements that reach the extremum share its tangent evenly; one bool mask and the counts are kept.
-Primitive extremum(std::string name, loops::Combine combine) {
-  auto p = reduction_row<ReduceParams>(std::move(name), combine, Accepts::anything);
+Primitive extremum(std::string name, loops::Combine combine, Self self) {
+  auto p = reduction_row<ReduceParams>(std::move(name), combine, Accepts::anything, self);
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& axes = params_of<ReduceParams>(*a.params).axes;
     Array reached = a.x[0] == spread(a.y[0], axes, type_of(a.x[0]).shape);
@@ -147,8 +151,8 @@ Array product_tangent(Array p, Array t) {
   return t;
 }
 
-Primitive product() {
-  auto p = reduction_row<ReduceParams>("reduce_prod", loops::Combine::product, Accepts::numbers);
+Primitive product(Self self) {
+  auto p = reduction_row<ReduceParams>("reduce_prod", loops::Combine::product, Accepts::numbers, self);
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& axes = params_of<ReduceParams>(*a.params).axes;
     const Shape& shape = type_of(a.x[0]).shape;
@@ -165,14 +169,14 @@ Primitive product() {
   return p;
 }
 
-Primitive logical(std::string name, loops::Combine combine) {
-  auto p = reduction_row<ReduceParams>(std::move(name), combine, Accepts::logical);
+Primitive logical(std::string name, loops::Combine combine, Self self) {
+  auto p = reduction_row<ReduceParams>(std::move(name), combine, Accepts::logical, self);
   p.samples = [] { return reduce_samples(true, {bool_, i32}, 0, 2); };
   return p;
 }
 
-Primitive position(std::string name, loops::Combine combine) {
-  auto p = reduction_row<ArgParams>(std::move(name), combine, Accepts::anything);
+Primitive position(std::string name, loops::Combine combine, Self self) {
+  auto p = reduction_row<ArgParams>(std::move(name), combine, Accepts::anything, self);
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (DType d : {f32, f64, i32})
@@ -184,15 +188,13 @@ Primitive position(std::string name, loops::Combine combine) {
   return p;
 }
 
+// Rules bind the row they belong to, which is in this list once it is made.
+struct ReduceRows;
+const ReduceRows& rows();
+template <const Primitive& ReduceRows::* member>
+const Primitive& self();
+
 struct ReduceRows : Family {
-  const Primitive& sum = row(summation());
-  const Primitive& max = row(extremum("reduce_max", loops::Combine::max));
-  const Primitive& min = row(extremum("reduce_min", loops::Combine::min));
-  const Primitive& prod = row(product());
-  const Primitive& and_ = row(logical("reduce_and", loops::Combine::and_));
-  const Primitive& or_ = row(logical("reduce_or", loops::Combine::or_));
-  const Primitive& argmax = row(position("argmax", loops::Combine::argmax));
-  const Primitive& argmin = row(position("argmin", loops::Combine::argmin));
 };
 
 const ReduceRows& rows() {

@@ -6,23 +6,6 @@
 
 namespace anew {
 
-Array move_axis(const Array& x, int from, int to) {
-  if (from == to) return x;
-  std::vector<int> order;
-  for (int i = 0; i < type_of(x).shape.ndim(); ++i)
-    if (i != from) order.push_back(i);
-  order.insert(order.begin() + to, from);
-  return transpose(x, order);
-}
-
-Array repeat_in_front(const Array& x, std::int64_t size) {
-  Shape shape = type_of(x).shape;
-  std::vector<int> kept;
-  for (int i = 0; i < shape.ndim(); ++i) kept.push_back(i + 1);
-  shape.insert(0, size);
-  return lax::broadcast_in_dim(x, shape, kept);
-}
-
 namespace {
 
 // Operands of one shape or scalars stay so: what is mapped gets the whole shape unless every operand is a scalar;
@@ -34,8 +17,7 @@ ir::Batched batch_elementwise(const Primitive& p, const ir::BatchArgs& a) {
     if (a.mapped[i]) s.erase(0);
     if (s.ndim() > shape.ndim()) shape = s;
   }
-  Shape whole = shape;
-  whole.insert(0, a.size);
+  Shape whole = with_front(a.size, shape);
   Arrays in;
   for (std::size_t i = 0; i < a.x.size(); ++i) {
     Array x = a.x[i];

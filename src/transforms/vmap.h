@@ -1,6 +1,7 @@
 // vmap: a BatchTrace carries arrays with one more axis, the mapped one, always in front (DESIGN, decision 12), and runs
 // every row's batch rule under its parent. A value that does not depend on a mapped argument is not boxed.
 #pragma once
+#include "ops/batch.h"
 #include "trace/trace.h"
 
 namespace anew {
@@ -31,9 +32,5 @@ struct BatchedProgram {
 };
 BatchedProgram batch_program(const ir::Program& p, const std::vector<bool>& mapped, std::int64_t size,
                              const std::vector<bool>& force = {});
-
-// Under the current trace: axis `from` moved to place `to`; x repeated along a new axis in front.
-Array move_axis(const Array& x, int from, int to);
-Array repeat_in_front(const Array& x, std::int64_t size);
 
 }  // namespace anew
