@@ -3,7 +3,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
-#include "ops/axes.h"
+#include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/promote.h"
 #include "ops/rows.h"
@@ -100,6 +100,22 @@ Array operand_cotangent(const Array& ct, const Type& x, const Array& y, const st
   return transpose(product, sorting(order));
 }
 
+// Both operands mapped: one more batch dimension, the first. One mapped: its axis is one more of its free ones, the first
+// of them. An element of the result is the same sum over the same contracted axes either way.
+ir::Batched batch_dot(const ir::BatchArgs& a) {
+  lax::DotDimensions d = params_of<DotParams>(*a.params).dimensions();
+  const bool left = a.mapped[0], right = a.mapped[1];
+  if (left) d.lhs_contracting = behind_front(d.lhs_contracting);
+  if (right) d.rhs_contracting = behind_front(d.rhs_contracting);
+  if (left) d.lhs_batch = right ? with_front(d.lhs_batch) : behind_front(d.lhs_batch);
+  if (right) d.rhs_batch = left ? with_front(d.rhs_batch) : behind_front(d.rhs_batch);
+  Array y = lax::dot_general(a.x[0], a.x[1], d);
+  if (left && right) return {{y}};
+  const int batch = static_cast<int>(d.lhs_batch.size());
+  const int of_lhs = type_of(a.x[0]).shape.ndim() - batch - static_cast<int>(d.lhs_contracting.size());
+  return {{move_axis(y, left ? batch : batch + of_lhs, 0)}};
+}
+
 Primitive dot_row() {
   Primitive p;
   p.name = "dot_general";
@@ -131,6 +147,7 @@ Primitive dot_row() {
                                  d.lhs_batch, false);
     return out;
   };
+  p.batch = batch_dot;
   p.facts.linear_in = {0, 1};
   p.samples = [] {
     std::vector<ir::Sample> out;

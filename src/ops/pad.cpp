@@ -3,7 +3,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
-#include "ops/axes.h"
+#include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/promote.h"
 #include "ops/rows.h"
@@ -128,6 +128,17 @@ Primitive padding() {
     }
     return cts;
   };
+  // A value per example: what comes from no element is that example's value.
+  p.batch = [](const ir::BatchArgs& a) {
+    std::vector<lax::Padding> config = params_of<PadParams>(*a.params).padding_config;
+    config.insert(config.begin(), {0, 0, 0});
+    Array x = a.mapped[0] ? a.x[0] : repeat_in_front(a.x[0], a.size);
+    if (!a.mapped[1]) return ir::Batched{{lax::pad(x, a.x[1], config)}};
+    Array filled = lax::pad(x, zero_like(x), config);
+    const Shape &in = type_of(x).shape, &out = type_of(filled).shape;
+    Array inside = lax::pad(lax::broadcast_in_dim(true, in, {}), false, config);
+    return ir::Batched{{lax::select_n(inside, {lax::broadcast_in_dim(a.x[1], out, {0}), filled})}};
+  };
   p.facts.linear_in = {0, 1};
   p.samples = [] {
     std::vector<ir::Sample> out;
@@ -207,6 +218,10 @@ Primitive concatenation() {
       start[axis] = limit[axis];
     }
     return cts;
+  };
+  p.batch = [](const ir::BatchArgs& a) {
+    auto params = make_params(ConcatenateParams(params_of<ConcatenateParams>(*a.params).dimension + 1));
+    return ir::Batched{anew::bind(rows().concatenate, params, all_mapped(a), a.at)};
   };
   p.facts.linear_in = {0, 1};
   p.samples = [] {

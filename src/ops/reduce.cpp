@@ -42,7 +42,7 @@ std::int64_t reduced_size(const std::vector<int>& axes, const Shape& shape) {
 }
 
 template <class P>
-Primitive reduction_row(std::string name, loops::Combine combine, Accepts accepts, const Primitive& (*self)()) {
+Primitive reduction_row(std::string name, loops::Combine combine, Accepts accepts) {
   Primitive p;
   p.name = std::move(name);
   p.parse = &P::parse;
@@ -65,11 +65,6 @@ Primitive reduction_row(std::string name, loops::Combine combine, Accepts accept
                        {}};
   };
   p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
-  p.batch = [self](const ir::BatchArgs& a) {
-    P q = params_of<P>(*a.params);
-    q.axes = behind_front(q.axes);
-    return batched(self(), q, a.x, a.at);
-  };
   p.facts.flops_per_element = 1;
   return p;
 }
@@ -102,10 +97,8 @@ Array reduce(const Primitive& p, const Array& x, const std::vector<int>& axes,
   return bind1(p, make_params(ReduceParams(axes)), {x}, at);
 }
 
-using Self = const Primitive& (*)();
-
-Primitive summation(Self self) {
-  auto p = reduction_row<ReduceParams>("reduce_sum", loops::Combine::sum, Accepts::numbers, self);
+Primitive summation() {
+  auto p = reduction_row<ReduceParams>("reduce_sum", loops::Combine::sum, Accepts::numbers);
   p.jvp = [](const ir::JvpArgs& a) { return Arrays{sum(a.t[0], params_of<ReduceParams>(*a.params).axes)}; };
   p.transpose = [](const ir::TransposeArgs& a) {
     return Arrays{spread(a.ct[0], params_of<ReduceParams>(*a.params).axes, a.in[0].shape)};
@@ -116,8 +109,8 @@ Primitive summation(Self self) {
 }
 
 // All elements that reach the extremum share its tangent evenly; one bool mask and the counts are kept.
-Primitive extremum(std::string name, loops::Combine combine, Self self) {
-  auto p = reduction_row<ReduceParams>(std::move(name), combine, Accepts::anything, self);
+Primitive extremum(std::string name, loops::Combine combine) {
+  auto p = reduction_row<ReduceParams>(std::move(name), combine, Accepts::anything);
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& axes = params_of<ReduceParams>(*a.params).axes;
     Array reached = a.x[0] == spread(a.y[0], axes, type_of(a.x[0]).shape);
@@ -151,8 +144,8 @@ Array product_tangent(Array p, Array t) {
   return t;
 }
 
-Primitive product(Self self) {
-  auto p = reduction_row<ReduceParams>("reduce_prod", loops::Combine::product, Accepts::numbers, self);
+Primitive product() {
+  auto p = reduction_row<ReduceParams>("reduce_prod", loops::Combine::product, Accepts::numbers);
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& axes = params_of<ReduceParams>(*a.params).axes;
     const Shape& shape = type_of(a.x[0]).shape;
@@ -169,14 +162,14 @@ Primitive product(Self self) {
   return p;
 }
 
-Primitive logical(std::string name, loops::Combine combine, Self self) {
-  auto p = reduction_row<ReduceParams>(std::move(name), combine, Accepts::logical, self);
+Primitive logical(std::string name, loops::Combine combine) {
+  auto p = reduction_row<ReduceParams>(std::move(name), combine, Accepts::logical);
   p.samples = [] { return reduce_samples(true, {bool_, i32}, 0, 2); };
   return p;
 }
 
-Primitive position(std::string name, loops::Combine combine, Self self) {
-  auto p = reduction_row<ArgParams>(std::move(name), combine, Accepts::anything, self);
+Primitive position(std::string name, loops::Combine combine) {
+  auto p = reduction_row<ArgParams>(std::move(name), combine, Accepts::anything);
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (DType d : {f32, f64, i32})
@@ -188,13 +181,22 @@ Primitive position(std::string name, loops::Combine combine, Self self) {
   return p;
 }
 
-// Rules bind the row they belong to, which is in this list once it is made.
-struct ReduceRows;
-const ReduceRows& rows();
-template <const Primitive& ReduceRows::* member>
-const Primitive& self();
+// Behind one more axis the reduced axes come in the same order, so every sum keeps its own.
+template <class P>
+P behind(P p, std::int64_t) {
+  p.axes = behind_front(p.axes);
+  return p;
+}
 
 struct ReduceRows : Family {
+  const Primitive& sum = row(summation(), behind<ReduceParams>);
+  const Primitive& max = row(extremum("reduce_max", loops::Combine::max), behind<ReduceParams>);
+  const Primitive& min = row(extremum("reduce_min", loops::Combine::min), behind<ReduceParams>);
+  const Primitive& prod = row(product(), behind<ReduceParams>);
+  const Primitive& and_ = row(logical("reduce_and", loops::Combine::and_), behind<ReduceParams>);
+  const Primitive& or_ = row(logical("reduce_or", loops::Combine::or_), behind<ReduceParams>);
+  const Primitive& argmax = row(position("argmax", loops::Combine::argmax), behind<ArgParams>);
+  const Primitive& argmin = row(position("argmin", loops::Combine::argmin), behind<ArgParams>);
 };
 
 const ReduceRows& rows() {

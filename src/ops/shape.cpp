@@ -4,7 +4,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
-#include "ops/axes.h"
+#include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/promote.h"
 #include "ops/rows.h"
@@ -95,13 +95,30 @@ Primitive slicing();
 Primitive reversal();
 Primitive counting();
 
+// The same views behind one more axis of this size in front.
+BroadcastParams broadcast_behind(BroadcastParams p, std::int64_t size) {
+  return BroadcastParams(with_front(p.broadcast_dimensions), with_front(size, p.shape));
+}
+ReshapeParams reshape_behind(ReshapeParams p, std::int64_t size) {
+  return ReshapeParams(with_front(size, p.new_sizes));
+}
+TransposeParams transpose_behind(TransposeParams p, std::int64_t) { return TransposeParams(with_front(p.permutation)); }
+DimensionsParams dimensions_behind(DimensionsParams p, std::int64_t) {
+  return DimensionsParams(behind_front(p.dimensions));
+}
+SliceParams slice_behind(SliceParams p, std::int64_t size) {
+  std::optional<Shape> strides = p.strides;
+  if (strides) strides->insert(0, 1);
+  return SliceParams(with_front(0, p.start_indices), with_front(size, p.limit_indices), strides);
+}
+
 struct ShapeRows : Family {
-  const Primitive& broadcast_in_dim = row(broadcasting());
-  const Primitive& reshape = row(reshaping());
-  const Primitive& transpose = row(transposition());
-  const Primitive& squeeze = row(squeezing());
-  const Primitive& slice = row(slicing());
-  const Primitive& rev = row(reversal());
+  const Primitive& broadcast_in_dim = row(broadcasting(), broadcast_behind);
+  const Primitive& reshape = row(reshaping(), reshape_behind);
+  const Primitive& transpose = row(transposition(), transpose_behind);
+  const Primitive& squeeze = row(squeezing(), dimensions_behind);
+  const Primitive& slice = row(slicing(), slice_behind);
+  const Primitive& rev = row(reversal(), dimensions_behind);
   const Primitive& iota = row(counting());
 };
 

@@ -119,8 +119,7 @@ namespace {
 
 // The place in front that an axis given by the user means, for an array of `ndim` axes.
 int axis_of(int axis, int ndim, std::string_view what, const std::string& type, const Location& at) {
-  if (axis < -ndim || axis >= ndim)
-    throw Error(fmt::format("[vmap] {} {} is not an axis of {}", what, axis, type), at);
+  if (axis < -ndim || axis >= ndim) throw Error(fmt::format("[vmap] {} {} is not an axis of {}", what, axis, type), at);
   return axis < 0 ? axis + ndim : axis;
 }
 
@@ -148,8 +147,7 @@ Arrays vmap(const FlatFunction& f, std::span<const Array> x, const BatchAxes& ax
     if (!size) first = t.str();
     size = n;
   }
-  if (!size)
-    throw Error("[vmap] no argument has a mapped axis", at, "give at least one argument an axis in .in_axes");
+  if (!size) throw Error("[vmap] no argument has a mapped axis", at, "give at least one argument an axis in .in_axes");
 
   Trace* parent = current_trace();
   auto trace = std::make_shared<BatchTrace>(parent, *size, "vmap", at);
