@@ -30,4 +30,25 @@ Array standardize(const ArrayLike& x, const Axes& axis = -1, double epsilon = 1e
 // one_hot(array({0, 2}), 3) is [[1, 0, 0], [0, 0, 1]]; an index outside gives a row of zeros.
 Array one_hot(const ArrayLike& x, std::int64_t classes, DType dtype = f32);
 
+// (x - mean) / sqrt(var + epsilon), times scale, plus bias, where those are given; they have the shape of the axes.
+Array layer_norm(const ArrayLike& x, const ArrayLike& scale = Array(), const ArrayLike& bias = Array(),
+                 const Axes& axis = -1, double epsilon = 1e-5);
+Array rms_norm(const ArrayLike& x, const ArrayLike& scale = Array(), const Axes& axis = -1, double epsilon = 1e-6);
+// Each element is 0 with probability `rate`, else divided by 1 - rate. A recomputed dropout is the same dropout.
+Array dropout(const ArrayLike& key, double rate, const ArrayLike& x);
+// Of each example: logits [..., classes], labels either classes (integers, [...]) or probabilities ([..., classes]).
+Array softmax_cross_entropy(const ArrayLike& logits, const ArrayLike& labels);
+// Rows of a table [n, ...] by integers of any shape; an index outside is clamped.
+Array embedding(const ArrayLike& table, const ArrayLike& ids);
+
+struct AttentionOptions {
+  Array bias = {}, mask = {};        // broadcast to [batch, heads, queries, keys]; mask is true where a key is seen
+  std::optional<double> scale = {};  // 1 / sqrt(size of a head)
+  bool is_causal = false;            // a query sees no key after its own position
+};
+// softmax(q k^T scale + bias) v of q [batch, queries, heads, size], k and v [batch, keys, heads, size]; fewer heads of
+// k and v are shared by groups of heads of q; without the batch axis: one example.
+Array dot_product_attention(const ArrayLike& q, const ArrayLike& k, const ArrayLike& v,
+                            const AttentionOptions& options = {});
+
 }  // namespace anew::nn

@@ -58,6 +58,7 @@ Array square(const ArrayLike& x);
 Array reciprocal(const ArrayLike& x);
 Array erf(const ArrayLike& x);
 Array erfc(const ArrayLike& x);
+Array erf_inv(const ArrayLike& x);
 Array abs(const ArrayLike& x);
 Array sign(const ArrayLike& x);
 Array floor(const ArrayLike& x);

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "ops/elementwise.h"
+#include "ops/erf_inv.h"
 #include "ops/known_rows.h"
 #include "ops/promote.h"
 #include "ops/rows.h"
@@ -163,6 +164,11 @@ struct UnaryRows : Family {
       {[](Expr x) { return loops::erfc(x); },
        [](auto& x, auto&, auto& t) { return t * ((-2 * std::numbers::inv_sqrtpi) * anew::exp(-anew::square(x))); },
        16}));
+  const Primitive& erf_inv = row(unary(
+      "erf_inv",
+      {erf_inv_expression,
+       [](auto&, auto& y, auto& t) { return t * ((0.5 / std::numbers::inv_sqrtpi) * anew::exp(anew::square(y))); }, 40,
+       -0.9, 0.9}));
   const Primitive& square =
       row(unary("square", {[](Expr x) { return x * x; }, [](auto& x, auto&, auto& t) { return t * (2 * x); }, 1, -2, 2,
                            Accepts::numbers}));
@@ -235,6 +241,7 @@ Array rsqrt(const ArrayLike& x) { return of_float(rows().rsqrt, x); }
 Array cbrt(const ArrayLike& x) { return of_float(rows().cbrt, x); }
 Array erf(const ArrayLike& x) { return of_float(rows().erf, x); }
 Array erfc(const ArrayLike& x) { return of_float(rows().erfc, x); }
+Array erf_inv(const ArrayLike& x) { return of_float(rows().erf_inv, x); }
 Array sign(const ArrayLike& x) { return of_number(rows().sign, x); }
 Array floor(const ArrayLike& x) { return of_fraction(rows().floor, x); }
 Array ceil(const ArrayLike& x) { return of_fraction(rows().ceil, x); }

@@ -1,0 +1,67 @@
+// Random numbers without state: a key (u32[2]) decides every draw, and new keys come from split and fold_in. The bits
+// are those of JAX's threefry2x32. Keys are ordinary arrays: they can be mapped, scanned, checkpointed and jitted, and
+// a recomputed draw is the same draw.
+#pragma once
+#include <anew/array.h>
+
+#include <limits>
+
+namespace anew::random {
+
+Array key(const ArrayLike& seed);
+
+// split(key, 5) is u32[5,2]; auto [a, b] = split(key); auto [a, b, c] = split<3>(key).
+Array split(const ArrayLike& key, const Shape& shape);
+namespace detail {
+std::vector<Array> split_list(const ArrayLike& key, int n);
+}
+template <int N = 2>
+std::array<Array, static_cast<std::size_t>(N)> split(const ArrayLike& key) {
+  std::array<Array, static_cast<std::size_t>(N)> out;
+  std::vector<Array> keys = detail::split_list(key, N);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::move(keys[i]);
+  return out;
+}
+// A key made of a key and a number, such as the index of a step or layer.
+Array fold_in(const ArrayLike& key, const ArrayLike& data);
+
+// Uniform bits: u32, or 64 of them as i64. By width: 8, 16 and 32 bits in u32, 64 in i64.
+Array bits(const ArrayLike& key, const Shape& shape = {}, DType dtype = u32);
+Array bits(const ArrayLike& key, const Shape& shape, int width);
+
+Array uniform(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32, const ArrayLike& lo = 0.0,
+              const ArrayLike& hi = 1.0);  // lo <= x < hi
+Array normal(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
+// Between the bounds, never at them; the shape is that of the bounds unless given.
+Array truncated_normal(const ArrayLike& key, const ArrayLike& lower, const ArrayLike& upper,
+                       const std::optional<Shape>& shape = {}, DType dtype = f32);
+Array exponential(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
+Array gumbel(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
+Array laplace(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
+Array logistic(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
+Array cauchy(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
+Array rademacher(const ArrayLike& key, const Shape& shape = {}, DType dtype = i32);  // -1 or 1
+Array bernoulli(const ArrayLike& key, const ArrayLike& p = 0.5, const std::optional<Shape>& shape = {});
+Array randint(const ArrayLike& key, const Shape& shape, const ArrayLike& lo, const ArrayLike& hi,
+              DType dtype = i32);  // lo <= x < hi
+// Indices drawn with probabilities softmax(logits) along an axis; `shape` ends with the other axes of logits.
+Array categorical(const ArrayLike& key, const ArrayLike& logits, int axis = -1, const std::optional<Shape>& shape = {});
+
+// The numbers below x in random order, or x with the slices along an axis in random order (`independent`: every line
+// along the axis in an order of its own).
+Array permutation(const ArrayLike& key, const ArrayLike& x, int axis = 0, bool independent = false);
+Array shuffle(const ArrayLike& key, const ArrayLike& x, int axis = 0);
+struct ChoiceOptions {
+  bool replace = true;
+  std::optional<Array> p = {};  // probabilities; equal ones if absent
+  int axis = 0;
+};
+// Elements of a along an axis, or numbers below a.
+Array choice(const ArrayLike& key, const ArrayLike& a, const Shape& shape = {}, const ChoiceOptions& options = {});
+
+// Which of the two counters of threefry this thread uses for split and bits: by position (the default), which makes
+// every element independent of the size of the array, or JAX's original one. Returns the former setting. It is read
+// when an operation is called or traced.
+bool set_partitionable(bool on);
+
+}  // namespace anew::random

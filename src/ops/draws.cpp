@@ -1,0 +1,217 @@
+// What is drawn from random bits: uniform numbers and their transformations. Formulas are JAX's, in the same order of
+// operations, so that uniform, bernoulli and randint agree with it bit for bit. A uniform float is its leading random
+// bits as an integer times a power of two, which is exact.
+#include <anew/ops.h>
+#include <anew/random.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "ops/promote.h"
+#include "ops/random.h"
+
+namespace anew {
+namespace {
+
+// Of a floating type: bits of the fraction, and the exponent of its smallest normal number.
+struct Format {
+  int fraction, least;
+  double epsilon() const { return std::ldexp(1.0, -fraction); }
+  double almost_minus_one() const { return -1 + std::ldexp(1.0, -fraction - 1); }
+  double tiny() const { return std::ldexp(1.0, least); }
+};
+Format format_of(DType d) {
+  switch (d) {
+    case bf16: return {7, -126};
+    case f16: return {10, -14};
+    case f64: return {52, -1022};
+    default: return {23, -126};
+  }
+}
+
+void require_float(std::string_view op, DType dtype, const Location& at) {
+  if (!is_float(dtype)) throw Error(fmt::format("[{}] needs a floating type, got {}", op, name_of(dtype)), line_or(at));
+}
+void require_shape(std::string_view op, const Array& x, const Shape& shape, const Location& at) {
+  if (type_of(x).shape != shape)
+    throw Error(
+        fmt::format("[{}] parameters of shape {} do not fit the shape {}", op, type_of(x).shape.str(), shape.str()),
+        line_or(at));
+}
+
+// 0 <= x < 1
+Array unit(std::string_view op, const ArrayLike& key, const Shape& shape, DType dtype) {
+  require_float(op, dtype, key.at);
+  Array k = checked_key(op, key);
+  const int fraction = format_of(dtype).fraction;
+  const int width = dtype == bf16 ? 8 : dtype == f16 ? 16 : dtype == f64 ? 64 : 32;
+  Array leading = lax::shift_right_logical(random_bits(op, k, shape, width, key.at), width - fraction);
+  return astype(leading, dtype) * literal(dtype, std::ldexp(1.0, -fraction));
+}
+
+bool is_number(const Array& x, double v) { return is_weak(x) && x.value()->number == v; }
+
+Array between(std::string_view op, const ArrayLike& key, const Shape& shape, DType dtype, const Array& lo,
+              const Array& hi) {
+  Array u = unit(op, key, shape, dtype);
+  if (is_number(lo, 0) && is_number(hi, 1)) return u;  // the rest would change no bit
+  Array from = coerce(lo, dtype, key.at), to = coerce(hi, dtype, key.at);
+  Array y = maximum(from, u * (to - from) + from);
+  require_shape(op, y, shape, key.at);
+  return y;
+}
+
+// The remainder of i64 numbers read as unsigned ones.
+Array unsigned_remainder(const Array& a, const Array& n) {
+  const Array one = literal_integer(i64, 1), top = literal_integer(i64, std::numeric_limits<std::int64_t>::min());
+  // Below 2^63: a = 2 (a / 2) + the last bit, doubled without leaving the range.
+  Array half = lax::rem(lax::shift_right_logical(a, one), n), gap = n - half;
+  Array doubled = where(half >= gap, half - gap, half + half), last = a & one;
+  Array small = where(doubled == n - last, literal_integer(i64, 0), doubled + last);
+  // From 2^63 on the quotient is 0 or 1.
+  Array large = where((a ^ top) >= (n ^ top), a - n, a);
+  return where(n == 0, a, where(n > 0, small, large));
+}
+
+struct Limit {
+  Array value;
+  Array beyond;  // whether the bound was larger than any number of the type
+};
+// As this type, held inside its range.
+Limit integer_limit(std::string_view op, const Array& x, DType dtype, const Location& at) {
+  check_operand(x, line_or(at));
+  if (is_float(type_of(x).dtype) || type_of(x).dtype == bool_)
+    throw Error(fmt::format("[{}] bounds are integers, got {}", op, type_of(x).str()), line_or(at));
+  if (dtype == i64) return {coerce(x, i64, at), Array(false)};
+  const std::int64_t least = dtype == i32 ? std::numeric_limits<std::int32_t>::min() : 0;
+  const std::int64_t most =
+      dtype == i32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::uint32_t>::max();
+  if (is_weak(x)) {
+    const std::int64_t v = x.value()->integer;
+    return {literal_integer(dtype, std::clamp(v, least, most)), Array(v > most)};
+  }
+  if (type_of(x).dtype == dtype) return {x, Array(false)};
+  Array wide = coerce(x, i64, at), first = literal_integer(i64, least), last = literal_integer(i64, most);
+  return {astype(lax::clamp(first, wide, last), dtype), wide > last};
+}
+
+}  // namespace
+
+namespace random {
+
+Array uniform(const ArrayLike& key, const Shape& shape, DType dtype, const ArrayLike& lo, const ArrayLike& hi) {
+  check_operand(lo.value, line_or(key.at));
+  check_operand(hi.value, line_or(key.at));
+  PinLine pin(key.at);
+  return between("random.uniform", key, shape, dtype, lo.value, hi.value);
+}
+
+Array normal(const ArrayLike& key, const Shape& shape, DType dtype) {
+  PinLine pin(key.at);
+  Array u = between("random.normal", key, shape, dtype, format_of(dtype).almost_minus_one(), 1.0);
+  return std::numbers::sqrt2 * erf_inv(u);
+}
+
+Array truncated_normal(const ArrayLike& key, const ArrayLike& lower, const ArrayLike& upper,
+                       const std::optional<Shape>& shape, DType dtype) {
+  constexpr std::string_view op = "random.truncated_normal";
+  require_float(op, dtype, key.at);
+  PinLine pin(key.at);
+  Array a = coerce(lower.value, dtype, key.at), b = coerce(upper.value, dtype, key.at);
+  std::array<Array, 2> both{a, b};
+  Array from = erf(a / std::numbers::sqrt2), to = erf(b / std::numbers::sqrt2);
+  Array u = between(op, key, shape ? *shape : broadcast_shapes(op, both, key.at), dtype, from, to);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  return clip(std::numbers::sqrt2 * erf_inv(u), nextafter(stop_gradient(a), infinity),
+              nextafter(stop_gradient(b), -infinity));
+}
+
+Array exponential(const ArrayLike& key, const Shape& shape, DType dtype) {
+  PinLine pin(key.at);
+  return -log1p(-unit("random.exponential", key, shape, dtype));
+}
+Array gumbel(const ArrayLike& key, const Shape& shape, DType dtype) {
+  PinLine pin(key.at);
+  return -log(-log(between("random.gumbel", key, shape, dtype, format_of(dtype).tiny(), 1.0)));
+}
+Array laplace(const ArrayLike& key, const Shape& shape, DType dtype) {
+  PinLine pin(key.at);
+  Array u = between("random.laplace", key, shape, dtype, format_of(dtype).almost_minus_one(), 1.0);
+  return sign(u) * log1p(-abs(u));
+}
+Array logistic(const ArrayLike& key, const Shape& shape, DType dtype) {
+  PinLine pin(key.at);
+  Array x = between("random.logistic", key, shape, dtype, format_of(dtype).tiny(), 1.0);
+  return log(x) - log1p(-x);
+}
+Array cauchy(const ArrayLike& key, const Shape& shape, DType dtype) {
+  PinLine pin(key.at);
+  Array u = between("random.cauchy", key, shape, dtype, format_of(dtype).epsilon(), 1.0);
+  return tan(std::numbers::pi * (u - 0.5));
+}
+
+Array bernoulli(const ArrayLike& key, const ArrayLike& p, const std::optional<Shape>& shape) {
+  constexpr std::string_view op = "random.bernoulli";
+  check_operand(p.value, line_or(key.at));
+  PinLine pin(key.at);
+  Array probability = coerce(p.value, floating(type_of(p.value).dtype), key.at);
+  const Shape whole = shape ? *shape : type_of(probability).shape;
+  Array y = unit(op, key, whole, type_of(probability).dtype) < probability;
+  require_shape(op, y, whole, key.at);
+  return y;
+}
+Array rademacher(const ArrayLike& key, const Shape& shape, DType dtype) {
+  PinLine pin(key.at);
+  return astype(2 * astype(bernoulli(key, 0.5, shape), i32) - 1, dtype);
+}
+
+Array randint(const ArrayLike& key, const Shape& shape, const ArrayLike& lo, const ArrayLike& hi, DType dtype) {
+  constexpr std::string_view op = "random.randint";
+  if (!is_integer(dtype))
+    throw Error(fmt::format("[{}] needs an integer type, got {}", op, name_of(dtype)), line_or(key.at));
+  checked_key(op, key);
+  PinLine pin(key.at);
+  Limit from = integer_limit(op, lo.value, dtype, key.at), to = integer_limit(op, hi.value, dtype, key.at);
+  const bool wide = dtype == i64;
+  const DType word = wide ? i64 : u32;
+  auto remainder = [wide](const Array& a, const Array& n) { return wide ? unsigned_remainder(a, n) : lax::rem(a, n); };
+  auto [k1, k2] = split(key);
+  Array higher = random_bits(op, k1, shape, wide ? 64 : 32, key.at);
+  Array lower = random_bits(op, k2, shape, wide ? 64 : 32, key.at);
+  Array one = literal_integer(word, 1), none = to.value <= from.value;
+  Array span = where(none, one, astype(to.value - from.value, word));
+  span = where(logical_and(to.beyond, ~none), span + one, span);  // wraps to 0 for all numbers of the type
+  // Twice as many bits as the type has, modulo span: higher * 2^width + lower.
+  Array factor = remainder(literal_integer(word, wide ? std::int64_t{1} << 32 : 1 << 16), span);
+  factor = remainder(factor * factor, span);
+  Array offset = remainder(remainder(higher, span) * factor + remainder(lower, span), span);
+  Array y = from.value + astype(offset, dtype);
+  require_shape(op, y, shape, key.at);
+  return y;
+}
+
+Array categorical(const ArrayLike& key, const ArrayLike& logits, int axis, const std::optional<Shape>& shape) {
+  constexpr std::string_view op = "random.categorical";
+  check_operand(logits.value, line_or(key.at));
+  PinLine pin(key.at);
+  Array x = coerce(logits.value, floating(type_of(logits.value).dtype), key.at);
+  const Type type = type_of(x);
+  axis = checked_axis(op, axis, type.shape.ndim(), type, key.at);
+  Shape others = type.shape;
+  others.erase(axis);
+  const Shape whole = shape ? *shape : others;
+  const int extra = whole.ndim() - others.ndim();
+  bool fits = extra >= 0;
+  for (int i = 0; fits && i < others.ndim(); ++i) fits = whole[extra + i] == others[i];
+  if (!fits)
+    throw Error(fmt::format("[{}] the shape {} does not end with {}, the other axes of {}", op, whole.str(),
+                            others.str(), type.str()),
+                line_or(key.at));
+  Shape drawn = whole;
+  drawn.insert(extra + axis, type.shape[axis]);
+  return argmax(gumbel(key, drawn, type.dtype) + x, extra + axis);
+}
+
+}  // namespace random
+}  // namespace anew
