@@ -70,6 +70,21 @@ struct LoopOptions {
 struct CustomOptions {
   bool symbolic_zeros = false;
 };
+// `batch_size`: how many elements are mapped at once; absent: one by one.
+struct MapOptions {
+  std::optional<int> batch_size = {};
+};
+struct AssociativeScanOptions {
+  bool reverse = false;
+  int axis = 0;
+};
+// How derivatives are compared with central differences; what is absent depends on the dtypes. Modes: "fwd", "rev" or both.
+struct CheckGradsOptions {
+  int order = 2;
+  std::string_view modes = "fwd,rev";
+  std::optional<double> atol = {}, rtol = {}, step = {};
+  std::uint64_t seed = 7;  // of the direction
+};
 struct JitOptions {
   std::optional<std::size_t> memory_budget = {};
   int threads = 0;
@@ -109,14 +124,44 @@ Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values = nu
             const Location& at = Location::current());
 
 // f of one example, for all examples along the mapped axes: one axis (or no_axis) per array of x; one for all results, or
-// one per result. `size` is needed only where no array of x is mapped.
+// one per result, read only after f has been called. `size` is needed only where no array of x is mapped. With `chunk`
+// at most so many examples are mapped at once, in a loop: less memory, the same bits.
 struct BatchAxes {
   std::vector<int> in;
   std::vector<int> out = {0};
   std::optional<std::int64_t> size = {};
+  std::optional<int> chunk = {};
 };
 Arrays vmap(const FlatFunction& f, std::span<const Array> x, const BatchAxes& axes,
             const Location& at = Location::current());
+// f of every element along axis 0 of xs, in a loop.
+Arrays map(const FlatFunction& f, std::span<const Array> xs, const MapOptions& options = {},
+           const Location& at = Location::current());
+// All prefixes of xs along an axis, combined by an associative function that works element by element along that axis.
+using Combine = std::function<Arrays(std::span<const Array> a, std::span<const Array> b)>;
+Arrays associative_scan(const Combine& combine, std::span<const Array> xs, const AssociativeScanOptions& options = {},
+                        const Location& at = Location::current());
+
+// Jacobians: for each output and each of x, in this order, an array of shape output + input; one column at a time
+// (jacfwd) or one row at a time (jacrev), all of them mapped. The Hessian of the first output, a scalar: for each pair of x.
+Arrays jacfwd(const FlatFunction& f, std::span<const Array> x, const Location& at = Location::current());
+Arrays jacrev(const FlatFunction& f, std::span<const Array> x, const Location& at = Location::current());
+Arrays hessian(const FlatFunction& f, std::span<const Array> x, const Location& at = Location::current());
+// The Hessian of the first output, a scalar, times v.
+Arrays hvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> v,
+           const Location& at = Location::current());
+// The transpose of a linear function of arrays of these types, applied to cotangents of its results.
+Arrays linear_transpose(const FlatFunction& f, std::span<const ShapeDtype> types, std::span<const Array> ct,
+                        const Location& at = Location::current());
+// Throws with the worst entry where a derivative of f at x is not that of differences.
+void check_grads(const FlatFunction& f, std::span<const Array> x, const CheckGradsOptions& options = {},
+                 const Location& at = Location::current());
+
+// One line with each {} replaced by an array, whenever the equation runs.
+void debug_print(std::string_view format, std::span<const Array> args, const Location& at = Location::current());
+// Calls f with concrete arrays whenever the equation runs; its results must have these types.
+Arrays io_callback(const FlatFunction& f, std::span<const ShapeDtype> results, std::span<const Array> args,
+                   const Location& at = Location::current());
 
 Arrays checkpoint(const FlatFunction& f, std::span<const Array> x, const Policy& policy,
                   const Location& at = Location::current());
@@ -165,7 +210,7 @@ using JvpRule =
 Arrays custom_jvp(const FlatFunction& f, const JvpRule& rule, std::span<const Array> x,
                   const CustomOptions& options = {}, const Location& at = Location::current());
 struct VjpRules {
-  std::function<std::pair<Arrays, Arrays>(std::span<const Array> x)> forward;  // outputs, residuals
+  std::function<std::pair<Arrays, Arrays>(std::span<const Array> x)> forward;                   // outputs, residuals
   std::function<Arrays(std::span<const Array> residuals, std::span<const Array> ct)> backward;  // one per x
 };
 Arrays custom_vjp(const FlatFunction& f, const VjpRules& rules, std::span<const Array> x,

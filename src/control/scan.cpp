@@ -6,6 +6,9 @@
 #include <cstring>
 #include <map>
 
+#include "control/carry.h"
+#include "control/loop.h"
+
 namespace anew {
 namespace {
 
@@ -28,16 +31,6 @@ Types infer_scan(const ir::InferArgs& a) {
   return out;
 }
 
-// Element i along the leading axis, as a look at the same memory.
-Array slice_of(const Array& xs, std::int64_t i) {
-  const Value& v = *xs.value();
-  Type t{v.type.shape, v.type.dtype};
-  t.shape.erase(0);
-  ir::Strides strides = v.strides;
-  strides.erase(0);
-  return make_concrete(t, v.buffer, v.offset + i * v.strides[0], strides);
-}
-
 Arrays run_scan(const ParamsRef& params, std::span<const Array> x, const Location& at) {
   const ScanParams& p = of(params);
   auto k = static_cast<std::size_t>(p.constants), c = static_cast<std::size_t>(p.carries);
@@ -48,23 +41,35 @@ Arrays run_scan(const ParamsRef& params, std::span<const Array> x, const Locatio
   for (std::int64_t step = 0; step < p.length; ++step) {
     std::int64_t at_step = p.reverse ? p.length - 1 - step : step;
     for (std::size_t i = 0; i < c; ++i) in[k + i] = std::move(out[i]);
-    for (std::size_t i = k + c; i < x.size(); ++i) in[i] = slice_of(x[i], at_step);
+    for (std::size_t i = k + c; i < x.size(); ++i) in[i] = row_of(x[i], at_step);
     Arrays made = evaluate(*p.program, in);
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (i < c) {
         out[i] = std::move(made[i]);
         continue;
       }
-      Array y = contiguous(made[i]);
-      if (std::size_t bytes = types[i].bytes())
-        std::memcpy(out[i].value()->buffer->data() + static_cast<std::size_t>(at_step) * bytes, y.value()->data(),
-                    bytes);
+      write_row(out[i], at_step, made[i]);
     }
   }
   return out;
 }
 
 }  // namespace
+
+Array row_of(const Array& stack, std::int64_t i) {
+  const Value& v = *stack.value();
+  Type t{v.type.shape, v.type.dtype};
+  t.shape.erase(0);
+  ir::Strides strides = v.strides;
+  strides.erase(0);
+  return make_concrete(t, v.buffer, v.offset + i * v.strides[0], strides);
+}
+
+void write_row(const Array& stack, std::int64_t i, const Array& y) {
+  Array dense = contiguous(y);
+  if (std::size_t bytes = type_of(y).bytes())
+    std::memcpy(stack.value()->buffer->data() + static_cast<std::size_t>(i) * bytes, dense.value()->data(), bytes);
+}
 
 Type stacked(const Type& t, std::int64_t length) {
   Type s = t;
@@ -159,7 +164,7 @@ Arrays bind_scan(ScanParams params, const ir::Program& body, std::span<const Arr
   params.constants = static_cast<int>(const_vars.size());
   params.carries = static_cast<int>(carry_vars.size());
 
-  if (!q.outputs.empty()) {
+  if (!q.outputs.empty() || ir::has_effects(q)) {
     Arrays operands = constants;
     operands.insert(operands.end(), carries.begin(), carries.end());
     operands.insert(operands.end(), xs.begin(), xs.end());
@@ -210,8 +215,9 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
   params.reverse = options.reverse;
   params.unroll = options.unroll;
   if (options.unroll < 0) throw Error(fmt::format("[scan] unroll is negative: {}", options.unroll), at);
-  if (options.checkpoints)
-    throw Error("[scan] .checkpoints is not available", at, "checkpoint the body: scan(checkpoint(body), ...)");
+  if (options.checkpoints && *options.checkpoints < 1)
+    throw Error(fmt::format("[scan] .checkpoints is {}; at least one state, the first, is kept", *options.checkpoints),
+                at);
 
   Arrays start = init;
   std::size_t c = init.size();
@@ -225,49 +231,36 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
     t.shape.erase(0);
     types.push_back(t);
   }
-  Staged s;
-  for (bool again = true; again;) {  // a second time where a number in the carry takes the dtype that the body returns
-    again = false;
-    s = stage(
-        [&](std::span<const Array> in) {
-          ScanResult r = body(in.first(c), in.subspan(c));
-          if (r.carry.size() != c)
-            throw Error(fmt::format("[scan] the carry has {} arrays, the body returns {}", c, r.carry.size()), at,
-                        "the body must return a carry of the same structure as it takes");
-          Arrays out = std::move(r.carry);
-          out.insert(out.end(), r.ys.begin(), r.ys.end());
-          return out;
-        },
-        types, "scan", at);
-    for (std::size_t i = 0; i < c; ++i) {
-      Type got = s.program.type(s.program.outputs[i]);
-      if (got == types[i]) continue;
-      std::string path = i < carry_paths.size() ? carry_paths[i] : fmt::format("carry[{}]", i);
-      const Value& v = *start[i].value();
-      if (v.weak && got.shape == types[i].shape) {
-        start[i] = make_literal(is_float(got.dtype) ? ir::Literal::of(got.dtype, v.number)
-                                                    : ir::Literal::of(got.dtype, v.integer));
-        types[i] = got;
-        again = true;
-        continue;
-      }
-      bool dtypes = got.dtype != types[i].dtype, shapes = !(got.shape == types[i].shape);
-      throw Error(fmt::format("[scan] the body must return a carry of the type it takes: {} is {} but the body returns "
-                              "{}, so the {} do not match",
-                              path, types[i].str(), got.str(),
-                              dtypes && shapes ? "dtypes and the shapes"
-                              : dtypes         ? "dtypes"
-                                               : "shapes"),
-                  at, "convert or reshape the initial carry, or what the body returns");
-    }
-  }
+  Staged s = stage_body(
+      "scan",
+      [&](std::span<const Array> in) {
+        ScanResult r = body(in.first(c), in.subspan(c));
+        if (r.carry.size() != c)
+          throw Error(fmt::format("[scan] the carry has {} arrays, the body returns {}", c, r.carry.size()), at,
+                      "the body must return a carry of the same structure as it takes");
+        Arrays out = std::move(r.carry);
+        out.insert(out.end(), r.ys.begin(), r.ys.end());
+        return out;
+      },
+      start, types, carry_paths, at);
   params.constants = s.program.constants;
   params.carries = static_cast<int>(c);
   s.program.constants = 0;
   Arrays inputs = s.constants;
   inputs.insert(inputs.end(), start.begin(), start.end());
   inputs.insert(inputs.end(), xs.begin(), xs.end());
-  Arrays out = bind_scan(params, s.program, inputs, at);
+  Arrays out;
+  if (options.checkpoints) {
+    LoopParams sweep;
+    sweep.constants = params.constants;
+    sweep.carries = params.carries;
+    sweep.length = params.length;
+    sweep.reverse = params.reverse;
+    sweep.checkpoints = *options.checkpoints;
+    out = bind_loop(sweep, s.program, inputs, at);
+  } else {
+    out = bind_scan(params, s.program, inputs, at);
+  }
   auto split = out.begin() + static_cast<std::ptrdiff_t>(c);
   return {Arrays(out.begin(), split), Arrays(split, out.end())};
 }

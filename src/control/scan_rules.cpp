@@ -23,7 +23,7 @@ Flags invariant(const ir::Program& p, const Flags& constant_inputs) {
   Flags inv(p.types.size());
   for (std::size_t i = 0; i < p.inputs.size(); ++i) inv[static_cast<std::size_t>(p.inputs[i])] = constant_inputs[i];
   for (const ir::Eqn& e : p.eqns) {
-    bool all = true;
+    bool all = !ir::has_effects(e);  // what an effect gives may differ from step to step
     for (const ir::Atom& a : e.inputs) all = all && (!a.is_var() || inv[static_cast<std::size_t>(a.var)]);
     for (ir::Var v : e.outputs) inv[static_cast<std::size_t>(v)] = all;
   }
@@ -80,6 +80,7 @@ KnownHalf run_known(const ScanParams& p, const Groups& g, const Split& s, const 
   }
   Arrays hoisted;
   if (!before.outputs.empty()) {
+    std::erase_if(before.eqns, [](const ir::Eqn& e) { return ir::has_effects(e); });  // they stay in the loop
     ir::Dce d = ir::eliminate_dead_code(before, Flags(before.outputs.size(), true));
     Arrays in;
     for (std::size_t i = 0; i < known_in.size(); ++i)

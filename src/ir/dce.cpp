@@ -46,12 +46,12 @@ Dce eliminate_dead_code(const Program& p, const std::vector<bool>& used_outputs,
   for (std::size_t i = p.eqns.size(); i-- > 0;) {
     const Eqn& e = p.eqns[i];
     std::vector<bool> used;
-    bool any = e.primitive->facts.effects;
+    bool any = false;
     for (Var v : e.outputs) {
       used.push_back(live[static_cast<std::size_t>(v)]);
       any = any || used.back();
     }
-    if (!any) continue;
+    if (!any && !has_effects(e)) continue;
     Eqn copy = e;
     if (e.primitive->dce) {
       DceResult r = e.primitive->dce(e, used);

@@ -76,12 +76,15 @@ struct Facts {
   double flops_per_element = 0;     // of the output
   // Equations with effects keep their order and are never dropped, repeated or merged.
   bool effects = false;
+  // The effects reach beyond a printed line: no derivative may repeat or skip them.
+  bool io = false;
 };
 
 // A call with inputs on which the laws are run. Inputs are described, so that `ir` needs no random numbers.
 struct SampleInput {
   Type type;
   double lo = -1, hi = 1;  // uniform in between; integers too
+  double diagonal = 0;     // added to the diagonals of the last two axes: matrices that can be factored
 };
 struct Sample {
   ParamsRef params;
@@ -140,6 +143,11 @@ struct Primitive {
 
   bool higher_order() const { return static_cast<bool>(run); }
 };
+
+// Whether an equation, or one in a program it holds, has effects; the name of a primitive with io, if there is one.
+bool has_effects(const Eqn& e);
+bool has_effects(const Program& p);
+std::string find_io(const Program& p);
 
 // Where a rule is missing: names the primitive, the transformation and the file to edit.
 [[noreturn]] void missing_rule(const Primitive& p, std::string_view transformation, std::string_view folder,

@@ -3,6 +3,7 @@
 // at which rule made an equation; two programs that print alike are equal.
 #include "ir/program.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "ir/primitive.h"
@@ -126,6 +127,26 @@ int count(const Program& p, std::string_view primitive) {
     for (const Eqn& e : q.eqns) n += e.primitive->name == primitive;
   });
   return n;
+}
+
+bool has_effects(const Eqn& e) {
+  if (!e.primitive->higher_order()) return e.primitive->facts.effects;
+  for (const ProgramRef& p : nested_programs(e))
+    if (p && has_effects(*p)) return true;
+  return false;
+}
+
+bool has_effects(const Program& p) {
+  return std::any_of(p.eqns.begin(), p.eqns.end(), [](const Eqn& e) { return has_effects(e); });
+}
+
+std::string find_io(const Program& p) {
+  std::string found;
+  for_each_program(p, [&](const Program& q) {
+    for (const Eqn& e : q.eqns)
+      if (found.empty() && e.primitive->facts.io) found = e.primitive->name;
+  });
+  return found;
 }
 
 }  // namespace anew::ir

@@ -55,6 +55,8 @@ std::shared_ptr<const Prepared> prepare(const Request& r) {
     for (const loops::Kernel& k : lowered.kernels) p->kernels.emplace_back(k);
     p->call = std::move(lowered.call);
   }
+  if (r.primitive.facts.effects)
+    return p;  // a user's callback would live, with all that it captures, as long as the thread
   if (cache.size() >= most) cache.clear();
   cache[h] = p;
   return p;

@@ -57,7 +57,7 @@ Arrays bind_nested(const Primitive& primitive, const MakeParams& params, const i
     if (a.is_var() && !outside.count(a.var) && inside.emplace(a.var, q.outputs.size()).second) q.outputs.push_back(a);
 
   Arrays made;
-  if (!q.outputs.empty()) {
+  if (!q.outputs.empty() || ir::has_effects(q)) {
     ir::Dce d = ir::eliminate_dead_code(q, std::vector<bool>(q.outputs.size(), true));
     Arrays used;
     for (std::size_t i = 0; i < kept.size(); ++i)

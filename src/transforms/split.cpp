@@ -25,7 +25,7 @@ struct EquationFacts {
 
 // Zeros, ones, iota: nobody should keep an array that costs nothing to make again.
 bool makes_constant(const Request& r) {
-  if (r.primitive.higher_order() || r.primitive.facts.flops_per_element != 0) return false;
+  if (r.primitive.higher_order() || r.primitive.facts.effects || r.primitive.facts.flops_per_element != 0) return false;
   return std::all_of(r.inputs.begin(), r.inputs.end(), [](const Array& x) { return x.value()->literal; });
 }
 

@@ -114,10 +114,9 @@ BatchedProgram batch_program(const ir::Program& p, const std::vector<bool>& mapp
   return result;
 }
 
-namespace flat {
 namespace {
 
-// The place in front that an axis given by the user means, for an array of `ndim` axes.
+// The place that an axis given by the user means, for an array of `ndim` axes.
 int axis_of(int axis, int ndim, std::string_view what, const std::string& type, const Location& at) {
   if (axis < -ndim || axis >= ndim) throw Error(fmt::format("[vmap] {} {} is not an axis of {}", what, axis, type), at);
   return axis < 0 ? axis + ndim : axis;
@@ -125,45 +124,63 @@ int axis_of(int axis, int ndim, std::string_view what, const std::string& type, 
 
 }  // namespace
 
-Arrays vmap(const FlatFunction& f, std::span<const Array> x, const BatchAxes& axes, const Location& at) {
+MappedAxes mapped_axes(std::span<const Array> x, const flat::BatchAxes& axes, const Location& at) {
   if (axes.in.size() != x.size())
     throw Error(fmt::format("[vmap] {} axes for {} arrays", axes.in.size(), x.size()), at);
   std::optional<std::int64_t> size = axes.size;
   std::string first;  // the array that said so
-  std::vector<int> in_axis;
+  MappedAxes mapped;
   for (std::size_t i = 0; i < x.size(); ++i) {
     check_operand(x[i], at);
     Type t = type_of(x[i]);
     if (axes.in[i] == no_axis) {
-      in_axis.push_back(no_axis);
+      mapped.in.push_back(no_axis);
       continue;
     }
-    in_axis.push_back(axis_of(axes.in[i], t.shape.ndim(), "in_axes:", t.str(), at));
-    std::int64_t n = t.shape[in_axis.back()];
+    mapped.in.push_back(axis_of(axes.in[i], t.shape.ndim(), "in_axes:", t.str(), at));
+    std::int64_t n = t.shape[mapped.in.back()];
     if (size && *size != n)
       throw Error(fmt::format("[vmap] mapped axes have different sizes: {} has {} along axis {}, {} has {}", t.str(), n,
-                              in_axis.back(), first.empty() ? "the given size" : first, *size),
+                              mapped.in.back(), first.empty() ? "the given size" : first, *size),
                   at, "map axes of one size, or use no_axis for arrays that all examples share");
     if (!size) first = t.str();
     size = n;
   }
   if (!size) throw Error("[vmap] no argument has a mapped axis", at, "give at least one argument an axis in .in_axes");
+  mapped.size = *size;
+  return mapped;
+}
 
+Array move_front_axis(const Array& x, int to, const Location& at) {
+  Type one = type_of(x);
+  one.shape.erase(0);
+  return move_axis(x, 0, axis_of(to, one.shape.ndim() + 1, "out_axes:", one.str() + " with the mapped axis", at));
+}
+
+int out_axis(const std::vector<int>& out, std::size_t i, std::size_t count, const Location& at) {
+  if (out.size() != 1 && out.size() != count)
+    throw Error(fmt::format("[vmap] {} out_axes for {} results", out.size(), count), at);
+  return out[out.size() == 1 ? 0 : i];
+}
+
+Arrays call_batched(const FlatFunction& f, std::span<const Array> x, const MappedAxes& mapped,
+                    const std::vector<int>& out_axes, const Location& at) {
   Trace* parent = current_trace();
-  auto trace = std::make_shared<BatchTrace>(parent, *size, "vmap", at);
+  auto trace = std::make_shared<BatchTrace>(parent, mapped.size, "vmap", at);
   TraceLife life(trace);
   Arrays in, out;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    in.push_back(in_axis[i] == no_axis ? x[i] : trace->box(move_axis(fresh_alias(x[i]), in_axis[i], 0)));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    PinLine line(at);
+    in.push_back(mapped.in[i] == no_axis ? x[i] : trace->box(move_axis(fresh_alias(x[i]), mapped.in[i], 0)));
+  }
   {
     TraceScope scope(trace.get());
     out = f(in);
   }
-  if (axes.out.size() != 1 && axes.out.size() != out.size())
-    throw Error(fmt::format("[vmap] {} out_axes for {} results", axes.out.size(), out.size()), at);
+  PinLine line(at);
   for (std::size_t i = 0; i < out.size(); ++i) {
     check_operand(out[i], at);
-    int to = axes.out[axes.out.size() == 1 ? 0 : i];
+    int to = out_axis(out_axes, i, out.size(), at);
     if (to == no_axis) {
       if (trace->mapped(out[i]))
         throw Error(fmt::format("[vmap] a result {} depends on the mapped axis but its out_axes is no_axis",
@@ -171,13 +188,10 @@ Arrays vmap(const FlatFunction& f, std::span<const Array> x, const BatchAxes& ax
                     at, "give it an axis in .out_axes");
       continue;
     }
-    Type t = type_of(out[i]);
-    to = axis_of(to, t.shape.ndim() + 1, "out_axes:", t.str() + " with the mapped axis", at);
-    out[i] = move_axis(trace->unbox(out[i]), 0, to);
+    out[i] = move_front_axis(trace->unbox(out[i]), to, at);
     if (out[i].value()->weak) out[i] = fresh_alias(out[i]);
   }
   return out;
 }
 
-}  // namespace flat
 }  // namespace anew

@@ -33,4 +33,16 @@ struct BatchedProgram {
 BatchedProgram batch_program(const ir::Program& p, const std::vector<bool>& mapped, std::int64_t size,
                              const std::vector<bool>& force = {});
 
+// The axes of x that a user means, counted from the front (or no_axis), and their size; throws where they do not fit.
+struct MappedAxes {
+  std::vector<int> in;
+  std::int64_t size = 0;
+};
+MappedAxes mapped_axes(std::span<const Array> x, const flat::BatchAxes& axes, const Location& at);
+// f of all examples at once; `out_axes`, read after the call, has one entry, or one per result.
+Arrays call_batched(const FlatFunction& f, std::span<const Array> x, const MappedAxes& mapped,
+                    const std::vector<int>& out_axes, const Location& at);
+int out_axis(const std::vector<int>& out, std::size_t i, std::size_t count, const Location& at);  // of result i
+Array move_front_axis(const Array& x, int to, const Location& at);  // to where out_axes asks for it
+
 }  // namespace anew
