@@ -1,0 +1,326 @@
+// Random well-typed programs. Operands are chosen among what is visible, recent values more often, and values are used
+// again and again, so that cotangents meet; types of results are asked from the library (eval_shape). The same seed
+// gives the same program on every machine.
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "fuzz/program.h"
+
+namespace anew::fuzz {
+namespace {
+
+constexpr std::int64_t most_elements = 160;
+
+class Generator {
+ public:
+  Generator(std::uint64_t seed, const Limits& limits) : engine_(seed * 0x9E3779B97F4A7C15u + 1), limits_(limits) {}
+
+  Block program() {
+    dtype_ = chance(50) ? f64 : f32;
+    Block b;
+    for (int n = 1 + below(4); n-- > 0;) b.inputs.push_back({fresh(type(shape())), {}});
+    for (Parameter& p : b.inputs) p.type = types_[index(p.id)];
+    Scope scope;
+    for (const Parameter& p : b.inputs) scope.push_back(p.id);
+    fill(b, scope, 3 + below(limits_.nodes), 0);
+    for (int n = 1 + below(3); n-- > 0;) b.outputs.push_back(recent(scope));
+    return b;
+  }
+
+ private:
+  using Scope = std::vector<Id>;
+
+  int below(int n) { return n <= 0 ? 0 : static_cast<int>(engine_() % static_cast<std::uint64_t>(n)); }
+  bool chance(int percent) { return below(100) < percent; }
+  static std::size_t index(Id id) { return static_cast<std::size_t>(id); }
+  const ShapeDtype& of(Id id) const { return types_[index(id)]; }
+  bool real(Id id) const { return is_float(of(id).dtype); }
+  Id fresh(const ShapeDtype& t) {
+    types_.push_back(t);
+    return static_cast<Id>(types_.size()) - 1;
+  }
+  ShapeDtype type(const Shape& s) const { return {s, dtype_}; }
+  std::int64_t size() { return chance(4) ? 0 : 1 + below(4); }
+  Shape shape() {
+    Shape s;
+    for (int n = below(4); n-- > 0;) s.push_back(size());
+    return s;
+  }
+
+  // A value of the program's dtype; there always is one.
+  Id recent(const Scope& scope) {
+    for (int tries = 0; tries < 50; ++tries) {
+      int n = static_cast<int>(scope.size()), back = std::min(below(n), below(n));
+      Id id = scope[static_cast<std::size_t>(n - 1 - back)];
+      if (real(id)) return id;
+    }
+    return *std::find_if(scope.begin(), scope.end(), [&](Id id) { return real(id); });
+  }
+  // A value with a property, or none (-1).
+  template <class F>
+  Id some(const Scope& scope, F good) {
+    Scope all;
+    std::copy_if(scope.begin(), scope.end(), std::back_inserter(all), good);
+    return all.empty() ? -1 : all[static_cast<std::size_t>(below(static_cast<int>(all.size())))];
+  }
+  Id same_type(const Scope& scope, Id like) {
+    return some(scope, [&](Id id) { return of(id) == of(like); });
+  }
+
+  // Adds a node if it has a type and is not too large; says whether it did.
+  bool add(Block& b, Scope& scope, std::string op, Params params, std::vector<Id> in) {
+    const Operation& f = *find_operation(op);
+    Arrays like, out;
+    for (Id id : in) like.push_back(zeros(of(id).shape, of(id).dtype));
+    try {
+      out = flat::eval_shape([&](In x) { return f(x, params); }, like);
+    } catch (const Error&) {
+      return false;  // shapes that do not fit: another choice
+    }
+    Node n{std::move(op), std::move(params), std::move(in), {}, {}};
+    for (const Array& y : out) {
+      if (y.size() > most_elements || y.ndim() > 4) return false;
+      n.out.push_back(fresh(y.type()));
+    }
+    push(b, scope, std::move(n));
+    return true;
+  }
+  static void push(Block& b, Scope& scope, Node n) {
+    scope.insert(scope.end(), n.out.begin(), n.out.end());
+    b.nodes.push_back(std::move(n));
+  }
+
+  void fill(Block& b, Scope& scope, int nodes, int depth) {
+    for (int made = 0, tries = 0; made < nodes && tries < 10 * nodes; ++tries) {
+      bool ok = depth < limits_.depth && chance(22) ? nested(b, scope, depth) : first_order(b, scope);
+      made += ok;
+    }
+  }
+
+  bool first_order(Block& b, Scope& scope) {
+    Id x = recent(scope);
+    const Shape s = of(x).shape;
+    int nd = s.ndim();
+    auto axis = [&] { return below(nd); };
+    switch (below(12)) {
+      case 0:
+      case 1:
+      case 2: {
+        static const std::vector<std::string> ops = {"sin",     "cos",    "tanh", "neg",   "exp",  "log",
+                                                     "sqrt",    "square", "cube", "recip", "abs",  "relu",
+                                                     "sigmoid", "gelu",   "erf",  "atan",  "stop", "copy"};
+        return add(b, scope, pick(ops), {}, {x});
+      }
+      case 3: return add(b, scope, chance(50) ? "scale" : "shift", {below(13) - 6}, {x});
+      case 4: return add(b, scope, "name", {below(3)}, {x});
+      case 5:
+      case 6:
+      case 7: {
+        static const std::vector<std::string> ops = {"add", "sub", "mul", "mul", "add", "div", "max", "min", "atan2"};
+        std::string op = pick(ops);
+        Id y = recent(scope);
+        if (chance(10)) y = x;
+        return chance(50) ? add(b, scope, op, {}, {x, y}) : add(b, scope, op, {}, {y, x});
+      }
+      case 8: {
+        static const std::vector<std::string> ops = {"sum", "sum", "mean", "amax", "amin", "prod", "logsumexp"};
+        std::string op = pick(ops);
+        if (op != "sum" && op != "prod" && s.size() == 0) return false;
+        return add(b, scope, op, {chance(30) ? -1 : nd == 0 ? -1 : axis(), chance(30)}, {x});
+      }
+      case 9: {
+        static const std::vector<std::string> ops = {"matmul", "matmul_t", "matmul", "outer", "vdot"};
+        std::string op = pick(ops);
+        Id y = some(scope, [&](Id id) {
+          const Shape& t = of(id).shape;
+          if (!real(id)) return false;
+          if (op == "matmul") return nd > 0 && t.ndim() > 0 && s[-1] == (t.ndim() == 1 ? t[0] : t[-2]);
+          if (op == "matmul_t") return nd > 0 && t.ndim() > 1 && s[-1] == t[-1];
+          return op == "outer" ? s.size() * t.size() < most_elements : s.size() == t.size();
+        });
+        return y >= 0 && add(b, scope, op, {}, {x, y});
+      }
+      case 10: return arrange(b, scope, x);
+      default: return choose(b, scope, x);
+    }
+  }
+  const std::string& pick(const std::vector<std::string>& ops) {
+    return ops[static_cast<std::size_t>(below(static_cast<int>(ops.size())))];
+  }
+
+  // Other shapes of the same elements, parts, and several arrays in one.
+  bool arrange(Block& b, Scope& scope, Id x) {
+    const Shape s = of(x).shape;
+    int nd = s.ndim(), axis = below(nd);
+    switch (below(14)) {
+      case 0: {
+        Shape to;
+        for (std::int64_t d : s)
+          if (d > 0 && chance(50)) to.push_back(d);
+          else if (to.ndim() == 0) to.push_back(d);
+          else to[-1] *= d;
+        return add(b, scope, "reshape", Params(to.begin(), to.end()), {x});
+      }
+      case 1: return add(b, scope, "ravel", {}, {x});
+      case 2: {
+        Params p;
+        for (int i = 0; i < nd; ++i) p.insert(p.begin() + below(i + 1), i);
+        return add(b, scope, "transpose", p, {x});
+      }
+      case 3: return add(b, scope, "expand", {below(nd + 1)}, {x});
+      case 4: return add(b, scope, "squeeze", {}, {x});
+      case 5: return add(b, scope, "spread", {size()}, {x});
+      case 6: return nd > 0 && s[0] > 0 && add(b, scope, "index", {below(static_cast<int>(2 * s[0])) - s[0]}, {x});
+      case 7: {
+        if (nd == 0) return false;
+        std::int64_t n = s[axis], lo = below(static_cast<int>(n) + 1), hi = lo + below(static_cast<int>(n - lo) + 1);
+        return add(b, scope, "slice", {axis, lo, hi, 1 + below(2)}, {x});
+      }
+      case 8: return nd > 0 && add(b, scope, "flip", {axis}, {x});
+      case 9: return nd > 0 && add(b, scope, "roll", {below(5) - 2, axis}, {x});
+      case 10: return nd > 0 && add(b, scope, "pad", {axis, below(3) - 1, below(3) - 1, below(2)}, {x});
+      case 11: {
+        Id y = same_type(scope, x), z = same_type(scope, x);
+        if (nd > 0 && chance(50)) return add(b, scope, "concat", {axis}, {x, y, z});
+        return add(b, scope, "stack", {below(nd + 1)}, {x, y});
+      }
+      case 12: return nd > 0 && add(b, scope, "split", {axis, below(static_cast<int>(s[axis]) + 1)}, {x});
+      default: return nd > 1 && add(b, scope, "tril", {}, {x});
+    }
+  }
+
+  // What compares, what chooses, what starts anew.
+  bool choose(Block& b, Scope& scope, Id x) {
+    switch (below(7)) {
+      case 0: return add(b, scope, "less", {}, {x, recent(scope)});
+      case 1: return add(b, scope, "positive", {}, {x});
+      case 2:
+      case 3: {
+        Id p = some(scope, [&](Id id) { return of(id).dtype == bool_; });
+        return p >= 0 && add(b, scope, "where", {}, {p, x, recent(scope)});
+      }
+      case 4: return of(x).shape.ndim() > 0 && of(x).shape.size() > 0 && add(b, scope, "softmax", {-1}, {x});
+      case 5: {
+        Params p{below(9), dtype_ == f64};
+        for (std::int64_t d : of(x).shape) p.push_back(d);
+        return add(b, scope, chance(70) ? "constant" : "zeros", p, {});
+      }
+      default: return add(b, scope, "number", {below(9) - 4, dtype_ == f64}, {});
+    }
+  }
+
+  // A block over parameters of given types, which sees the scope as well (unless it is closed).
+  Block body(const Scope& scope, const std::vector<ShapeDtype>& types, int nodes, int depth, Scope* inside) {
+    Block b;
+    *inside = scope;
+    for (const ShapeDtype& t : types) {
+      b.inputs.push_back({fresh(t), t});
+      inside->push_back(b.inputs.back().id);
+    }
+    fill(b, *inside, nodes, depth + 1);
+    return b;
+  }
+  std::vector<Id> operands(const Scope& scope, int least) {
+    std::vector<Id> in;
+    for (int n = least + below(3); n-- > 0;)
+      in.push_back(chance(90) ? recent(scope) : some(scope, [](Id) { return true; }));
+    return in;
+  }
+  std::vector<ShapeDtype> types_of(const std::vector<Id>& ids) const {
+    std::vector<ShapeDtype> out;
+    for (Id id : ids) out.push_back(of(id));
+    return out;
+  }
+  int few() { return 1 + below(5); }
+
+  bool nested(Block& b, Scope& scope, int depth) {
+    switch (below(6)) {
+      case 0:
+      case 1:
+      case 2: return call(b, scope, "checkpoint", {below(static_cast<int>(policies().size()))}, depth);
+      case 3: return call(b, scope, chance(70) ? "jit" : "jvp", {}, depth);
+      default: return scan(b, scope, depth);
+    }
+  }
+
+  bool call(Block& b, Scope& scope, std::string op, Params params, int depth) {
+    bool derivative = op == "jvp";
+    Node n{std::move(op), std::move(params), operands(scope, derivative ? 1 : 0), {}, {}};
+    Scope inside;
+    n.blocks.push_back(body(scope, types_of(n.in), few(), depth, &inside));
+    for (int k = 1 + below(2); k-- > 0;) {
+      // Mostly what was made inside; now and then a captured value or a parameter as it is.
+      Id y = chance(85) ? inside.back() : recent(inside);
+      if (derivative && !real(y)) y = recent(inside);
+      n.blocks[0].outputs.push_back(y);
+      n.out.push_back(fresh(of(y)));
+    }
+    push(b, scope, std::move(n));
+    return true;
+  }
+
+  bool scan(Block& b, Scope& scope, int depth) {
+    std::vector<Id> carry, xs;
+    for (int k = below(3); k-- > 0;) carry.push_back(recent(scope));
+    std::int64_t length = chance(10) ? below(2) : 1 + below(4);
+    for (int k = below(3); k-- > 0;) {
+      Id x = some(scope, [&](Id id) {
+        const Shape& s = of(id).shape;
+        return s.ndim() > 0 && (xs.empty() ? s[0] < 6 : s[0] == length);
+      });
+      if (x < 0) break;
+      length = of(x).shape[0];
+      xs.push_back(x);
+    }
+    std::vector<ShapeDtype> types = types_of(carry);
+    for (Id x : xs) {
+      ShapeDtype t = of(x);
+      t.shape.erase(0);
+      types.push_back(t);
+    }
+    Node n{"scan",
+           {length, chance(40), static_cast<std::int64_t>(carry.size()), static_cast<std::int64_t>(xs.size())},
+           carry,
+           {},
+           {}};
+    n.in.insert(n.in.end(), xs.begin(), xs.end());
+    Scope inside;
+    Block inner = body(scope, types, few(), depth, &inside);
+    // New carries: something of the type, the carry itself otherwise; made tame, for loops repeat.
+    for (std::size_t i = 0; i < carry.size(); ++i) {
+      Id c = inner.inputs[i].id;
+      for (int tries = 0; tries < 3; ++tries) {
+        Id y = some(inside, [&](Id id) { return of(id) == of(c) && id > c; });
+        if (y >= 0) c = y;
+        if (chance(60)) break;
+      }
+      if (chance(70) && add(inner, inside, chance(50) ? "sin" : "tanh", {}, {c})) c = inside.back();
+      inner.outputs.push_back(c);
+      n.out.push_back(fresh(of(carry[i])));
+    }
+    for (int k = below(3); k-- > 0;) {
+      Id y = chance(80) ? recent(inside) : some(inside, [](Id) { return true; });
+      ShapeDtype t = of(y);
+      t.shape.insert(0, length);
+      if (t.shape.ndim() > 4 || t.shape.size() > most_elements) continue;
+      inner.outputs.push_back(y);
+      n.out.push_back(fresh(t));
+    }
+    if (n.out.empty()) return false;
+    n.blocks.push_back(std::move(inner));
+    push(b, scope, std::move(n));
+    return true;
+  }
+
+  std::mt19937_64 engine_;
+  Limits limits_;
+  DType dtype_ = f32;
+  std::vector<ShapeDtype> types_;
+};
+
+}  // namespace
+
+Block generate(std::uint64_t seed, const Limits& limits) { return Generator(seed, limits).program(); }
+
+}  // namespace anew::fuzz
