@@ -72,9 +72,31 @@ Arrays split_nested(const Primitive& row, const ir::Program& p, const ir::SplitA
   return out;
 }
 
+Arrays transpose_program(const ir::Program& p, const ir::NestedTransposeArgs& a) {
+  Split s = split(p, a.linear);
+  Arrays known_in, ct, result(a.in.size());
+  for (std::size_t i = 0; i < a.in.size(); ++i) {
+    if (!a.linear[i]) known_in.push_back(a.x[i]);
+    else result[i] = a.accumulated[i];
+  }
+  Arrays x = evaluate(s.known, known_in);
+  x.erase(x.begin(), x.end() - s.residuals);
+  std::vector<bool> linear(x.size(), false);
+  Arrays accumulated(x.size());
+  for (int i : s.staged_inputs) {
+    linear.push_back(true);
+    accumulated.push_back(result[static_cast<std::size_t>(i)]);
+  }
+  x.resize(linear.size());
+  for (int i : s.staged_outputs) ct.push_back(a.ct[static_cast<std::size_t>(i)]);
+  Arrays now = backward_pass(s.staged, std::move(x), linear, ct, std::move(accumulated));
+  for (std::size_t k = 0; k < s.staged_inputs.size(); ++k)
+    result[static_cast<std::size_t>(s.staged_inputs[k])] = now[static_cast<std::size_t>(s.residuals) + k];
+  return result;
+}
+
 Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::Program& p,
                         const ir::NestedTransposeArgs& a) {
-  Split s = split(p, a.linear);
   // Operands of the new equation: what is not linear, the cotangents, the accumulators; whatever of them exists.
   Arrays operands;
   std::vector<int> x_at, ct_at, acc_at;
@@ -88,26 +110,13 @@ Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir
 
   std::vector<bool> nonzero(a.in.size());
   auto body = [&](std::span<const Array> in) {
-    auto get = [&](int i) { return i < 0 ? Array() : in[static_cast<std::size_t>(i)]; };
-    Arrays known_in, ct, result(a.in.size());
-    for (std::size_t i = 0; i < a.in.size(); ++i) {
-      if (!a.linear[i]) known_in.push_back(get(x_at[i]));
-      else result[i] = get(acc_at[i]);
-    }
-    Arrays x = evaluate(s.known, known_in);
-    x.erase(x.begin(), x.end() - s.residuals);
-    std::vector<bool> linear(x.size(), false);
-    Arrays accumulated(x.size());
-    for (int i : s.staged_inputs) {
-      linear.push_back(true);
-      accumulated.push_back(result[static_cast<std::size_t>(i)]);
-    }
-    x.resize(linear.size());
-    for (int i : s.staged_outputs) ct.push_back(get(ct_at[static_cast<std::size_t>(i)]));
-    Arrays now = backward_pass(s.staged, std::move(x), linear, ct, std::move(accumulated));
-    for (std::size_t k = 0; k < s.staged_inputs.size(); ++k)
-      result[static_cast<std::size_t>(s.staged_inputs[k])] = now[static_cast<std::size_t>(s.residuals) + k];
-    Arrays present;
+    auto get = [&](const std::vector<int>& at) {
+      Arrays out;
+      for (int i : at) out.push_back(i < 0 ? Array() : in[static_cast<std::size_t>(i)]);
+      return out;
+    };
+    Arrays x = get(x_at), ct = get(ct_at), accumulated = get(acc_at), present;
+    Arrays result = transpose_program(p, {a.params, ct, x, a.in, a.linear, accumulated, a.at});
     for (std::size_t i = 0; i < result.size(); ++i) {
       nonzero[i] = result[i].value() != nullptr;
       if (nonzero[i]) present.push_back(result[i]);

@@ -20,6 +20,8 @@ struct NestedSplit {
 };
 Arrays split_nested(const Primitive& row, const ir::Program& p, const ir::SplitArgs& a, const NestedSplit& how);
 
+// Now, under the current trace: what does not depend on linear inputs, then the backward pass.
+Arrays transpose_program(const ir::Program& p, const ir::NestedTransposeArgs& a);
 // One equation that first recomputes what does not depend on linear inputs, then runs the backward pass.
 Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::Program& p,
                         const ir::NestedTransposeArgs& a);

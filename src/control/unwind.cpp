@@ -1,0 +1,156 @@
+// unwind: the linear part of a loop, walked forward or back over recorded states; the states in between are recomputed by
+// a schedule that never holds more states than were recorded (plan/revolve.h).
+#include <map>
+
+#include "control/loop.h"
+#include "control/unwind.h"
+#include "plan/revolve.h"
+
+namespace anew {
+namespace {
+
+Types infer_unwind(const ir::InferArgs& a) {
+  const auto& p = static_cast<const UnwindParams&>(a.params);
+  UnwindGroups g(p);
+  Types step = p.step->input_types(), out = p.step->output_types();
+  auto check = [&](bool ok) {
+    if (!ok) throw InternalError("[unwind] operands do not fit the loop");
+  };
+  check(a.in.size() == g.inputs() && p.advance->inputs.size() == g.constants + g.carries + g.xs &&
+        p.advance->outputs.size() == g.carries && out.size() >= g.linear_carries);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < g.constants; ++i) check(a.in[at++] == step[i]);
+  for (std::size_t i = 0; i < g.xs; ++i) check(a.in[at++] == stacked(step[g.constants + g.carries + i], p.length));
+  if (p.condition) {
+    check(a.in[at] == Type{{}, i32} && a.in[at + 1].shape.ndim() == 1 && a.in[at + 1].dtype == i32);
+    at += 2;
+  }
+  for (std::size_t i = 0; i < g.carries; ++i) {
+    check(a.in[at].shape.ndim() > 0 && a.in[at] == stacked(step[g.constants + i], a.in[at].shape[0]));
+    ++at;
+  }
+  std::size_t linear = g.constants + g.carries + g.xs;
+  for (std::size_t i = linear; i < step.size(); ++i)
+    check(a.in[at++] == (i < linear + g.linear_constants + g.linear_carries ? step[i] : stacked(step[i], p.length)));
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (i < g.linear_carries) check(out[i] == step[linear + g.linear_constants + i]);
+    else out[i] = stacked(out[i], p.length);
+  }
+  return out;
+}
+
+// One run: the operands in their groups, the state at hand, and the linear carry.
+class Runner {
+ public:
+  Runner(const UnwindParams& p, std::span<const Array> x, const Location& at) : p_(p), g_(p), x_(x) {
+    length_ = p.length;
+    if (p.condition) {
+      length_ = static_cast<std::int64_t>(static_cast<double>(x[g_.steps()].item()));
+      steps_ = contiguous(x[g_.steps() + 1]);
+    }
+    auto begin = x.begin() + static_cast<std::ptrdiff_t>(g_.linear());
+    auto carries = begin + static_cast<std::ptrdiff_t>(g_.linear_constants);
+    linear_.assign(carries, carries + static_cast<std::ptrdiff_t>(g_.linear_carries));
+    Types types = p.step->output_types();
+    for (std::size_t i = g_.linear_carries; i < types.size(); ++i)
+      ys_.push_back(empty_array(stacked(types[i], p.length), at));
+  }
+
+  Arrays run() {
+    if (p_.backward) back();
+    else forward();
+    linear_.insert(linear_.end(), ys_.begin(), ys_.end());
+    return std::move(linear_);
+  }
+
+ private:
+  void forward() {
+    if (length_ > 0) state_ = row(0);
+    for (std::int64_t i = 0; i < length_; ++i) {
+      step(i);
+      if (i + 1 < length_) advance(i, i + 1);
+    }
+  }
+
+  void back() {
+    if (g_.carries == 0) {
+      for (std::int64_t i = length_; i-- > 0;) step(i);
+      return;
+    }
+    if (length_ == 0) return;
+    std::int64_t slots = x_[g_.states()].shape()[0] - 1;
+    std::vector<std::int64_t> stops;
+    std::map<std::int64_t, Arrays> kept;
+    if (p_.condition) {
+      const auto* at = reinterpret_cast<const std::int32_t*>(steps_.value()->data());
+      for (std::int64_t r = 0; r < slots; ++r)
+        if (at[r] >= 0) kept.emplace(at[r], row(r));
+    } else {
+      std::vector<std::int64_t> planned = plan::forward_stops(length_, slots);
+      for (std::size_t r = 0; r < planned.size(); ++r) kept.emplace(planned[r], row(static_cast<std::int64_t>(r)));
+    }
+    for (const auto& [at, state] : kept) stops.push_back(at);
+    state_ = row(slots);
+    plan::walk_back(length_, slots, stops, true,
+                    {.load = [&](std::int64_t at) { state_ = kept.at(at); },
+                     .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
+                     .keep = [&](std::int64_t at) { kept.emplace(at, state_); },
+                     .drop = [&](std::int64_t at) { kept.erase(at); },
+                     .back = [&](std::int64_t at) { step(at); }});
+  }
+
+  Arrays row(std::int64_t r) const {
+    Arrays out;
+    for (std::size_t i = 0; i < g_.carries; ++i) out.push_back(row_of(x_[g_.states() + i], r));
+    return out;
+  }
+  std::int64_t place(std::int64_t step) const { return p_.reverse ? length_ - 1 - step : step; }
+  // Constants, the state, and the xs of a step.
+  Arrays operands(std::int64_t step) const {
+    Arrays in(x_.begin(), x_.begin() + static_cast<std::ptrdiff_t>(g_.constants));
+    in.insert(in.end(), state_.begin(), state_.end());
+    for (std::size_t i = 0; i < g_.xs; ++i) in.push_back(row_of(x_[g_.constants + i], place(step)));
+    return in;
+  }
+  void advance(std::int64_t from, std::int64_t to) {
+    for (std::int64_t i = from; i < to; ++i) state_ = evaluate(*p_.advance, operands(i));
+  }
+  void step(std::int64_t i) {
+    Arrays in = operands(i);
+    for (std::size_t k = 0; k < g_.linear_constants; ++k) in.push_back(x_[g_.linear() + k]);
+    for (Array& l : linear_) in.push_back(std::move(l));
+    for (std::size_t k = g_.linear() + g_.linear_constants + g_.linear_carries; k < x_.size(); ++k)
+      in.push_back(row_of(x_[k], place(i)));
+    linear_ = evaluate(*p_.step, in);
+    for (std::size_t k = g_.linear_carries; k < linear_.size(); ++k)
+      write_row(ys_[k - g_.linear_carries], place(i), linear_[k]);
+    linear_.resize(g_.linear_carries);
+  }
+
+  const UnwindParams& p_;
+  UnwindGroups g_;
+  std::span<const Array> x_;
+  std::int64_t length_;
+  Array steps_;
+  Arrays state_, linear_, ys_;
+};
+
+}  // namespace
+
+const ir::Primitive& unwind_row() {
+  static const ir::Primitive row{
+      .name = "unwind",
+      .infer = infer_unwind,
+      .parse = &UnwindParams::parse,
+      .batch = batch_unwind,
+      .run = [](const ParamsRef& p, std::span<const Array> x,
+                const Location& at) { return Runner(static_cast<const UnwindParams&>(*p), x, at).run(); },
+      .nested_jvp = jvp_unwind,
+      .split = split_unwind,
+      .nested_transpose = transpose_unwind,
+      .dce = dce_unwind,
+  };
+  return row;
+}
+
+}  // namespace anew
