@@ -65,8 +65,8 @@ template <class T>
 class Product {
  public:
   Product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row,
-          bool parallel)
-      : kernels_(kernels), m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), c_row_(c_row) {
+          bool parallel, bool onto)
+      : kernels_(kernels), m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), c_row_(c_row), onto_(onto) {
     parallel_ = parallel && m * n >= parallel_work / k && threads() > 1;
     const int64_t a_bytes = m * k * int64_t{sizeof(T)}, b_bytes = n * k * int64_t{sizeof(T)};
     panels_ = ceil_div(m, kernels.rows);
@@ -152,6 +152,7 @@ class Product {
     }
   }
 
+  bool starts(int64_t k) const { return k == 0 && !onto_; }  // whether the block at k is the first of c
   // Of the block that starts at k: its length, its packed rows of a, its packed panels of b.
   int64_t depth_at(int64_t k) const { return std::min(block, phase_end_ - k); }
   T* packed_rows(int64_t row, int64_t k) const {
@@ -208,7 +209,7 @@ class Product {
 
   // All row panels against one column panel and the block that starts at k.
   void column(int64_t first, int64_t last, int64_t j, int64_t columns, int64_t k, const T* b, int64_t b_k) {
-    const Update update = k == 0 ? Update::set : Update::add;
+    const Update update = starts(k) ? Update::set : Update::add;
     const int64_t vectors = ceil_div(columns, kernels_.lanes), depth = depth_at(k);
     const bool whole = pack_b_ || columns == vectors * kernels_.lanes;
     for (int64_t p = first; p < last; ++p) {
@@ -227,7 +228,7 @@ class Product {
       for (int64_t k = 0; k < k_; k += block)
         kernels_.dot(depth_at(k), a_.data + k * a_.column_stride, a_.column_stride, b_.data + k + j * b_.column_stride,
                      b_.column_stride, c_ + j, std::min<int64_t>(kernels_.lanes, end - j),
-                     k == 0 ? Update::set : Update::add);
+                     starts(k) ? Update::set : Update::add);
   }
 
   // A few rows against a large b: some rows of b at a time, so that memory is read in order; the chains wait in c or,
@@ -235,12 +236,12 @@ class Product {
   void stream(int64_t first, int64_t last, int64_t begin, int64_t end) {
     constexpr int64_t run = 2048, step = 64;
     const int64_t top = row_of(first), bottom = row_of(last), scratch_row = std::min(run, end - begin);
-    T* scratch = k_ > block ? panel_scratch<T>((bottom - top) * scratch_row) : nullptr;
+    T* scratch = k_ > block || onto_ ? panel_scratch<T>((bottom - top) * scratch_row) : nullptr;
     for (int64_t s = begin; s < end; s += run) {
       const int64_t length = std::min(run, end - s);
       for (int64_t k = 0; k < k_; k += block) {
-        T* to = k == 0 ? c_ + top * c_row_ + s : scratch;
-        const int64_t to_row = k == 0 ? c_row_ : scratch_row, stop = std::min(k_, k + block);
+        T* to = starts(k) ? c_ + top * c_row_ + s : scratch;
+        const int64_t to_row = starts(k) ? c_row_ : scratch_row, stop = std::min(k_, k + block);
         for (int64_t i = k; i < stop; i += step)
           for (int64_t j = 0; j < length; j += width_) {
             const int64_t columns = std::min(width_, length - j), vectors = ceil_div(columns, kernels_.lanes);
@@ -252,7 +253,7 @@ class Product {
                   to_row, columns, i == k ? Update::set : Update::extend);
             }
           }
-        if (k == 0) continue;
+        if (starts(k)) continue;
         for (int64_t r = top; r < bottom; ++r)
           for (int64_t j = 0; j < length; ++j) c_[r * c_row_ + s + j] += scratch[(r - top) * scratch_row + j];
       }
@@ -267,6 +268,7 @@ class Product {
   int64_t panels_, height_, taller_;  // the first `taller_` row panels have one row more than `height_`
   int64_t width_;                     // columns of a column panel
   bool dot_, stream_, pack_a_, pack_b_, parallel_;
+  bool onto_;          // c holds the sum of earlier k
   bool fresh_ = true;  // the first rows: b is packed as they meet it, and kept if more rows follow
   T *packed_a_ = nullptr, *packed_b_ = nullptr;
   // What is being worked on: columns, k and row panels.
@@ -275,7 +277,7 @@ class Product {
 
 template <class T>
 void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
-                 int64_t c_row, int64_t c_column, bool parallel) {
+                 int64_t c_row, int64_t c_column, bool parallel, bool onto = false) {
   // The product of the transposes has the same chains.
   if (n == 1 || (c_column != 1 && c_row == 1 && m != 1)) {
     std::swap(m, n), std::swap(c_row, c_column);
@@ -287,16 +289,20 @@ void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Mat
   if (c_column != 1 && n != 1) {
     const BufferRef scratch = allocate(static_cast<std::size_t>(m * n) * sizeof(T));
     T* dense = reinterpret_cast<T*>(scratch->data());
-    one_product(kernels, m, n, k, a, b, dense, n, 1, parallel);
+    if (onto)
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j) dense[i * n + j] = c[i * c_row + j * c_column];
+    one_product(kernels, m, n, k, a, b, dense, n, 1, parallel, onto);
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) c[i * c_row + j * c_column] = dense[i * n + j];
     return;
   }
   if (k == 0) {
+    if (onto) return;
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_row, n, T{0});
     return;
   }
-  Product<T>(kernels, m, n, k, a, b, c, c_row, parallel).run();
+  Product<T>(kernels, m, n, k, a, b, c, c_row, parallel, onto).run();
 }
 
 }  // namespace
@@ -320,6 +326,14 @@ void product(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, in
   if (m == 0 || n == 0) return;
   const FloatMode mode;
   one_product(kernels<T>(), m, n, k, a, b, c, c_row_stride, c_column_stride, true);
+}
+
+template <class T>
+void add_product(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row_stride,
+                 int64_t c_column_stride) {
+  if (m == 0 || n == 0) return;
+  const FloatMode mode;
+  one_product(kernels<T>(), m, n, k, a, b, c, c_row_stride, c_column_stride, true, true);
 }
 
 template <class T>
@@ -356,6 +370,8 @@ void batched_product(std::span<const BatchDim> batch, int64_t m, int64_t n, int6
 
 template void product(int64_t, int64_t, int64_t, Matrix<float>, Matrix<float>, float*, int64_t, int64_t);
 template void product(int64_t, int64_t, int64_t, Matrix<double>, Matrix<double>, double*, int64_t, int64_t);
+template void add_product(int64_t, int64_t, int64_t, Matrix<float>, Matrix<float>, float*, int64_t, int64_t);
+template void add_product(int64_t, int64_t, int64_t, Matrix<double>, Matrix<double>, double*, int64_t, int64_t);
 template void batched_product(std::span<const BatchDim>, int64_t, int64_t, int64_t, Matrix<float>, Matrix<float>,
                               float*, int64_t, int64_t);
 template void batched_product(std::span<const BatchDim>, int64_t, int64_t, int64_t, Matrix<double>, Matrix<double>,

@@ -22,6 +22,12 @@ template <class T>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, std::int64_t c_row_stride,
              std::int64_t c_column_stride);
 
+// The same onto what c holds, for more k after those that are in it: a product in parts is the whole product, bit for bit,
+// if every part but the last has a multiple of 256 k.
+template <class T>
+void add_product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c,
+                 std::int64_t c_row_stride, std::int64_t c_column_stride);
+
 // One dimension that all three share: a product for each of its indices.
 struct BatchDim {
   std::int64_t size, a_stride, b_stride, c_stride;
