@@ -1,0 +1,145 @@
+// Layers without parameters of their own: normalizations, dropout, attention, losses and look-ups. All are made of rows,
+// so their derivatives are those of what they are made of; each pins its caller's line.
+#include <anew/nn.h>
+#include <anew/ops.h>
+#include <anew/random.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ops/axes.h"
+#include "ops/promote.h"
+
+namespace anew::nn {
+namespace {
+
+Array as_float(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return coerce(x.value, floating(type_of(x.value).dtype), x.at);
+}
+
+// A parameter with the shape of the normalized axes, ready to be broadcast against x.
+Array along(std::string_view op, const Array& parameter, const Type& x, const std::vector<int>& axes,
+            const Location& at) {
+  Shape wanted, spread;
+  for (int a : axes) wanted.push_back(x.shape[a]);
+  for (int i = 0; i < x.shape.ndim(); ++i) spread.push_back(contains(axes, i) ? x.shape[i] : 1);
+  Array p = coerce(parameter, x.dtype, at);
+  if (type_of(p).shape != wanted && type_of(p).shape.ndim() != 0)
+    throw Error(fmt::format("[{}] a parameter {} does not fit the normalized axes of {}, of shape {}", op,
+                            type_of(p).str(), x.str(), wanted.str()),
+                line_or(at));
+  return type_of(p).shape.ndim() == 0 ? p : reshape(p, spread);
+}
+
+}  // namespace
+
+Array layer_norm(const ArrayLike& x, const ArrayLike& scale, const ArrayLike& bias, const Axes& axis, double epsilon) {
+  Array a = as_float(x);
+  const Type type = type_of(a);
+  const std::vector<int> axes = checked_axes("layer_norm", axis, type, x.at);
+  PinLine pin(x.at);
+  Array centered = a - mean(a, axes, true);
+  Array y = centered * rsqrt(mean(square(centered), axes, true) + epsilon);
+  if (scale.value.value()) y = y * along("layer_norm", scale.value, type, axes, x.at);
+  if (bias.value.value()) y = y + along("layer_norm", bias.value, type, axes, x.at);
+  return y;
+}
+
+Array rms_norm(const ArrayLike& x, const ArrayLike& scale, const Axes& axis, double epsilon) {
+  Array a = as_float(x);
+  const Type type = type_of(a);
+  const std::vector<int> axes = checked_axes("rms_norm", axis, type, x.at);
+  PinLine pin(x.at);
+  Array y = a * rsqrt(mean(square(a), axes, true) + epsilon);
+  return scale.value.value() ? y * along("rms_norm", scale.value, type, axes, x.at) : y;
+}
+
+Array dropout(const ArrayLike& key, double rate, const ArrayLike& x) {
+  if (!(rate >= 0 && rate <= 1))
+    throw Error(fmt::format("[dropout] the rate is between 0 and 1, got {}", rate), line_or(x.at));
+  Array a = as_float(x);
+  if (rate == 0) return a;
+  PinLine pin(x.at);
+  if (rate == 1) return zeros_like(a);
+  return where(random::bernoulli(key, 1 - rate, type_of(a).shape), a / (1 - rate), 0);
+}
+
+Array softmax_cross_entropy(const ArrayLike& logits, const ArrayLike& labels) {
+  Array a = as_float(logits);
+  check_operand(labels.value, line_or(logits.at));
+  const Type type = type_of(a), label = type_of(labels.value);
+  Shape examples = type.shape;
+  if (examples.ndim() > 0) examples.erase(examples.ndim() - 1);
+  const bool classes = !is_float(label.dtype);
+  if (type.shape.ndim() == 0 || label.shape != (classes ? examples : type.shape))
+    throw Error(fmt::format("[softmax_cross_entropy] labels {} do not fit logits {}", label.str(), type.str()),
+                line_or(logits.at), "integers have the shape of the examples, probabilities that of the logits");
+  PinLine pin(logits.at);
+  if (!classes) return -sum(labels.value * log_softmax(a), -1);
+  Array position = lax::iota(type.shape, type.shape.ndim() - 1, label.dtype);
+  Array chosen = where(position == expand_dims(labels.value, -1), a, 0);
+  return anew::logsumexp(a, -1) - sum(chosen, -1);
+}
+
+Array embedding(const ArrayLike& table, const ArrayLike& ids) {
+  check_operand(table.value, line_or(table.at));
+  check_operand(ids.value, line_or(table.at));
+  const Type type = type_of(table.value), index = type_of(ids.value);
+  if (type.shape.ndim() == 0 || !is_integer(index.dtype))
+    throw Error(fmt::format("[embedding] needs a table and integers, got {} and {}", type.str(), index.str()),
+                line_or(table.at));
+  PinLine pin(table.at);
+  return strong(table.value)[strong(ids.value)];
+}
+
+Array dot_product_attention(const ArrayLike& q, const ArrayLike& k, const ArrayLike& v,
+                            const AttentionOptions& options) {
+  constexpr std::string_view op = "dot_product_attention";
+  for (const ArrayLike* x : {&q, &k, &v}) check_operand(x->value, line_or(q.at));
+  PinLine pin(q.at);
+  std::array<Array, 3> all{q.value, k.value, v.value};
+  const DType dtype = floating(common_dtype(all));
+  for (Array& x : all) x = coerce(x, dtype, q.at);
+  const bool one = type_of(all[0]).shape.ndim() == 3;
+  if (one)
+    for (Array& x : all) x = expand_dims(x, 0);
+  const Type tq = type_of(all[0]), tk = type_of(all[1]), tv = type_of(all[2]);
+  auto fits = [&] {
+    if (tq.shape.ndim() != 4 || tk.shape.ndim() != 4 || tv.shape.ndim() != 4) return false;
+    for (int i = 0; i < 3; ++i)
+      if (tk.shape[i] != tv.shape[i]) return false;
+    return tq.shape[0] == tk.shape[0] && tq.shape[3] == tk.shape[3] && tk.shape[2] > 0 &&
+           tq.shape[2] % tk.shape[2] == 0;
+  };
+  if (!fits())
+    throw Error(fmt::format("[{}] q {}, k {} and v {} do not fit", op, tq.str(), tk.str(), tv.str()), line_or(q.at),
+                "q is [batch, queries, heads, size], k and v are [batch, keys, heads, size]");
+  const std::int64_t batch = tq.shape[0], queries = tq.shape[1], heads = tq.shape[2], size = tq.shape[3],
+                     keys = tk.shape[1], shared = tk.shape[2], group = heads / shared;
+  // Scores are computed and normalized in f32 where the type is narrower.
+  const DType wide = dtype == f64 ? f64 : f32;
+  Array a = astype(all[0], wide), b = astype(all[1], wide), scores;
+  if (group == 1) scores = einsum("btnh,bsnh->bnts", a, b);
+  else
+    scores = reshape(einsum("btkgh,bskh->bkgts", reshape(a, {batch, queries, shared, group, size}), b),
+                     {batch, heads, queries, keys});
+  scores = scores * options.scale.value_or(1 / std::sqrt(static_cast<double>(size)));
+  if (options.bias.value()) scores = scores + astype(options.bias, wide);
+  const double hidden = -0.7 * (wide == f64 ? std::numeric_limits<double>::max()
+                                            : static_cast<double>(std::numeric_limits<float>::max()));
+  if (options.mask.value()) scores = where(options.mask, scores, hidden);
+  if (options.is_causal) {
+    const Shape square{queries, keys};
+    scores = where(lax::iota(square, 0) >= lax::iota(square, 1), scores, hidden);
+  }
+  Array weights = astype(softmax(scores), dtype), y;
+  if (group == 1) y = einsum("bnts,bsnh->btnh", weights, all[2]);
+  else
+    y = reshape(einsum("bkgts,bskh->btkgh", reshape(weights, {batch, shared, group, queries, keys}), all[2]),
+                {batch, queries, heads, tv.shape[3]});
+  return one ? squeeze(y, 0) : y;
+}
+
+}  // namespace anew::nn
