@@ -84,6 +84,7 @@ ANEW_LOOPS_MATH(exp2)
 ANEW_LOOPS_MATH(expm1)
 ANEW_LOOPS_MATH(log)
 ANEW_LOOPS_MATH(log2)
+ANEW_LOOPS_MATH(log10)
 ANEW_LOOPS_MATH(log1p)
 ANEW_LOOPS_MATH(sin)
 ANEW_LOOPS_MATH(cos)
@@ -102,6 +103,9 @@ ANEW_LOOPS_MATH(erf)
 ANEW_LOOPS_MATH(erfc)
 ANEW_LOOPS_MATH(cbrt)
 ANEW_LOOPS_MATH(rsqrt)
+ANEW_LOOPS_MATH(lgamma)
+ANEW_LOOPS_MATH(digamma)
+ANEW_LOOPS_MATH(trigamma)
 #undef ANEW_LOOPS_MATH
 inline Expr atan2(Expr y, Expr x) { return call(Math::atan2, y, x); }
 inline Expr pow(Expr x, Expr y) { return call(Math::pow, x, y); }
@@ -143,7 +147,7 @@ Kernel fill(const ShapeDtype& out);
 // as several kernels gives all of them the same list.
 Kernel over(Kernel kernel, std::vector<ShapeDtype> operands, std::span<const int> positions);
 
-// The same kernel with every f32 call replaced by its expression; f64 calls stay.
+// The same kernel with every call replaced by its expression.
 Kernel expand(const Kernel& kernel);
 
 }  // namespace anew::loops

@@ -1,4 +1,4 @@
-// Replaces calls by their expressions: the templates of math.h instantiated with Expr. Code generation compiles the
+// Replaces calls by their expressions: the templates of the math headers instantiated with Expr. Code generation compiles the
 // result; the block interpreter's native instructions are the same templates, so both give the same bits.
 // Stored types stay calls of f32 inside, rounded once at the end, like every other operation on them.
 #include <algorithm>
@@ -33,13 +33,15 @@ Kernel expand(const Kernel& kernel) {
   auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
   for (Node node : kernel.nodes) {
     node.a = at(node.a), node.b = at(node.b), node.c = at(node.c);
-    if (node.op != Op::call || node.dtype == f64) {
+    if (node.op != Op::call) {
       renamed.push_back(graph.add(node));
       continue;
     }
-    const Expr x = convert(Expr(&graph, node.a), f32);
-    const Expr y = node.b < 0 ? x : convert(Expr(&graph, node.b), f32);
-    renamed.push_back(convert(math_function(static_cast<Math>(node.imm), x, y), node.dtype).id());
+    const bool wide = node.dtype == f64;
+    const Expr x = convert(Expr(&graph, node.a), wide ? f64 : f32);
+    const Expr y = node.b < 0 ? x : convert(Expr(&graph, node.b), wide ? f64 : f32);
+    const auto m = static_cast<Math>(node.imm);
+    renamed.push_back(convert(wide ? math_function<true>(m, x, y) : math_function<false>(m, x, y), node.dtype).id());
   }
   Kernel out = kernel;
   out.nodes = std::move(graph.nodes);

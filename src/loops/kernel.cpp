@@ -19,8 +19,9 @@ constexpr std::string_view op_names[] = {"load",       "index",       "constant"
                                          "ge",         "select",      "and",      "or",      "xor",     "not",   "shl",
                                          "shr_arith",  "shr_logical", "popcount", "bitcast", "convert", "call"};
 constexpr std::string_view math_names[] = {
-    "exp",  "exp2", "expm1", "log",   "log2",  "log1p",    "sin", "cos",  "tan",  "asin",  "acos",  "atan", "sinh",
-    "cosh", "tanh", "asinh", "acosh", "atanh", "logistic", "erf", "erfc", "cbrt", "rsqrt", "atan2", "pow",  "hypot"};
+    "exp",  "exp2", "expm1", "log",   "log2",   "log10",   "log1p",    "sin",   "cos",   "tan",
+    "asin", "acos", "atan",  "sinh",  "cosh",   "tanh",    "asinh",    "acosh", "atanh", "logistic",
+    "erf",  "erfc", "cbrt",  "rsqrt", "lgamma", "digamma", "trigamma", "atan2", "pow",   "hypot"};
 constexpr std::string_view combine_names[] = {"none", "sum", "product", "max", "min", "and", "or", "argmax", "argmin"};
 static_assert(std::size(op_names) == static_cast<std::size_t>(Op::call) + 1);
 static_assert(std::size(math_names) == math_count);

@@ -48,7 +48,7 @@ enum class Op : std::uint8_t {
   popcount,
   bitcast,  // between types of one size
   convert,
-  call,  // imm: a Math id; f32 by the expression of math.h, f64 by libm
+  call,  // imm: a Math id, an expression of the math headers
 };
 std::string_view name_of(Op op);
 
@@ -58,6 +58,7 @@ enum class Math : std::uint8_t {
   expm1,
   log,
   log2,
+  log10,
   log1p,
   sin,
   cos,
@@ -76,6 +77,9 @@ enum class Math : std::uint8_t {
   erfc,
   cbrt,
   rsqrt,
+  lgamma,
+  digamma,
+  trigamma,
   atan2,
   pow,
   hypot,

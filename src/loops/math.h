@@ -226,6 +226,12 @@ V log2(V x) {
 }
 
 template <class V>
+V log10(V x) {
+  const auto y = log64(to_f64(positive_or_one(x)));
+  return log_domain(x, to_f32(y * like(y, std::numbers::log10e)));
+}
+
+template <class V>
 V log1p(V x) {
   const V above = x + like(x, 1);  // decides the domain only
   const auto fine = both(x > like(x, -1), x < like(x, infinity));

@@ -1,76 +1,68 @@
-// Which template of math.h a Math id names: the one list that native instructions, expansion and the reference share.
+// Which template of the math headers a Math id names: the one list that native instructions, expansion and the reference
+// share. f32 functions are those of namespace math, f64 functions those of math64; what f32 does not have of its own it
+// takes from f64 and rounds.
 #pragma once
 #include "loops/kernel.h"
+#include "loops/math_special64.h"
 #include "loops/math_trig.h"
 
 namespace anew::loops {
 
+namespace math {
 template <class V>
-V math_function(Math m, const V& x, const V& y) {
-  switch (m) {
-    case Math::exp: return math::exp(x);
-    case Math::exp2: return math::exp2(x);
-    case Math::expm1: return math::expm1(x);
-    case Math::log: return math::log(x);
-    case Math::log2: return math::log2(x);
-    case Math::log1p: return math::log1p(x);
-    case Math::sin: return math::sin(x);
-    case Math::cos: return math::cos(x);
-    case Math::tan: return math::tan(x);
-    case Math::asin: return math::asin(x);
-    case Math::acos: return math::acos(x);
-    case Math::atan: return math::atan(x);
-    case Math::sinh: return math::sinh(x);
-    case Math::cosh: return math::cosh(x);
-    case Math::tanh: return math::tanh(x);
-    case Math::asinh: return math::asinh(x);
-    case Math::acosh: return math::acosh(x);
-    case Math::atanh: return math::atanh(x);
-    case Math::logistic: return math::logistic(x);
-    case Math::erf: return math::erf(x);
-    case Math::erfc: return math::erfc(x);
-    case Math::cbrt: return math::cbrt(x);
-    case Math::rsqrt: return math::rsqrt(x);
-    case Math::atan2: return math::atan2(x, y);
-    case Math::pow: return math::pow(x, y);
-    case Math::hypot: return math::hypot(x, y);
-  }
-  return x;
+V lgamma(V x) {
+  return to_f32(math64::lgamma(to_f64(x)));
 }
+template <class V>
+V digamma(V x) {
+  return to_f32(math64::digamma(to_f64(x)));
+}
+template <class V>
+V trigamma(V x) {
+  return to_f32(math64::trigamma(to_f64(x)));
+}
+}  // namespace math
 
-// The f64 functions, by libm; y is read by those of two arguments only.
-inline double libm_function(Math m, double x, double y) {
+// `wide`: x and y are f64. y is read by functions of two arguments only.
+template <bool wide, class V>
+V math_function(Math m, const V& x, const V& y) {
+#define ANEW_LOOPS_MATH(name, ...)                        \
+  case Math::name:                                        \
+    if constexpr (wide) return math64::name(__VA_ARGS__); \
+    else return math::name(__VA_ARGS__);
   switch (m) {
-    case Math::exp: return std::exp(x);
-    case Math::exp2: return std::exp2(x);
-    case Math::expm1: return std::expm1(x);
-    case Math::log: return std::log(x);
-    case Math::log2: return std::log2(x);
-    case Math::log1p: return std::log1p(x);
-    case Math::sin: return std::sin(x);
-    case Math::cos: return std::cos(x);
-    case Math::tan: return std::tan(x);
-    case Math::asin: return std::asin(x);
-    case Math::acos: return std::acos(x);
-    case Math::atan: return std::atan(x);
-    case Math::sinh: return std::sinh(x);
-    case Math::cosh: return std::cosh(x);
-    case Math::tanh: return std::tanh(x);
-    case Math::asinh: return std::asinh(x);
-    case Math::acosh: return std::acosh(x);
-    case Math::atanh: return std::atanh(x);
-    case Math::logistic: {
-      const double t = std::exp(-std::fabs(x));
-      return (x < 0 ? t : 1.0) / (1.0 + t);
-    }
-    case Math::erf: return std::erf(x);
-    case Math::erfc: return std::erfc(x);
-    case Math::cbrt: return std::cbrt(x);
-    case Math::rsqrt: return 1.0 / std::sqrt(x);
-    case Math::atan2: return std::atan2(x, y);
-    case Math::pow: return std::pow(x, y);
-    case Math::hypot: return std::hypot(x, y);
+    ANEW_LOOPS_MATH(exp, x)
+    ANEW_LOOPS_MATH(exp2, x)
+    ANEW_LOOPS_MATH(expm1, x)
+    ANEW_LOOPS_MATH(log, x)
+    ANEW_LOOPS_MATH(log2, x)
+    ANEW_LOOPS_MATH(log10, x)
+    ANEW_LOOPS_MATH(log1p, x)
+    ANEW_LOOPS_MATH(sin, x)
+    ANEW_LOOPS_MATH(cos, x)
+    ANEW_LOOPS_MATH(tan, x)
+    ANEW_LOOPS_MATH(asin, x)
+    ANEW_LOOPS_MATH(acos, x)
+    ANEW_LOOPS_MATH(atan, x)
+    ANEW_LOOPS_MATH(sinh, x)
+    ANEW_LOOPS_MATH(cosh, x)
+    ANEW_LOOPS_MATH(tanh, x)
+    ANEW_LOOPS_MATH(asinh, x)
+    ANEW_LOOPS_MATH(acosh, x)
+    ANEW_LOOPS_MATH(atanh, x)
+    ANEW_LOOPS_MATH(logistic, x)
+    ANEW_LOOPS_MATH(erf, x)
+    ANEW_LOOPS_MATH(erfc, x)
+    ANEW_LOOPS_MATH(cbrt, x)
+    ANEW_LOOPS_MATH(rsqrt, x)
+    ANEW_LOOPS_MATH(lgamma, x)
+    ANEW_LOOPS_MATH(digamma, x)
+    ANEW_LOOPS_MATH(trigamma, x)
+    ANEW_LOOPS_MATH(atan2, x, y)
+    ANEW_LOOPS_MATH(pow, x, y)
+    ANEW_LOOPS_MATH(hypot, x, y)
   }
+#undef ANEW_LOOPS_MATH
   return x;
 }
 

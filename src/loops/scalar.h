@@ -24,6 +24,8 @@ inline double sqrt(double x) { return std::sqrt(x); }
 inline float abs(float x) { return std::fabs(x); }
 inline double abs(double x) { return std::fabs(x); }
 inline float trunc(float x) { return std::trunc(x); }
+inline double trunc(double x) { return std::trunc(x); }
+inline double floor(double x) { return std::floor(x); }
 inline double round_even(double x) { return std::nearbyint(x); }
 inline std::int32_t bits(float x) { return std::bit_cast<std::int32_t>(x); }
 inline std::int64_t bits(double x) { return std::bit_cast<std::int64_t>(x); }

@@ -73,13 +73,11 @@ TEST(Kernel, EqualKernelsHashEqually) {
   EXPECT_NE(hash_value(d), hash_value(e));
 }
 
-TEST(Kernel, ExpandReplacesCallsOfF32Only) {
+TEST(Kernel, ExpandReplacesEveryCall) {
   const Kernel k =
       expand(elementwise({{{8}, f32}, {{8}, f64}}, [](Expr x, Expr y) { return convert(tanh(x), f64) + tanh(y); }));
   verify(k);
-  int calls = 0;
-  for (const Node& n : k.nodes) calls += n.op == Op::call;
-  EXPECT_EQ(calls, 1);
+  for (const Node& n : k.nodes) EXPECT_NE(n.op, Op::call);
   EXPECT_GT(k.nodes.size(), 20u);
 }
 

@@ -144,13 +144,13 @@ inline Bits operation(const Node& n, DType operand, Bits x, Bits y, Bits z) {
     case u32: return integer_operation(n.op, as<std::uint32_t>(x), as<std::uint32_t>(y));
     case i64: return integer_operation(n.op, as<std::int64_t>(x), as<std::int64_t>(y));
     case f64:
-      if (n.op == Op::call) return of(libm_function(static_cast<Math>(n.imm), as<double>(x), as<double>(y)));
+      if (n.op == Op::call) return of(math_function<true>(static_cast<Math>(n.imm), as<double>(x), as<double>(y)));
       return of(float_operation(n.op, as<double>(x), as<double>(y), as<double>(z)));
     default: break;
   }
   const float a = float_of_bits(n.dtype, x), b = float_of_bits(n.dtype, y), c = float_of_bits(n.dtype, z);
-  return encode(n.dtype,
-                n.op == Op::call ? math_function(static_cast<Math>(n.imm), a, b) : float_operation(n.op, a, b, c));
+  return encode(n.dtype, n.op == Op::call ? math_function<false>(static_cast<Math>(n.imm), a, b)
+                                          : float_operation(n.op, a, b, c));
 }
 
 inline std::byte* address(const Kernel& k, const Access& access, const std::vector<std::int64_t>& i,
