@@ -154,6 +154,20 @@ Array contiguous(const Array& x) {
   return run_lowered(*prepare(r), r)[0];
 }
 
+namespace {
+
+// A result of a nested program with an identity and origin of its own: an array even where the program returns a
+// number, as it is when the equation is staged; else what is kept would depend on who traces.
+Array own_result(const Array& y, const Location& at) {
+  const Value& v = *y.value();
+  if (!v.literal) return Array(std::make_shared<const Value>(v));
+  Array a = empty_array(v.type, at);
+  std::memcpy(a.value()->buffer->data(), v.data(), size_of(v.type.dtype));
+  return a;
+}
+
+}  // namespace
+
 Arrays evaluate_now(const Request& r) {
   for (const Array& x : r.inputs) {
     const Value& v = *x.value();
@@ -171,7 +185,7 @@ Arrays evaluate_now(const Request& r) {
   Arrays out;
   if (r.primitive.higher_order()) {
     out = r.primitive.run(r.params, r.inputs, r.at);
-    for (Array& y : out) y = Array(std::make_shared<const Value>(*y.value()));  // an identity and origin of its own
+    for (Array& y : out) y = own_result(y, r.at);
   } else {
     auto prepared = prepare(r);
     if (r.primitive.view) out.push_back(look(*prepared, r));

@@ -24,7 +24,10 @@ class Generator {
     Scope scope;
     for (const Parameter& p : b.inputs) scope.push_back(p.id);
     fill(b, scope, 3 + below(limits_.nodes), 0);
-    for (int n = 1 + below(3); n-- > 0;) b.outputs.push_back(recent(scope));
+    // What nobody reads is a result, and one or two other values.
+    for (int n = 1 + below(2); n-- > 0;) b.outputs.push_back(recent(scope));
+    for (Id id : scope)
+      if (!read_[index(id)] && active_[index(id)] && b.outputs.size() < 6) b.outputs.push_back(id);
     return b;
   }
 
@@ -38,6 +41,8 @@ class Generator {
   bool real(Id id) const { return is_float(of(id).dtype); }
   Id fresh(const ShapeDtype& t) {
     types_.push_back(t);
+    active_.push_back(is_float(t.dtype));
+    read_.push_back(false);
     return static_cast<Id>(types_.size()) - 1;
   }
   ShapeDtype type(const Shape& s) const { return {s, dtype_}; }
@@ -48,12 +53,15 @@ class Generator {
     return s;
   }
 
-  // A value of the program's dtype; there always is one.
+  // A value of the program's dtype; there always is one. Mostly one that depends on an input, and one that nobody reads
+  // yet: what is computed should matter.
   Id recent(const Scope& scope) {
-    for (int tries = 0; tries < 50; ++tries) {
+    bool fresh_one = chance(60), any = chance(8);
+    for (int tries = 0; tries < 60; ++tries) {
       int n = static_cast<int>(scope.size()), back = std::min(below(n), below(n));
       Id id = scope[static_cast<std::size_t>(n - 1 - back)];
-      if (real(id)) return id;
+      if (!real(id) || (!any && !active_[index(id)] && tries < 40)) continue;
+      if (!fresh_one || !read_[index(id)] || tries > 20) return id;
     }
     return *std::find_if(scope.begin(), scope.end(), [&](Id id) { return real(id); });
   }
@@ -86,7 +94,16 @@ class Generator {
     push(b, scope, std::move(n));
     return true;
   }
-  static void push(Block& b, Scope& scope, Node n) {
+  void push(Block& b, Scope& scope, Node n) {
+    bool active = false;
+    for (Id id : n.in) {
+      active = active || active_[index(id)];
+      read_[index(id)] = true;
+    }
+    // Parameters of a block count as inputs of their own; what it returns tells whether they matter.
+    for (const Block& inner : n.blocks)
+      for (Id id : inner.outputs) active = active || active_[index(id)];
+    for (Id id : n.out) active_[index(id)] = active && n.op != "stop" && real(id);
     scope.insert(scope.end(), n.out.begin(), n.out.end());
     b.nodes.push_back(std::move(n));
   }
@@ -251,9 +268,10 @@ class Generator {
     n.blocks.push_back(body(scope, types_of(n.in), few(), depth, &inside));
     for (int k = 1 + below(2); k-- > 0;) {
       // Mostly what was made inside; now and then a captured value or a parameter as it is.
-      Id y = chance(85) ? inside.back() : recent(inside);
-      if (derivative && !real(y)) y = recent(inside);
+      Id y = chance(50) ? inside.back() : recent(inside);
+      if (!active_[index(y)] || (derivative && !real(y))) y = recent(inside);
       n.blocks[0].outputs.push_back(y);
+      read_[index(y)] = true;
       n.out.push_back(fresh(of(y)));
     }
     push(b, scope, std::move(n));
@@ -305,6 +323,7 @@ class Generator {
       t.shape.insert(0, length);
       if (t.shape.ndim() > 4 || t.shape.size() > most_elements) continue;
       inner.outputs.push_back(y);
+      read_[index(y)] = true;
       n.out.push_back(fresh(t));
     }
     if (n.out.empty()) return false;
@@ -316,7 +335,8 @@ class Generator {
   std::mt19937_64 engine_;
   Limits limits_;
   DType dtype_ = f32;
-  std::vector<ShapeDtype> types_;
+  std::vector<ShapeDtype> types_;    // of every value,
+  std::vector<bool> active_, read_;  // whether it depends on an input, whether anybody reads it
 };
 
 }  // namespace
