@@ -1,5 +1,5 @@
 # What `cmake --install` gives: headers, the library, `find_package(anew)` and pkg-config `anew`.
-# A static library carries its need for fmt on to whoever links it; a shared one keeps it to itself.
+# A static library carries its need for fmt and LAPACK on to whoever links it; a shared one keeps them to itself.
 # The pkg-config file finds its prefix from its own place, so an installed tree can be moved.
 include(CMakePackageConfigHelpers)
 
@@ -15,7 +15,7 @@ install(FILES ${PROJECT_BINARY_DIR}/anewConfig.cmake ${PROJECT_BINARY_DIR}/anewC
 
 get_target_property(type anew TYPE)
 if(type STREQUAL "STATIC_LIBRARY")
-  set(ANEW_PC_REQUIRES fmt)
+  set(ANEW_PC_REQUIRES "fmt lapack")
 endif()
 file(RELATIVE_PATH ANEW_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/anew.pc.in anew.pc @ONLY)

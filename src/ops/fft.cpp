@@ -1,9 +1,401 @@
-// Discrete Fourier transforms of real data, with derivatives.
-#include "ops/family.h"
+// Discrete Fourier transforms along the last axis, as three rows over real arrays: fft takes and gives (re, im), rfft
+// gives the half of the results of real numbers that says it all, irfft takes such a half. All are linear; their
+// transposes are each other, with factors. Everything else (inverse, other axes, several axes, lengths) is made of them.
+#include <anew/fft.h>
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+#include "ops/batch.h"
+#include "ops/matrix.h"
 #include "ops/rows.h"
+#include "runtime/fourier.h"
 
 namespace anew {
+namespace {
 
-std::span<const Primitive* const> fft_rows() { return {}; }
+struct IrfftParams : ir::ParamsOf<IrfftParams> {
+  explicit IrfftParams(std::int64_t n = 1) : n(n) {}
+  std::int64_t n;
+  static auto fields() { return std::tuple{ir::field("n", &IrfftParams::n)}; }
+};
 
+void require_signal(std::string_view op, const Type& type, const Location& at) {
+  if (type.shape.ndim() < 1 || (type.dtype != f32 && type.dtype != f64))
+    throw Error(fmt::format("[{}] needs an axis of f32 or f64, got {}", op, type.str()), line_or(at));
+  if (type.shape[-1] == 0) throw Error(fmt::format("[{}] of no elements: {}", op, type.str()), line_or(at));
+}
+void require_pair(std::string_view op, std::span<const Type> in, const Location& at) {
+  require_count(op, 2, in, at);
+  require_signal(op, in[0], at);
+  if (!(in[0] == in[1]))
+    throw Error(fmt::format("[{}] real and imaginary parts differ: {} and {}", op, in[0].str(), in[1].str()),
+                line_or(at));
+}
+Type with_size(Type type, std::int64_t n) {
+  type.shape[-1] = n;
+  return type;
+}
+
+// Signals along the last axis of an array that lies anyhow in memory: matrices of one column.
+template <class T>
+class Signals {
+ public:
+  explicit Signals(const ir::Memory& m) : shape_(m.type.shape), strides_(m.strides), data_(elements<T>(m)) {
+    shape_.push_back(1);
+    strides_.push_back(1);
+  }
+  Matrices<T> all() const { return {data_, shape_, strides_}; }
+
+ private:
+  Shape shape_;
+  ir::Strides strides_;
+  const T* data_;
+};
+std::int64_t work(std::int64_t n) { return 16 * n; }
+
+template <class T>
+void run_fft(const FourierPlan<T>& plan, std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  const Signals<T> re(in[0]), im(in[1]);
+  const std::int64_t n = plan.size();
+  each_matrix(re.all().count(), work(n), [&](std::int64_t b) {
+    T *x = elements<T>(out[0]) + b * n, *y = elements<T>(out[1]) + b * n;
+    re.all().read(b, x);
+    im.all().read(b, y);
+    plan.transform(x, y);
+  });
+}
+template <class T>
+void run_rfft(const FourierPlan<T>& plan, std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  const Signals<T> re(in[0]);
+  const std::int64_t n = plan.size(), half = n / 2 + 1;
+  each_matrix(re.all().count(), work(n), [&](std::int64_t b) {
+    Scratch<T> x(n), y(n);
+    re.all().read(b, x.data());
+    std::fill_n(y.data(), n, T(0));
+    plan.transform(x.data(), y.data());
+    std::copy_n(x.data(), half, elements<T>(out[0]) + b * half);
+    std::copy_n(y.data(), half, elements<T>(out[1]) + b * half);
+  });
+}
+// What the mirror image would contradict is left out: imaginary parts of the first result and, for even n, the last.
+template <class T>
+void run_irfft(const FourierPlan<T>& plan, std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  const Signals<T> re(in[0]), im(in[1]);
+  const std::int64_t n = plan.size(), half = n / 2 + 1;
+  each_matrix(re.all().count(), work(n), [&](std::int64_t b) {
+    Scratch<T> x(n + 1), y(n + 1);  // half <= n but for n = 0
+    re.all().read(b, x.data());
+    im.all().read(b, y.data());
+    y[0] = 0;
+    if (n % 2 == 0) y[n / 2] = 0;
+    for (std::int64_t k = half; k < n; ++k) x[k] = x[n - k], y[k] = -y[n - k];
+    plan.transform(y.data(), x.data());
+    T* to = elements<T>(out[0]) + b * n;
+    for (std::int64_t k = 0; k < n; ++k) to[k] = x[k] / static_cast<T>(n);
+  });
+}
+
+// A call with a plan of this length, made once.
+template <class F>
+ir::Lowered planned(DType dtype, std::int64_t n, F run) {
+  auto call = [run]<class T>(std::shared_ptr<const FourierPlan<T>> plan) {
+    return ir::Lowered{
+        {}, [run, plan](std::span<const ir::Memory> in, std::span<const ir::Memory> out) { run(*plan, in, out); }};
+  };
+  return dtype == f64 ? call(std::make_shared<const FourierPlan<double>>(n))
+                      : call(std::make_shared<const FourierPlan<float>>(n));
+}
+
+// How often each of the n / 2 + 1 results occurs among the n: once at the ends, else twice.
+Array occurrences(std::int64_t n, DType dtype) {
+  const std::int64_t half = n / 2 + 1;
+  Array k = arange(half);
+  return astype(where((k == 0) | (2 * k == n), 1, 2), dtype);
+}
+
+// A part that is zero, as an array where the other part is one.
+Array part_or_zeros(const Array& part, const Array& other) { return part.value() ? part : full_like(other, -0.0); }
+
+Arrays bind_fft(const Array& re, const Array& im, const Location& at);
+Arrays bind_rfft(const Array& x, const Location& at);
+Array bind_irfft(const Array& re, const Array& im, std::int64_t n, const Location& at);
+
+std::vector<ir::Sample> signal_samples(std::size_t operands, std::initializer_list<Shape> shapes,
+                                       const ParamsRef& params = ir::no_params()) {
+  std::vector<ir::Sample> out;
+  for (DType t : {f32, f64})
+    for (const Shape& s : shapes) out.push_back({params, std::vector<ir::SampleInput>(operands, {{s, t}})});
+  return out;
+}
+
+Primitive fft_row() {
+  Primitive p;
+  p.name = "fft";
+  p.infer = [](const ir::InferArgs& a) {
+    require_pair("fft", a.in, a.at);
+    return Types{a.in[0], a.in[0]};
+  };
+  p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
+    return planned(in[0].dtype, in[0].shape[-1], [](const auto& plan, auto from, auto to) { run_fft(plan, from, to); });
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    return bind_fft(part_or_zeros(a.t[0], a.t[1]), part_or_zeros(a.t[1], a.t[0]), Location::current());
+  };
+  // re' = c re + s im, im' = c im - s re with symmetric c and s: the transpose has the other sign of s, and so has the
+  // same transform with re and im exchanged.
+  p.transpose = [](const ir::TransposeArgs& a) {
+    Arrays y = bind_fft(part_or_zeros(a.ct[1], a.ct[0]), part_or_zeros(a.ct[0], a.ct[1]), Location::current());
+    return Arrays{a.linear[0] ? y[1] : Array(), a.linear[1] ? y[0] : Array()};
+  };
+  p.batch = [](const ir::BatchArgs& a) {
+    Arrays x = all_mapped(a);
+    return ir::Batched{bind_fft(x[0], x[1], a.at)};
+  };
+  p.facts.linear_in = {0, 1};
+  p.samples = [] { return signal_samples(2, {{8}, {2, 6}, {1}, {5}, {0, 3}, {7}}); };
+  return p;
+}
+
+Primitive rfft_row() {
+  Primitive p;
+  p.name = "rfft";
+  p.infer = [](const ir::InferArgs& a) {
+    require_count("rfft", 1, a.in, a.at);
+    require_signal("rfft", a.in[0], a.at);
+    Type half = with_size(a.in[0], a.in[0].shape[-1] / 2 + 1);
+    return Types{half, half};
+  };
+  p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
+    return planned(in[0].dtype, in[0].shape[-1],
+                   [](const auto& plan, auto from, auto to) { run_rfft(plan, from, to); });
+  };
+  p.jvp = [](const ir::JvpArgs& a) { return bind_rfft(a.t[0], Location::current()); };
+  p.transpose = [](const ir::TransposeArgs& a) {
+    const std::int64_t n = a.in[0].shape[-1];
+    Array scale = static_cast<double>(n) / occurrences(n, a.in[0].dtype);
+    return Arrays{bind_irfft(part_or_zeros(a.ct[0], a.ct[1]) * scale, part_or_zeros(a.ct[1], a.ct[0]) * scale, n,
+                             Location::current())};
+  };
+  p.batch = [](const ir::BatchArgs& a) { return ir::Batched{bind_rfft(a.x[0], a.at)}; };
+  p.facts.linear_in = {0};
+  p.samples = [] { return signal_samples(1, {{8}, {2, 6}, {1}, {2}, {5}, {0, 3}, {2, 3, 4}}); };
+  return p;
+}
+
+Primitive irfft_row() {
+  Primitive p;
+  p.name = "irfft";
+  p.parse = &IrfftParams::parse;
+  p.infer = [](const ir::InferArgs& a) {
+    require_pair("irfft", a.in, a.at);
+    const std::int64_t n = params_of<IrfftParams>(a.params).n;
+    if (n < 1 || a.in[0].shape[-1] != n / 2 + 1)
+      throw Error(fmt::format("[irfft] {} are not the results of {} real numbers", a.in[0].str(), n), line_or(a.at));
+    return Types{with_size(a.in[0], n)};
+  };
+  p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
+    return planned(in[0].dtype, params_of<IrfftParams>(params).n,
+                   [](const auto& plan, auto from, auto to) { run_irfft(plan, from, to); });
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    return Arrays{bind_irfft(part_or_zeros(a.t[0], a.t[1]), part_or_zeros(a.t[1], a.t[0]),
+                             params_of<IrfftParams>(*a.params).n, Location::current())};
+  };
+  p.transpose = [](const ir::TransposeArgs& a) {
+    const std::int64_t n = params_of<IrfftParams>(*a.params).n;
+    Array scale = occurrences(n, a.in[0].dtype) / static_cast<double>(n);
+    Arrays y = bind_rfft(a.ct[0], Location::current());
+    return Arrays{a.linear[0] ? y[0] * scale : Array(), a.linear[1] ? y[1] * scale : Array()};
+  };
+  p.batch = [](const ir::BatchArgs& a) {
+    Arrays x = all_mapped(a);
+    return ir::Batched{{bind_irfft(x[0], x[1], params_of<IrfftParams>(*a.params).n, a.at)}};
+  };
+  p.facts.linear_in = {0, 1};
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (auto [n, shape] : {std::pair<std::int64_t, Shape>{8, {5}}, {7, {2, 4}}, {1, {1}}, {2, {2}}, {6, {0, 4}}})
+      for (const ir::Sample& s : signal_samples(2, {shape}, make_params(IrfftParams(n)))) out.push_back(s);
+    return out;
+  };
+  return p;
+}
+
+struct FftRows : Family {
+  const Primitive& fft = row(fft_row());
+  const Primitive& rfft = row(rfft_row());
+  const Primitive& irfft = row(irfft_row());
+};
+const FftRows& rows() {
+  static const FftRows& r = *new FftRows;
+  return r;
+}
+
+Arrays bind_fft(const Array& re, const Array& im, const Location& at) {
+  return anew::bind(rows().fft, ir::no_params(), {re, im}, at);
+}
+Arrays bind_rfft(const Array& x, const Location& at) { return anew::bind(rows().rfft, ir::no_params(), {x}, at); }
+Array bind_irfft(const Array& re, const Array& im, std::int64_t n, const Location& at) {
+  return bind1(rows().irfft, make_params(IrfftParams(n)), {re, im}, at);
+}
+
+}  // namespace
+
+std::span<const Primitive* const> fft_rows() { return rows().list(); }
+
+namespace fft {
+namespace {
+
+// The last axis cut or filled with zeros to n elements.
+Array resized(std::string_view op, const Array& x, std::int64_t n, const Location& at) {
+  const Type type = type_of(x);
+  const std::int64_t have = type.shape[-1];
+  if (n < 1) throw Error(fmt::format("[{}] needs at least one point along the axis, got {}", op, n), line_or(at));
+  if (have == n) return x;
+  if (have > n) return x[{ellipsis, slice(0, n)}];
+  std::vector<std::pair<std::int64_t, std::int64_t>> widths(static_cast<std::size_t>(type.shape.ndim()));
+  widths.back().second = n - have;
+  return anew::pad(x, widths);
+}
+
+// The axes of a transform with the length along each, the last one first.
+struct Step {
+  int axis;
+  std::optional<std::int64_t> n;
+};
+std::vector<Step> steps(std::string_view op, const Type& type, const Lengths& s, const Axes& axes, const Location& at) {
+  std::vector<int> list;
+  if (!axes.all()) {
+    for (int a : axes.list()) list.push_back(checked_axis(op, a, type.shape.ndim(), type, at));
+  } else {
+    const int count = s ? s->ndim() : type.shape.ndim();
+    if (count > type.shape.ndim())
+      throw Error(fmt::format("[{}] {} lengths for the axes of {}", op, count, type.str()), line_or(at));
+    list = axis_range(type.shape.ndim() - count, type.shape.ndim());
+  }
+  if (s && s->ndim() != static_cast<int>(list.size()))
+    throw Error(fmt::format("[{}] {} lengths for {} axes", op, s->ndim(), list.size()), line_or(at));
+  if (list.empty()) throw Error(fmt::format("[{}] needs an axis, got {}", op, type.str()), line_or(at));
+  std::vector<Step> out;
+  for (std::size_t i = list.size(); i-- > 0;)
+    out.push_back({list[i], s ? std::optional((*s)[static_cast<int>(i)]) : std::nullopt});
+  return out;
+}
+
+struct Operands {
+  Complex z;
+  DType result;
+};
+Operands pair_of(std::string_view op, const ArrayLike& re, const ArrayLike& im) {
+  auto [x, y, dtype] = matrix_operands(re, im);
+  if (!(type_of(x).shape == type_of(y).shape))
+    throw Error(fmt::format("[{}] real and imaginary parts differ: {} and {}", op, type_of(x).str(), type_of(y).str()),
+                line_or(re.at));
+  return {{x, y}, dtype};
+}
+
+Array to_last(const Array& x, int axis) { return moveaxis(x, axis, -1); }
+Array from_last(const Array& x, int axis) { return moveaxis(x, -1, axis); }
+
+Complex along(std::string_view op, const Complex& z, const Step& s, bool inverse, const Location& at) {
+  Array x = to_last(z.first, s.axis), y = to_last(z.second, s.axis);
+  const std::int64_t n = s.n.value_or(type_of(x).shape[-1]);
+  x = resized(op, x, n, at), y = resized(op, y, n, at);
+  Arrays out = inverse ? bind_fft(y, x, at) : bind_fft(x, y, at);
+  if (!inverse) return {from_last(out[0], s.axis), from_last(out[1], s.axis)};
+  const auto points = static_cast<double>(n);
+  return {from_last(out[1] / points, s.axis), from_last(out[0] / points, s.axis)};
+}
+Complex real_along(std::string_view op, const Array& x, const Step& s, const Location& at) {
+  Array a = to_last(x, s.axis);
+  Arrays out = bind_rfft(resized(op, a, s.n.value_or(type_of(a).shape[-1]), at), at);
+  return {from_last(out[0], s.axis), from_last(out[1], s.axis)};
+}
+Array back_to_real_along(std::string_view op, const Complex& z, const Step& s, const Location& at) {
+  Array x = to_last(z.first, s.axis), y = to_last(z.second, s.axis);
+  const std::int64_t n = s.n.value_or(2 * (type_of(x).shape[-1] - 1));
+  if (n < 1) throw Error(fmt::format("[{}] needs at least one point along the axis, got {}", op, n), line_or(at));
+  return from_last(bind_irfft(resized(op, x, n / 2 + 1, at), resized(op, y, n / 2 + 1, at), n, at), s.axis);
+}
+
+Complex complex_transform(std::string_view op, const ArrayLike& re, const ArrayLike& im, const Lengths& s,
+                          const Axes& axes, bool inverse) {
+  auto [z, dtype] = pair_of(op, re, im);
+  PinLine pin(re.at);
+  for (const Step& step : steps(op, type_of(z.first), s, axes, re.at)) z = along(op, z, step, inverse, re.at);
+  return {converted(z.first, dtype), converted(z.second, dtype)};
+}
+Complex real_transform(std::string_view op, const ArrayLike& x, const Lengths& s, const Axes& axes) {
+  auto [a, dtype] = matrix_operand(x);
+  PinLine pin(x.at);
+  std::vector<Step> all = steps(op, type_of(a), s, axes, x.at);
+  Complex z = real_along(op, a, all[0], x.at);
+  for (std::size_t i = 1; i < all.size(); ++i) z = along(op, z, all[i], false, x.at);
+  return {converted(z.first, dtype), converted(z.second, dtype)};
+}
+Array inverse_real_transform(std::string_view op, const ArrayLike& re, const ArrayLike& im, const Lengths& s,
+                             const Axes& axes) {
+  auto [z, dtype] = pair_of(op, re, im);
+  PinLine pin(re.at);
+  std::vector<Step> all = steps(op, type_of(z.first), s, axes, re.at);
+  for (std::size_t i = 1; i < all.size(); ++i) z = along(op, z, all[i], true, re.at);
+  return converted(back_to_real_along(op, z, all[0], re.at), dtype);
+}
+
+Lengths one_length(std::optional<std::int64_t> n) { return n ? Lengths(Shape{*n}) : Lengths(); }
+
+Array shifted(std::string_view op, const ArrayLike& x, const Axes& axes, bool back) {
+  check_operand(x.value, line_or(x.at));
+  const Type type = type_of(x.value);
+  std::vector<int> list = checked_axes(op, axes, type, x.at);
+  std::vector<std::int64_t> by;
+  for (int a : list) by.push_back(back ? -(type.shape[a] / 2) : type.shape[a] / 2);
+  PinLine pin(x.at);
+  return list.empty() ? x.value : roll(x, by, list);
+}
+
+void require_points(std::string_view op, std::int64_t n, const Location& at) {
+  if (n < 1) throw Error(fmt::format("[{}] needs at least one point, got {}", op, n), line_or(at));
+}
+
+}  // namespace
+
+Complex fft(const ArrayLike& re, const ArrayLike& im, std::optional<std::int64_t> n, int axis) {
+  return complex_transform("fft", re, im, one_length(n), axis, false);
+}
+Complex ifft(const ArrayLike& re, const ArrayLike& im, std::optional<std::int64_t> n, int axis) {
+  return complex_transform("ifft", re, im, one_length(n), axis, true);
+}
+Complex rfft(const ArrayLike& x, std::optional<std::int64_t> n, int axis) {
+  return real_transform("rfft", x, one_length(n), axis);
+}
+Array irfft(const ArrayLike& re, const ArrayLike& im, std::optional<std::int64_t> n, int axis) {
+  return inverse_real_transform("irfft", re, im, one_length(n), axis);
+}
+Complex fftn(const ArrayLike& re, const ArrayLike& im, const Lengths& s, const Axes& axes) {
+  return complex_transform("fftn", re, im, s, axes, false);
+}
+Complex ifftn(const ArrayLike& re, const ArrayLike& im, const Lengths& s, const Axes& axes) {
+  return complex_transform("ifftn", re, im, s, axes, true);
+}
+Complex rfftn(const ArrayLike& x, const Lengths& s, const Axes& axes) { return real_transform("rfftn", x, s, axes); }
+Array irfftn(const ArrayLike& re, const ArrayLike& im, const Lengths& s, const Axes& axes) {
+  return inverse_real_transform("irfftn", re, im, s, axes);
+}
+
+Array fftfreq(std::int64_t n, double d, DType dtype, const Location& at) {
+  require_points("fftfreq", n, at);
+  PinLine pin(at);
+  Array k = arange(n, i32);
+  return astype(where(k < (n + 1) / 2, k, k - n), dtype) / (static_cast<double>(n) * d);
+}
+Array rfftfreq(std::int64_t n, double d, DType dtype, const Location& at) {
+  require_points("rfftfreq", n, at);
+  PinLine pin(at);
+  return arange(n / 2 + 1, dtype) / (static_cast<double>(n) * d);
+}
+Array fftshift(const ArrayLike& x, const Axes& axes) { return shifted("fftshift", x, axes, false); }
+Array ifftshift(const ArrayLike& x, const Axes& axes) { return shifted("ifftshift", x, axes, true); }
+
+}  // namespace fft
 }  // namespace anew

@@ -1,9 +1,337 @@
-// Dense linear algebra over LAPACK: factorizations and solves, batched over leading axes, with derivatives.
-#include "ops/family.h"
+// Rows of linear algebra that are our own code: cholesky, triangular_solve, lu and solve. All take leading axes as a
+// batch, so their batch rules only bring the mapped axis there. cholesky is that of the symmetric part, and each row
+// reads no more than its derivative knows of: what finite differences see is what jvp gives.
+#include <fmt/format.h>
+
+#include "ops/batch.h"
+#include "ops/matrix.h"
 #include "ops/rows.h"
+#include "runtime/factor.h"
 
 namespace anew {
+namespace {
 
-std::span<const Primitive* const> linalg_rows() { return {}; }
+struct TriangularParams : ir::ParamsOf<TriangularParams> {
+  TriangularParams() = default;
+  explicit TriangularParams(const lax::TriangularOptions& o)
+      : left_side(o.left_side), lower(o.lower), transpose_a(o.transpose_a), unit_diagonal(o.unit_diagonal) {}
+  bool left_side = false, lower = false, transpose_a = false, unit_diagonal = false;
+  lax::TriangularOptions options() const { return {left_side, lower, transpose_a, unit_diagonal}; }
+  static auto fields() {
+    return std::tuple{ir::field("left_side", &TriangularParams::left_side),
+                      ir::field("lower", &TriangularParams::lower),
+                      ir::field("transpose_a", &TriangularParams::transpose_a),
+                      ir::field("unit_diagonal", &TriangularParams::unit_diagonal)};
+  }
+};
+
+constexpr double well_conditioned = 4;  // on the diagonal of samples
+
+std::vector<ir::Sample> square_samples(const ParamsRef& params = ir::no_params()) {
+  std::vector<ir::Sample> out;
+  for (DType t : {f32, f64})
+    for (const Shape& s : {Shape{3, 3}, Shape{1, 1}, Shape{2, 4, 4}, Shape{0, 0}, Shape{0, 2, 2}})
+      out.push_back({params, {{{s, t}, -1, 1, well_conditioned}}});
+  return out;
+}
+
+// The shapes of a system of equations: a square matrix and right hand sides of one batch, that fit along axis `axis` of b.
+void require_system(std::string_view op, std::span<const Type> in, int axis, const Location& at) {
+  require_count(op, 2, in, at);
+  require_square(op, in[0], at);
+  require_matrix(op, in[1], at);
+  const Type &a = in[0], &b = in[1];
+  bool fits = a.dtype == b.dtype && a.shape.ndim() == b.shape.ndim() && a.shape[-1] == b.shape[axis];
+  for (int i = 0; fits && i + 2 < a.shape.ndim(); ++i) fits = a.shape[i] == b.shape[i];
+  if (!fits) throw Error(fmt::format("[{}] the operands do not fit: {} and {}", op, a.str(), b.str()), line_or(at));
+}
+
+// ---- cholesky
+
+template <class T>
+void run_cholesky(std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  const auto x = matrices<T>(in[0]);
+  const std::int64_t n = x.rows();
+  each_matrix(x.count(), n * n * n, [&](std::int64_t b) {
+    T* to = elements<T>(out[0]) + b * n * n;
+    x.read_symmetric(b, to);
+    cholesky(n, to);
+  });
+}
+
+Primitive cholesky_row() {
+  Primitive p;
+  p.name = "cholesky";
+  p.infer = [](const ir::InferArgs& a) {
+    require_count("cholesky", 1, a.in, a.at);
+    require_square("cholesky", a.in[0], a.at);
+    return Types{a.in[0]};
+  };
+  p.lower = [](const ir::Params&, std::span<const Type>, std::span<const Type>) {
+    return call_by_type([]<class T>(auto in, auto out) { run_cholesky<T>(in, out); });
+  };
+  // l^-1 dx l^-T is l^-1 dl plus its transpose: its lower half, with half of the diagonal, is l^-1 dl.
+  p.jvp = [](const ir::JvpArgs& a) {
+    const Array& l = a.y[0];
+    const Type type = type_of(l);
+    Array inner = lax::triangular_solve(l, symmetric_part(a.t[0]), {.lower = true, .transpose_a = true});
+    inner = lax::triangular_solve(l, inner, {.left_side = true, .lower = true});
+    return Arrays{matmul(l, tril(inner) * (1 - 0.5 * eye(type.shape[-1], type.dtype)))};
+  };
+  p.batch = [](const ir::BatchArgs& a) { return ir::Batched{{linalg::cholesky(a.x[0])}}; };
+  p.samples = [] { return square_samples(); };
+  return p;
+}
+
+// ---- triangular_solve
+
+template <class T>
+void run_triangular(const TriangularParams& p, std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  const auto a = matrices<T>(in[0]), b = matrices<T>(in[1]);
+  const std::int64_t n = a.rows(), columns = p.left_side ? b.columns() : b.rows();
+  each_matrix(a.count(), n * n * columns, [&](std::int64_t i) {
+    Scratch<T> triangle(n * n), transposed(p.left_side ? 0 : b.size());
+    T* to = elements<T>(out[0]) + i * b.size();
+    T* x = p.left_side ? to : transposed.data();
+    // x op(a) = b is op(a)^T x^T = b^T.
+    const bool turned = p.transpose_a == p.left_side;
+    a.read(i, triangle.data());
+    if (p.left_side) b.read(i, x);
+    else b.read_transposed(i, x);
+    const Matrix<T> m{triangle.data(), turned ? 1 : n, turned ? n : 1};
+    if (p.lower != turned) solve_lower(n, columns, m, p.unit_diagonal, x);
+    else solve_upper(n, columns, m, p.unit_diagonal, x);
+    if (p.left_side) return;
+    for (std::int64_t r = 0; r < columns; ++r)
+      for (std::int64_t c = 0; c < n; ++c) to[r * n + c] = x[c * columns + r];
+  });
+}
+
+Primitive triangular_row() {
+  Primitive p;
+  p.name = "triangular_solve";
+  p.parse = &TriangularParams::parse;
+  p.infer = [](const ir::InferArgs& a) {
+    require_system("triangular_solve", a.in, params_of<TriangularParams>(a.params).left_side ? -2 : -1, a.at);
+    return Types{a.in[1]};
+  };
+  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
+    return call_by_type(
+        [p = params_of<TriangularParams>(params)]<class T>(auto in, auto out) { run_triangular<T>(p, in, out); });
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    const auto& p = params_of<TriangularParams>(*a.params);
+    Array t = a.t[1];
+    if (a.t[0].value()) {
+      const std::int64_t skipped = p.unit_diagonal ? 1 : 0;
+      Array da = p.lower ? tril(a.t[0], -skipped) : triu(a.t[0], skipped);
+      if (p.transpose_a) da = transposed(da);
+      Array moved = p.left_side ? matmul(da, a.y[0]) : matmul(a.y[0], da);
+      t = t.value() ? t - moved : -moved;
+    }
+    return Arrays{lax::triangular_solve(a.x[0], t, p.options())};
+  };
+  p.transpose = [](const ir::TransposeArgs& a) {
+    lax::TriangularOptions options = params_of<TriangularParams>(*a.params).options();
+    options.transpose_a = !options.transpose_a;
+    return Arrays{Array(), lax::triangular_solve(a.x[0], a.ct[0], options)};
+  };
+  p.batch = [](const ir::BatchArgs& a) {
+    Arrays x = all_mapped(a);
+    return ir::Batched{{lax::triangular_solve(x[0], x[1], params_of<TriangularParams>(*a.params).options())}};
+  };
+  p.facts.linear_in = {1};
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    auto add = [&](DType t, Shape a, Shape b, lax::TriangularOptions o) {
+      out.push_back({make_params(TriangularParams(o)), {{{a, t}, -1, 1, well_conditioned}, {{b, t}}}});
+    };
+    for (DType t : {f32, f64}) {
+      for (int bits = 0; bits < 16; ++bits) {
+        lax::TriangularOptions o{(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0};
+        add(t, {3, 3}, o.left_side ? Shape{3, 2} : Shape{2, 3}, o);
+      }
+      add(t, {2, 3, 3}, {2, 3, 1}, {.left_side = true, .lower = true});
+      add(t, {0, 0}, {0, 2}, {.left_side = true});
+      add(t, {2, 2}, {2, 0}, {.left_side = true});
+    }
+    return out;
+  };
+  return p;
+}
+
+// ---- lu
+
+template <class T>
+void run_lu(std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  const auto x = matrices<T>(in[0]);
+  const std::int64_t m = x.rows(), n = x.columns(), steps = std::min(m, n);
+  each_matrix(x.count(), m * n * steps, [&](std::int64_t b) {
+    T* to = elements<T>(out[0]) + b * m * n;
+    std::int32_t* pivots = elements<std::int32_t>(out[1]) + b * steps;
+    x.read(b, to);
+    lu(m, n, to, pivots);
+    permutation_of(steps, pivots, m, elements<std::int32_t>(out[2]) + b * m);
+  });
+}
+
+// l^-1 dx[permutation] u^-1 is l^-1 dl + du u^-1: strictly lower plus upper. l and u are made square by ones.
+Arrays lu_tangent(const ir::JvpArgs& a) {
+  const Array& lu = a.y[0];
+  const Type type = type_of(lu);
+  const std::int64_t m = type.shape[-2], n = type.shape[-1], k = std::min(m, n);
+  const int ndim = type.shape.ndim();
+  auto grown = [&](const Array& x, int axis, std::int64_t by) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> widths(static_cast<std::size_t>(ndim));
+    widths[static_cast<std::size_t>(ndim + axis)].second = by;
+    return by == 0 ? x : pad(x, widths);
+  };
+  Array l = grown(lu[{ellipsis, slice(0, k)}], -1, m - k);
+  Array u = grown(triu(lu[{ellipsis, slice(0, k), slice()}]), -2, n - k);
+  if (n > k) u = u + diag(concatenate({zeros({k}, type.dtype), ones({n - k}, type.dtype)}));
+  Array swap = astype(expand_dims(a.y[2], -1) == arange(m), type.dtype);
+  Array inner =
+      lax::triangular_solve(l, matmul(swap, a.t[0]), {.left_side = true, .lower = true, .unit_diagonal = true});
+  inner = lax::triangular_solve(u, inner, {});
+  Array unit_l = tril(l, -1) + eye(m, type.dtype);
+  return {matmul(unit_l, tril(inner, -1)) + matmul(triu(inner), u), Array(), Array()};
+}
+
+Primitive lu_row() {
+  Primitive p;
+  p.name = "lu";
+  p.infer = [](const ir::InferArgs& a) {
+    require_count("lu", 1, a.in, a.at);
+    require_matrix("lu", a.in[0], a.at);
+    const Shape& s = a.in[0].shape;
+    Type pivots = with_last(a.in[0], {std::min(s[-2], s[-1])}), permutation = with_last(a.in[0], {s[-2]});
+    pivots.dtype = permutation.dtype = i32;
+    return Types{a.in[0], pivots, permutation};
+  };
+  p.lower = [](const ir::Params&, std::span<const Type>, std::span<const Type>) {
+    return call_by_type([]<class T>(auto in, auto out) { run_lu<T>(in, out); });
+  };
+  p.jvp = lu_tangent;
+  p.batch = [](const ir::BatchArgs& a) {
+    auto [lu, pivots, permutation] = lax::lu(a.x[0]);
+    return ir::Batched{{lu, pivots, permutation}};
+  };
+  p.samples = [] {
+    std::vector<ir::Sample> out = square_samples();
+    for (DType t : {f32, f64})
+      for (const Shape& s : {Shape{4, 2}, Shape{2, 2, 3}, Shape{3, 0}})
+        out.push_back({ir::no_params(), {{{s, t}, -1, 1, well_conditioned}}});
+    return out;
+  };
+  return p;
+}
+
+// ---- solve: a x = b by lu. Its derivatives are solves again, with the same matrix, which keeps a and x and no factor.
+
+template <class T>
+void run_solve(std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  const auto a = matrices<T>(in[0]), b = matrices<T>(in[1]);
+  const std::int64_t n = a.rows(), columns = b.columns();
+  each_matrix(a.count(), n * n * (n + columns), [&](std::int64_t i) {
+    Scratch<T> factors(n * n), sides(b.size());
+    Scratch<std::int32_t> pivots(n), permutation(n);
+    a.read(i, factors.data());
+    b.read(i, sides.data());
+    lu(n, n, factors.data(), pivots.data());
+    permutation_of(n, pivots.data(), n, permutation.data());
+    T* x = elements<T>(out[0]) + i * b.size();
+    for (std::int64_t r = 0; r < n; ++r) std::copy_n(sides.data() + permutation[r] * columns, columns, x + r * columns);
+    solve_lower<T>(n, columns, {factors.data(), n, 1}, true, x);
+    solve_upper<T>(n, columns, {factors.data(), n, 1}, false, x);
+  });
+}
+
+Primitive solve_row() {
+  Primitive p;
+  p.name = "solve";
+  p.infer = [](const ir::InferArgs& a) {
+    require_system("solve", a.in, -2, a.at);
+    return Types{a.in[1]};
+  };
+  p.lower = [](const ir::Params&, std::span<const Type>, std::span<const Type>) {
+    return call_by_type([]<class T>(auto in, auto out) { run_solve<T>(in, out); });
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    Array t = a.t[1];
+    if (a.t[0].value()) {
+      Array moved = matmul(a.t[0], a.y[0]);
+      t = t.value() ? t - moved : -moved;
+    }
+    return Arrays{bind_solve(a.x[0], t, Location::current())};
+  };
+  p.transpose = [](const ir::TransposeArgs& a) {
+    return Arrays{Array(), bind_solve(transposed(a.x[0]), a.ct[0], Location::current())};
+  };
+  p.batch = [](const ir::BatchArgs& a) {
+    Arrays x = all_mapped(a);
+    return ir::Batched{{bind_solve(x[0], x[1], a.at)}};
+  };
+  p.facts.linear_in = {1};
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (DType t : {f32, f64})
+      for (auto [a, b] : {std::pair<Shape, Shape>{{3, 3}, {3, 2}},
+                          {{2, 3, 3}, {2, 3, 1}},
+                          {{1, 1}, {1, 1}},
+                          {{0, 0}, {0, 2}},
+                          {{2, 2}, {2, 0}}})
+        out.push_back({ir::no_params(), {{{a, t}, -1, 1, well_conditioned}, {{b, t}}}});
+    return out;
+  };
+  return p;
+}
+
+struct LinalgRows : Family {
+  const Primitive& cholesky = row(cholesky_row());
+  const Primitive& triangular_solve = row(triangular_row());
+  const Primitive& lu = row(lu_row());
+  const Primitive& solve = row(solve_row());
+  const Primitive& qr = row(qr_row());
+  const Primitive& eigh = row(eigh_row());
+  const Primitive& svd = row(svd_row());
+};
+const LinalgRows& rows() {
+  static const LinalgRows& r = *new LinalgRows;
+  return r;
+}
+
+}  // namespace
+
+std::span<const Primitive* const> linalg_rows() { return rows().list(); }
+
+Array bind_solve(const Array& a, const Array& b, const Location& at) {
+  return bind1(rows().solve, ir::no_params(), {a, b}, at);
+}
+Arrays bind_qr(const Array& x, bool full_matrices, const Location& at) {
+  return anew::bind(rows().qr, qr_params(full_matrices), {x}, at);
+}
+Arrays bind_eigh(const Array& x, const Location& at) { return anew::bind(rows().eigh, ir::no_params(), {x}, at); }
+Arrays bind_svd(const Array& x, bool full_matrices, bool compute_uv, const Location& at) {
+  return anew::bind(rows().svd, svd_params(full_matrices, compute_uv), {x}, at);
+}
+
+Array linalg::cholesky(const ArrayLike& x) {
+  auto [a, dtype] = matrix_operand(x);
+  PinLine pin(x.at);
+  return converted(bind1(rows().cholesky, ir::no_params(), {a}, x.at), dtype);
+}
+
+Array lax::triangular_solve(const ArrayLike& a, const ArrayLike& b, const TriangularOptions& options) {
+  auto [x, y, dtype] = matrix_operands(a, b);
+  PinLine pin(a.at);
+  return converted(bind1(rows().triangular_solve, make_params(TriangularParams(options)), {x, y}, a.at), dtype);
+}
+
+std::tuple<Array, Array, Array> lax::lu(const ArrayLike& x) {
+  auto [a, dtype] = matrix_operand(x);
+  PinLine pin(x.at);
+  Arrays y = anew::bind(rows().lu, ir::no_params(), {a}, x.at);
+  return {converted(y[0], dtype), y[1], y[2]};
+}
 
 }  // namespace anew

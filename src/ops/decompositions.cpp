@@ -1,0 +1,235 @@
+// Rows of linear algebra that call LAPACK: qr, eigh (of the symmetric part) and svd, batched over leading axes.
+// Derivatives divide by the gaps between eigenvalues or singular values: where two are equal, those of the vectors are
+// inf or nan, while those of the values themselves are right.
+#include <fmt/format.h>
+
+#include "ops/matrix.h"
+#include "runtime/lapack.h"
+
+namespace anew {
+namespace {
+
+struct QrParams : ir::ParamsOf<QrParams> {
+  explicit QrParams(bool full_matrices = false) : full_matrices(full_matrices) {}
+  bool full_matrices;
+  static auto fields() { return std::tuple{ir::field("full_matrices", &QrParams::full_matrices)}; }
+};
+struct SvdParams : ir::ParamsOf<SvdParams> {
+  explicit SvdParams(bool full_matrices = false, bool compute_uv = true)
+      : full_matrices(full_matrices), compute_uv(compute_uv) {}
+  bool full_matrices, compute_uv;
+  static auto fields() {
+    return std::tuple{ir::field("full_matrices", &SvdParams::full_matrices),
+                      ir::field("compute_uv", &SvdParams::compute_uv)};
+  }
+};
+
+void no_basis_derivative(std::string_view op, const Array& x) {
+  throw Error(fmt::format("[{}] has no derivative with full_matrices: nothing fixes the added vectors of {}", op,
+                          type_of(x).str()),
+              line_or(Location::current()));
+}
+
+std::vector<ir::Sample> samples_of(const ParamsRef& params, std::initializer_list<Shape> shapes, double diagonal) {
+  std::vector<ir::Sample> out;
+  for (DType t : {f32, f64})
+    for (const Shape& s : shapes) out.push_back({params, {{{s, t}, -1, 1, diagonal}}});
+  return out;
+}
+std::vector<ir::Sample> joined_samples(std::initializer_list<std::vector<ir::Sample>> lists) {
+  std::vector<ir::Sample> out;
+  for (const auto& list : lists) out.insert(out.end(), list.begin(), list.end());
+  return out;
+}
+
+// 1 / (v_j - v_i) off the diagonal, 0 on it.
+Array inverse_gaps(const Array& v) {
+  const Type type = type_of(v);
+  Array one = eye(type.shape[-1], type.dtype);
+  return 1 / (along_rows(v) - along_columns(v) + one) - one;
+}
+
+// dq = q (w - s) + dx r^-1 with s = q^T dx r^-1 and w, antisymmetric, the lower half of s less its transpose. A wide
+// matrix has the q of its first columns. dr = q^T (dx - dq r).
+Arrays qr_tangent(const ir::JvpArgs& a) {
+  const Array &q = a.y[0], &r = a.y[1];
+  const Shape shape = type_of(a.x[0]).shape;
+  if (params_of<QrParams>(*a.params).full_matrices && shape[-2] > shape[-1]) no_basis_derivative("qr", a.x[0]);
+  const std::int64_t k = std::min(shape[-2], shape[-1]);
+  Array first = shape[-1] > k ? a.t[0][{ellipsis, slice(0, k)}] : a.t[0];
+  Array square = shape[-1] > k ? r[{ellipsis, slice(0, k)}] : r;
+  Array moved = lax::triangular_solve(square, first, {});
+  Array s = matmul(transposed(q), moved), lower = tril(s, -1);
+  Array dq = matmul(q, lower - transposed(lower) - s) + moved;
+  return {dq, triu(matmul(transposed(q), a.t[0] - matmul(dq, r)))};
+}
+
+Arrays eigh_tangent(const ir::JvpArgs& a) {
+  const Array &w = a.y[0], &v = a.y[1];
+  Array inner = matmul(matmul(transposed(v), symmetric_part(a.t[0])), v);
+  return {diagonal_of(inner), matmul(v, inverse_gaps(w) * inner)};
+}
+
+// With m = u^T dx v: ds is its diagonal, u^T du = f * (m s + s m^T), v^T dv = f * (s m + m^T s), f_ij = 1 / (s_j^2 - s_i^2);
+// what dx moves out of the span of u or v comes on top.
+Arrays svd_tangent(const ir::JvpArgs& a) {
+  const auto& p = params_of<SvdParams>(*a.params);
+  const Array& dx = a.t[0];
+  const Shape shape = type_of(a.x[0]).shape;
+  if (!p.compute_uv) {
+    Arrays y = bind_svd(a.x[0], false, true, Location::current());
+    return {diagonal_of(matmul(matmul(transposed(y[1]), dx), transposed(y[2])))};
+  }
+  if (p.full_matrices && shape[-1] != shape[-2]) no_basis_derivative("svd", a.x[0]);
+  const Array &s = a.y[0], &u = a.y[1], &vt = a.y[2];
+  Array v = transposed(vt), m = matmul(matmul(transposed(u), dx), v);
+  Array f = inverse_gaps(s * s), ms = m * along_rows(s), sm = along_columns(s) * m;
+  Array du = matmul(u, f * (ms + transposed(ms))), dv = matmul(v, f * (sm + transposed(sm)));
+  if (shape[-2] > shape[-1]) {
+    Array out = matmul(dx, v);
+    du = du + (out - matmul(u, matmul(transposed(u), out))) / along_rows(s);
+  }
+  if (shape[-1] > shape[-2]) {
+    Array out = matmul(transposed(dx), u);
+    dv = dv + (out - matmul(v, matmul(vt, out))) / along_rows(s);
+  }
+  return {diagonal_of(m), du, transposed(dv)};
+}
+
+template <class T>
+void run_qr(std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  const auto x = matrices<T>(in[0]);
+  const std::int64_t m = x.rows(), n = x.columns(), k = out[0].type.shape[-1];
+  each_matrix(x.count(), m * n * k, [&](std::int64_t b) {
+    Scratch<T> copy(m * n);
+    x.read(b, copy.data());
+    lapack_qr(m, n, k, copy.data(), elements<T>(out[0]) + b * m * k, elements<T>(out[1]) + b * k * n);
+  });
+}
+template <class T>
+void run_eigh(std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  const auto x = matrices<T>(in[0]);
+  const std::int64_t n = x.rows();
+  each_matrix(x.count(), 10 * n * n * n, [&](std::int64_t b) {
+    T* v = elements<T>(out[1]) + b * n * n;
+    x.read_symmetric(b, v);
+    lapack_eigh(n, v, elements<T>(out[0]) + b * n);
+  });
+}
+template <class T>
+void run_svd(bool full, std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  const auto x = matrices<T>(in[0]);
+  const std::int64_t m = x.rows(), n = x.columns(), k = std::min(m, n);
+  each_matrix(x.count(), 20 * m * n * k, [&](std::int64_t b) {
+    Scratch<T> copy(m * n);
+    x.read(b, copy.data());
+    T* s = elements<T>(out[0]) + b * k;
+    if (out.size() == 1) return lapack_svd<T>(m, n, false, copy.data(), s, nullptr, nullptr);
+    const std::int64_t u_size = m * (full ? m : k), v_size = (full ? n : k) * n;
+    lapack_svd(m, n, full, copy.data(), s, elements<T>(out[1]) + b * u_size, elements<T>(out[2]) + b * v_size);
+  });
+}
+
+}  // namespace
+
+ParamsRef qr_params(bool full_matrices) { return make_params(QrParams(full_matrices)); }
+ParamsRef svd_params(bool full_matrices, bool compute_uv) { return make_params(SvdParams(full_matrices, compute_uv)); }
+
+Primitive qr_row() {
+  Primitive p;
+  p.name = "qr";
+  p.parse = &QrParams::parse;
+  p.infer = [](const ir::InferArgs& a) {
+    require_count("qr", 1, a.in, a.at);
+    require_matrix("qr", a.in[0], a.at);
+    const std::int64_t m = a.in[0].shape[-2], n = a.in[0].shape[-1],
+                       k = params_of<QrParams>(a.params).full_matrices ? m : std::min(m, n);
+    return Types{with_last(a.in[0], {m, k}), with_last(a.in[0], {k, n})};
+  };
+  p.lower = [](const ir::Params&, std::span<const Type>, std::span<const Type>) {
+    return call_by_type([]<class T>(auto in, auto out) { run_qr<T>(in, out); });
+  };
+  p.jvp = qr_tangent;
+  p.batch = [](const ir::BatchArgs& a) {
+    return ir::Batched{bind_qr(a.x[0], params_of<QrParams>(*a.params).full_matrices, a.at)};
+  };
+  p.samples = [] {
+    return joined_samples({samples_of(qr_params(false), {{3, 3}, {4, 2}, {2, 3}, {2, 3, 2}, {0, 0}, {1, 1}}, 2),
+                           samples_of(qr_params(true), {{3, 3}, {2, 4}}, 2)});
+  };
+  return p;
+}
+
+Primitive eigh_row() {
+  Primitive p;
+  p.name = "eigh";
+  p.infer = [](const ir::InferArgs& a) {
+    require_count("eigh", 1, a.in, a.at);
+    require_square("eigh", a.in[0], a.at);
+    return Types{with_last(a.in[0], {a.in[0].shape[-1]}), a.in[0]};
+  };
+  p.lower = [](const ir::Params&, std::span<const Type>, std::span<const Type>) {
+    return call_by_type([]<class T>(auto in, auto out) { run_eigh<T>(in, out); });
+  };
+  p.jvp = eigh_tangent;
+  p.batch = [](const ir::BatchArgs& a) { return ir::Batched{bind_eigh(a.x[0], a.at)}; };
+  p.samples = [] { return samples_of(ir::no_params(), {{3, 3}, {1, 1}, {2, 2, 2}, {0, 0}, {0, 3, 3}}, 0); };
+  return p;
+}
+
+Primitive svd_row() {
+  Primitive p;
+  p.name = "svd";
+  p.parse = &SvdParams::parse;
+  p.infer = [](const ir::InferArgs& a) {
+    require_count("svd", 1, a.in, a.at);
+    require_matrix("svd", a.in[0], a.at);
+    const auto& q = params_of<SvdParams>(a.params);
+    const std::int64_t m = a.in[0].shape[-2], n = a.in[0].shape[-1], k = std::min(m, n);
+    if (!q.compute_uv) return Types{with_last(a.in[0], {k})};
+    return Types{with_last(a.in[0], {k}), with_last(a.in[0], {m, q.full_matrices ? m : k}),
+                 with_last(a.in[0], {q.full_matrices ? n : k, n})};
+  };
+  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
+    return call_by_type(
+        [full = params_of<SvdParams>(params).full_matrices]<class T>(auto in, auto out) { run_svd<T>(full, in, out); });
+  };
+  p.jvp = svd_tangent;
+  p.batch = [](const ir::BatchArgs& a) {
+    const auto& q = params_of<SvdParams>(*a.params);
+    return ir::Batched{bind_svd(a.x[0], q.full_matrices, q.compute_uv, a.at)};
+  };
+  p.samples = [] {
+    return joined_samples({samples_of(svd_params(false, true), {{3, 3}, {3, 2}, {2, 4}, {2, 2, 2}, {0, 2}}, 0),
+                           samples_of(svd_params(true, true), {{2, 2}}, 0),
+                           samples_of(svd_params(false, false), {{3, 2}, {2, 2, 3}, {0, 0}}, 0)});
+  };
+  return p;
+}
+
+std::pair<Array, Array> linalg::qr(const ArrayLike& x, bool full_matrices) {
+  auto [a, dtype] = matrix_operand(x);
+  PinLine pin(x.at);
+  Arrays y = bind_qr(a, full_matrices, x.at);
+  return {converted(y[0], dtype), converted(y[1], dtype)};
+}
+std::pair<Array, Array> linalg::eigh(const ArrayLike& x) {
+  auto [a, dtype] = matrix_operand(x);
+  PinLine pin(x.at);
+  Arrays y = bind_eigh(a, x.at);
+  return {converted(y[0], dtype), converted(y[1], dtype)};
+}
+Array linalg::eigvalsh(const ArrayLike& x) { return eigh(x).first; }
+std::tuple<Array, Array, Array> linalg::svd(const ArrayLike& x, bool full_matrices) {
+  auto [a, dtype] = matrix_operand(x);
+  PinLine pin(x.at);
+  Arrays y = bind_svd(a, full_matrices, true, x.at);
+  return {converted(y[1], dtype), converted(y[0], dtype), converted(y[2], dtype)};
+}
+Array linalg::svdvals(const ArrayLike& x) {
+  auto [a, dtype] = matrix_operand(x);
+  PinLine pin(x.at);
+  return converted(bind_svd(a, false, false, x.at)[0], dtype);
+}
+
+}  // namespace anew

@@ -1,0 +1,48 @@
+// Helpers of linear algebra.
+#include "ops/matrix.h"
+
+#include <fmt/format.h>
+
+namespace anew {
+
+void require_matrix(std::string_view op, const Type& type, const Location& at) {
+  if (type.shape.ndim() < 2 || (type.dtype != f32 && type.dtype != f64))
+    throw Error(fmt::format("[{}] needs matrices of f32 or f64, got {}", op, type.str()), line_or(at));
+}
+void require_square(std::string_view op, const Type& type, const Location& at) {
+  require_matrix(op, type, at);
+  if (type.shape[-1] != type.shape[-2])
+    throw Error(fmt::format("[{}] needs square matrices, got {}", op, type.str()), line_or(at));
+}
+Type with_last(const Type& type, const Shape& last) {
+  Type out{{}, type.dtype};
+  for (int i = 0; i + 2 < type.shape.ndim(); ++i) out.shape.push_back(type.shape[i]);
+  for (std::int64_t n : last) out.shape.push_back(n);
+  return out;
+}
+
+namespace {
+DType computed(DType d) { return d == f64 ? f64 : f32; }
+}  // namespace
+
+MatrixOperand matrix_operand(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  const DType d = floating(type_of(x.value).dtype);
+  return {coerce(x.value, computed(d), x.at), d};
+}
+MatrixOperands matrix_operands(const ArrayLike& a, const ArrayLike& b) {
+  check_operand(a.value, line_or(a.at));
+  check_operand(b.value, line_or(a.at));
+  std::array<Array, 2> both{a.value, b.value};
+  const DType d = floating(common_dtype(both));
+  return {coerce(a.value, computed(d), a.at), coerce(b.value, computed(d), a.at), d};
+}
+Array converted(const Array& y, DType dtype) { return type_of(y).dtype == dtype ? y : astype(y, dtype); }
+
+Array transposed(const Array& x) { return swapaxes(x, -2, -1); }
+Array symmetric_part(const Array& x) { return (x + transposed(x)) * 0.5; }
+Array diagonal_of(const Array& x) { return diagonal(moveaxis(x, {-2, -1}, {0, 1})); }
+Array along_rows(const Array& v) { return expand_dims(v, -2); }
+Array along_columns(const Array& v) { return expand_dims(v, -1); }
+
+}  // namespace anew

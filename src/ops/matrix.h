@@ -1,0 +1,66 @@
+// What the rows and functions of linear algebra share: checks of matrices, small expressions over batches of them, and
+// the rows that have files of their own.
+#pragma once
+#include <anew/linalg.h>
+#include <anew/ops.h>
+
+#include "ops/elementwise.h"
+#include "ops/promote.h"
+#include "runtime/matrices.h"
+
+namespace anew {
+
+// Throws "[op] needs matrices of f32 or f64, got f32[3]", "[op] needs square matrices, got f32[2,3]".
+void require_matrix(std::string_view op, const Type& type, const Location& at);
+void require_square(std::string_view op, const Type& type, const Location& at);
+// The batch of a type of matrices with other axes behind it: with_last(f32[2,3,4], {5}) is f32[2,5].
+Type with_last(const Type& type, const Shape& last);
+
+// A user's operand as a matrix row takes it, and what to convert results back to (bf16 and f16).
+struct MatrixOperand {
+  Array value;
+  DType result;
+};
+MatrixOperand matrix_operand(const ArrayLike& x);
+struct MatrixOperands {
+  Array a, b;
+  DType result;
+};
+MatrixOperands matrix_operands(const ArrayLike& a, const ArrayLike& b);
+Array converted(const Array& y, DType dtype);
+
+// Under the current trace, over all leading axes.
+Array transposed(const Array& x);      // of the last two axes
+Array symmetric_part(const Array& x);  // (x + x^T) / 2
+Array diagonal_of(const Array& x);     // of the last two axes, as the last one
+Array along_rows(const Array& v);      // v[..., None, :], to multiply the columns of a matrix
+Array along_columns(const Array& v);   // v[..., :, None], to multiply its rows
+
+template <class T>
+Matrices<T> matrices(const ir::Memory& m) {
+  return {m.data, m.type.shape, m.strides};
+}
+template <class T>
+T* elements(const ir::Memory& m) {
+  return reinterpret_cast<T*>(m.data);
+}
+// A runtime call of body.template operator()<float or double>(in, out), as the first operand's type says.
+template <class F>
+ir::Lowered call_by_type(F body) {
+  return {{}, [body](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+            if (in[0].type.dtype == f64) body.template operator()<double>(in, out);
+            else body.template operator()<float>(in, out);
+          }};
+}
+
+Primitive qr_row();
+Primitive eigh_row();
+Primitive svd_row();
+ParamsRef qr_params(bool full_matrices);
+ParamsRef svd_params(bool full_matrices, bool compute_uv);
+Arrays bind_qr(const Array& x, bool full_matrices, const Location& at);
+Arrays bind_eigh(const Array& x, const Location& at);
+Arrays bind_svd(const Array& x, bool full_matrices, bool compute_uv, const Location& at);
+Array bind_solve(const Array& a, const Array& b, const Location& at);
+
+}  // namespace anew

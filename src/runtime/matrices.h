@@ -1,0 +1,77 @@
+// What the matrix factorizations share: scratch memory, batches of matrices that lie anyhow in memory, and who runs them.
+// Invariant: every matrix of a batch is computed by itself, from a dense copy, so its bits depend on its elements only.
+#pragma once
+#include <anew/base.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "runtime/buffer.h"
+#include "runtime/pool.h"
+
+namespace anew {
+
+template <class T>
+class Scratch {
+ public:
+  explicit Scratch(std::int64_t count) : buffer_(allocate(static_cast<std::size_t>(count) * sizeof(T))) {}
+  T* data() const { return reinterpret_cast<T*>(buffer_->data()); }
+  T& operator[](std::int64_t i) const { return data()[i]; }
+
+ private:
+  BufferRef buffer_;
+};
+
+// The last two axes are rows and columns, the others the batch.
+template <class T>
+class Matrices {
+ public:
+  Matrices(const void* data, const Shape& shape, const Shape& strides)
+      : data_(static_cast<const T*>(data)), shape_(shape), strides_(strides) {
+    for (int i = 0; i + 2 < shape.ndim(); ++i) count_ *= shape[i];
+  }
+  std::int64_t count() const { return count_; }
+  std::int64_t rows() const { return shape_[-2]; }
+  std::int64_t columns() const { return shape_[-1]; }
+  std::int64_t size() const { return rows() * columns(); }
+  // A dense copy of matrix b, row-major.
+  void read(std::int64_t b, T* to) const { copy(b, to, columns(), 1); }
+  void read_transposed(std::int64_t b, T* to) const { copy(b, to, 1, rows()); }
+  // The symmetric part of matrix b, (x + x^T) / 2, by halves so that nothing overflows.
+  void read_symmetric(std::int64_t b, T* to) const {
+    const std::int64_t n = rows();
+    read(b, to);
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t j = 0; j < i; ++j)
+        to[i * n + j] = to[j * n + i] = to[i * n + j] * T(0.5) + to[j * n + i] * T(0.5);
+  }
+
+ private:
+  void copy(std::int64_t b, T* to, std::int64_t to_row, std::int64_t to_column) const {
+    const T* from = data_;
+    for (int i = shape_.ndim() - 3; i >= 0; --i) {
+      from += b % shape_[i] * strides_[i];
+      b /= shape_[i];
+    }
+    const std::int64_t row = strides_[-2], column = strides_[-1];
+    for (std::int64_t i = 0; i < rows(); ++i)
+      for (std::int64_t j = 0; j < columns(); ++j) to[i * to_row + j * to_column] = from[i * row + j * column];
+  }
+  const T* data_;
+  const Shape& shape_;
+  const Shape& strides_;
+  std::int64_t count_ = 1;
+};
+
+// body(b) for every b below count, shared out among threads; `work` is the cost of one, about in nanoseconds. One alone
+// is run by the caller, and may use the threads itself.
+template <class F>
+void each_matrix(std::int64_t count, std::int64_t work, F body) {
+  if (count == 1) return body(std::int64_t{0});
+  const std::int64_t grain = std::max<std::int64_t>(1, 8000 / std::max<std::int64_t>(work, 1));
+  parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = begin; b < end; ++b) body(b);
+  });
+}
+
+}  // namespace anew
