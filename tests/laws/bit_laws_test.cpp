@@ -16,8 +16,9 @@ class BitLaw : public Law {
   int threads_ = threads();
 };
 
+const LawInfo jit_is_eager("JitIsEager", nowhere_skipped);
 TEST_P(BitLaw, JitIsEager) {
-  for_each_cell([](const Cell& c) {
+  for_each_cell(jit_is_eager, [](const Cell& c) {
     FlatFunction f = c.function();
     Arrays x = c.inputs();
     auto jitted = [&](std::span<const Array> in) { return flat::jit(f, in, {}); };
@@ -30,14 +31,16 @@ TEST_P(BitLaw, JitIsEager) {
   });
 }
 
+const LawInfo checkpoint_is_plain("CheckpointIsPlain", nowhere_skipped);
 TEST_P(BitLaw, CheckpointIsPlain) {
   using namespace checkpoint_policies;
   Policy by_type("by_type",
                  [](const PolicyQuery& q) { return q.output_types.size() == 1 && q.output_types[0].shape.ndim() < 2; });
-  for_each_cell([&](const Cell& c) {
+  for_each_cell(checkpoint_is_plain, [&](const Cell& c) {
     FlatFunction f = c.function();
     Arrays x = c.inputs(), plain = derivatives(f, x, 8), plain_second = reverse_over_reverse(f, x, 8);
-    for (const Policy& p : {nothing_saveable, everything_saveable, dots_saveable, by_type}) {
+    for (const Policy& p :
+         {nothing_saveable, everything_saveable, dots_saveable, dots_with_no_batch_dims_saveable, by_type}) {
       for (int n : {1, 2, 4}) {
         set_threads(n);
         auto checkpointed = [&](std::span<const Array> in) { return flat::checkpoint(f, in, p); };
@@ -53,13 +56,18 @@ TEST_P(BitLaw, CheckpointIsPlain) {
 }
 
 // Elementwise rows at a size that several threads share.
+const LawInfo threads_do_not_matter("ThreadsDoNotMatter", [](const Cell& c) -> std::string {
+  if (!c.row->facts.elementwise)
+    return "not elementwise: its samples fix their shapes (see tests/runtime and tests/loops)";
+  for (const ir::SampleInput& in : c.sample.inputs)
+    if (in.type.shape.size() > 1) return "";
+  return "only samples with several elements are made long";
+});
 TEST_P(BitLaw, ThreadsDoNotMatter) {
-  for_each_cell([](const Cell& c) {
-    if (!c.row->facts.elementwise || c.sample.inputs.empty()) return;
+  for_each_cell(threads_do_not_matter, [](const Cell& c) {
     Cell large = c;
     for (ir::SampleInput& in : large.sample.inputs)
-      if (in.type.shape.ndim() == 1 && in.type.shape.size() > 0) in.type.shape = Shape{70001};
-    if (large.inputs()[0].size() < 1000) return;
+      if (in.type.shape.ndim() > 0) in.type.shape = Shape{70001};
     Arrays x = large.inputs();
     set_threads(1);
     Arrays want = derivatives(large.function(), x, 8);
@@ -72,8 +80,9 @@ TEST_P(BitLaw, ThreadsDoNotMatter) {
 
 // The same elements in another order of memory, or one element seen many times.
 Array transposed_in_memory(const Array& x) { return transpose(asarray(transpose(x) + zeros({}, x.dtype()))); }
+const LawInfo layout_does_not_matter("LayoutDoesNotMatter", nowhere_skipped);
 TEST_P(BitLaw, LayoutDoesNotMatter) {
-  for_each_cell([](const Cell& c) {
+  for_each_cell(layout_does_not_matter, [](const Cell& c) {
     Arrays x = c.inputs(), other;
     for (const Array& a : x) other.push_back(a.ndim() < 2 || a.dtype() == bool_ ? a : transposed_in_memory(a));
     Arrays same;

@@ -7,9 +7,12 @@ namespace {
 class DerivativeLaw : public Law {};
 
 // In f64. A constant to derivatives is no constant to differences: for stop_gradient the derivative is 0 by definition.
+const LawInfo finite_differences("FiniteDifferences", [](const Cell& c) {
+  std::string why = skip_not_differentiable(c);
+  return why.empty() ? skip_narrow(c) : why;
+});
 TEST_P(DerivativeLaw, FiniteDifferences) {
-  for_each_cell([](const Cell& c) {
-    if (!c.can_be_wide()) return;
+  for_each_cell(finite_differences, [](const Cell& c) {
     Arrays x = c.inputs(true);
     Random random(c.row->name, 1);
     if (c.row->name != "stop_gradient") return check_grads(c.function(), x, {.order = 2}, random);
@@ -18,8 +21,9 @@ TEST_P(DerivativeLaw, FiniteDifferences) {
   });
 }
 
+const LawInfo linearize_is_jvp("LinearizeIsJvp", nowhere_skipped);
 TEST_P(DerivativeLaw, LinearizeIsJvp) {
-  for_each_cell([](const Cell& c) {
+  for_each_cell(linearize_is_jvp, [](const Cell& c) {
     Arrays x = c.inputs();
     Random random(c.row->name, 2);
     Arrays t = random_like(random, x);
@@ -32,8 +36,9 @@ TEST_P(DerivativeLaw, LinearizeIsJvp) {
 }
 
 // <J t, ct> = <t, J^T ct>; cotangents have the types of the arguments.
+const LawInfo transpose_is_adjoint("TransposeIsAdjoint", nowhere_skipped);
 TEST_P(DerivativeLaw, TransposeIsAdjoint) {
-  for_each_cell([](const Cell& c) {
+  for_each_cell(transpose_is_adjoint, [](const Cell& c) {
     Arrays x = c.inputs();
     Random random(c.row->name, 3);
     auto [y, linear] = flat::linearize(c.function(), x);
@@ -49,8 +54,11 @@ TEST_P(DerivativeLaw, TransposeIsAdjoint) {
 }
 
 // A step along an operand that the row claims to be linear in changes the result by the derivative, however long it is.
+const LawInfo linear_operands_are_linear("LinearOperandsAreLinear", [](const Cell& c) -> std::string {
+  return c.row->facts.linear_in.empty() ? "the row claims no linear operand" : skip_not_differentiable(c);
+});
 TEST_P(DerivativeLaw, LinearOperandsAreLinear) {
-  for_each_cell([](const Cell& c) {
+  for_each_cell(linear_operands_are_linear, [](const Cell& c) {
     for (int operand : c.row->facts.linear_in) {
       auto k = static_cast<std::size_t>(operand);
       Arrays x = c.inputs(c.can_be_wide());
@@ -70,9 +78,12 @@ TEST_P(DerivativeLaw, LinearOperandsAreLinear) {
 }
 
 // A rule sees only the operands that have a tangent: one at a time must add up to all of them.
+const LawInfo tangents_add_up("TangentsAddUp", [](const Cell& c) -> std::string {
+  if (c.sample.inputs.size() < 2) return "it has fewer than two operands";
+  return skip_narrow(c);
+});
 TEST_P(DerivativeLaw, TangentsAddUp) {
-  for_each_cell([](const Cell& c) {
-    if (c.sample.inputs.size() < 2 || !c.can_be_wide()) return;
+  for_each_cell(tangents_add_up, [](const Cell& c) {
     Arrays x = c.inputs(true);
     Random random(c.row->name, 5);
     Arrays t = random_like(random, x), total = flat::jvp(c.function(), x, t).second, sum(total.size());

@@ -43,8 +43,9 @@ void expect_round_trip(const Program& p, const char* what) {
   EXPECT_EQ(ir::print(again), p.str());
 }
 
+const LawInfo verifies_and_parses_back("VerifiesAndParsesBack", nowhere_skipped);
 TEST_P(ProgramLaw, VerifiesAndParsesBack) {
-  for_each_cell([](const Cell& c) {
+  for_each_cell(verifies_and_parses_back, [](const Cell& c) {
     for (const Made& m : programs(c)) expect_round_trip(m.program, m.what);
     auto [y, linear] = flat::linearize(c.function(), c.inputs());
     expect_round_trip(linear.program(), "its linearization");
@@ -52,15 +53,17 @@ TEST_P(ProgramLaw, VerifiesAndParsesBack) {
   });
 }
 
+const LawInfo evaluates_to_the_same("EvaluatesToTheSame", nowhere_skipped);
 TEST_P(ProgramLaw, EvaluatesToTheSame) {
-  for_each_cell([](const Cell& c) {
+  for_each_cell(evaluates_to_the_same, [](const Cell& c) {
     for (const Made& m : programs(c)) expect_same(evaluate(m.program, m.inputs), m.results, m.what);
   });
 }
 
 // For all outputs, each alone, and none.
+const LawInfo dead_code_elimination_keeps_results("DeadCodeEliminationKeepsResults", nowhere_skipped);
 TEST_P(ProgramLaw, DeadCodeEliminationKeepsResults) {
-  for_each_cell([](const Cell& c) {
+  for_each_cell(dead_code_elimination_keeps_results, [](const Cell& c) {
     for (const Made& m : programs(c)) {
       SCOPED_TRACE(m.what);
       const ir::Program& code = *m.program.code();
@@ -87,9 +90,10 @@ TEST_P(ProgramLaw, DeadCodeEliminationKeepsResults) {
 }
 
 // Samples are what the laws see: none may leave out empty arrays, or scalars where all shapes are alike.
+const LawInfo samples_cover_shapes("SamplesCoverShapes", nowhere_skipped);
 TEST_P(ProgramLaw, SamplesCoverShapes) {
   bool empty = false, filled = false, scalar = !GetParam()->facts.elementwise;
-  for_each_cell([&](const Cell& c) {
+  for_each_cell(samples_cover_shapes, [&](const Cell& c) {
     Arrays all = c.inputs(), y = c.function()(all);
     all.insert(all.end(), y.begin(), y.end());
     for (const Array& a : all) {
