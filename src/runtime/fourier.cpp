@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <numbers>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/matrices.h"
@@ -64,16 +65,17 @@ void step(int radix, std::int64_t length, std::int64_t stride, const T* roots_re
         put(2, even_re - odd_re, even_im - odd_im);
         put(3, a_re - b_im, a_im + b_re);
       } else {
+        using Sum = std::conditional_t<R == 0, double, T>;  // long sums
         const std::int64_t turn = n / r;
         for (int k = 0; k < r; ++k) {
-          T re = x[0], im = y[0];
+          Sum re = x[0], im = y[0];
           for (int j = 1; j < r; ++j) {
             const auto at = static_cast<std::size_t>(j);
-            const T c = roots_re[j * k % r * turn], s = roots_im[j * k % r * turn];
-            re = std::fma(x[at], c, std::fma(-y[at], s, re));
-            im = std::fma(x[at], s, std::fma(y[at], c, im));
+            const Sum c = roots_re[j * k % r * turn], s = roots_im[j * k % r * turn], a = x[at], b = y[at];
+            re = std::fma(a, c, std::fma(-b, s, re));
+            im = std::fma(a, s, std::fma(b, c, im));
           }
-          put(k, re, im);
+          put(k, static_cast<T>(re), static_cast<T>(im));
         }
       }
     }
