@@ -174,11 +174,18 @@ class Index {
   std::vector<IndexItem> items;
   Location at;
 };
-struct AtRef {  // x.at(i).set(v): a new array, changed at i
+// x.at(i).set(v): a new array, changed at i. Integer arrays in i may repeat: `set` keeps the last, the others join all in
+// order. What lies outside is dropped, or as `mode` says: "clip", "drop", "wrap"; for `get` "clip", "fill" (nan), "wrap".
+struct AtRef {
   Array base;
   Index index;
-  Array set(const ArrayLike& v) const;
-  Array add(const ArrayLike& v) const;
+  Array get(std::string_view mode = "clip") const;
+  Array set(const ArrayLike& v, std::string_view mode = "drop") const;
+  Array add(const ArrayLike& v, std::string_view mode = "drop") const;
+  Array multiply(const ArrayLike& v, std::string_view mode = "drop") const;
+  Array divide(const ArrayLike& v, std::string_view mode = "drop") const;
+  Array min(const ArrayLike& v, std::string_view mode = "drop") const;
+  Array max(const ArrayLike& v, std::string_view mode = "drop") const;
 };
 
 // ---- making arrays

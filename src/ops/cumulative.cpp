@@ -1,9 +1,260 @@
-// Running sums, products and extrema along an axis.
-#include "ops/family.h"
+// Running sums, products and extrema along an axis, and the linear recurrence h[i] = a[i] h[i-1] + b[i] that their
+// derivatives are made of. It is linear in b, its transpose in b is the same recurrence backwards, and its tangent in a is
+// the recurrence again, so all derivatives of all orders take time and memory in proportion to the array.
+#include <fmt/format.h>
+
+#include "ops/batch.h"
+#include "ops/elementwise.h"
+#include "ops/gather.h"
+#include "ops/promote.h"
 #include "ops/rows.h"
+#include "runtime/running.h"
 
 namespace anew {
+namespace {
 
-std::span<const Primitive* const> cumulative_rows() { return {}; }
+struct RunningParams : ir::ParamsOf<RunningParams> {
+  explicit RunningParams(int axis = 0, bool reverse = false) : axis(axis), reverse(reverse) {}
+  int axis;
+  bool reverse;
+  static auto fields() {
+    return std::tuple{ir::field("axis", &RunningParams::axis), ir::field("reverse", &RunningParams::reverse)};
+  }
+};
+const RunningParams& of(const ParamsRef& p) { return params_of<RunningParams>(*p); }
+RunningParams behind(RunningParams p, std::int64_t) { return RunningParams(p.axis + 1, p.reverse); }
+
+void check_axis(std::string_view op, const RunningParams& q, const Type& in, const Location& at) {
+  if (q.axis < 0 || q.axis >= in.shape.ndim())
+    throw Error(fmt::format("[{}] axis {} is out of range for {}", op, q.axis, in.str()), line_or(at));
+}
+
+Array part(const Array& x, int axis, std::int64_t begin, std::int64_t end) {
+  Shape start, limit = type_of(x).shape;
+  for (int i = 0; i < limit.ndim(); ++i) start.push_back(0);
+  start[axis] = begin;
+  limit[axis] = end;
+  return lax::slice(x, start, limit);
+}
+// Element i is that before i in the order of running (`ahead`: after i), and `edge` where there is none.
+Array neighbour(const Array& x, const RunningParams& q, const Array& edge, bool ahead = false) {
+  const Type type = type_of(x);
+  const std::int64_t n = type.shape[q.axis];
+  if (n == 0) return x;
+  Shape one = type.shape;
+  one[q.axis] = 1;
+  Array rim = lax::broadcast_in_dim(edge, one, {});
+  return q.reverse != ahead ? concatenate({part(x, q.axis, 1, n), rim}, q.axis)
+                            : concatenate({rim, part(x, q.axis, 0, n - 1)}, q.axis);
+}
+
+Array recurrence(const Array& a, const Array& b, const RunningParams& q);
+
+std::vector<ir::Sample> running_samples(int operands, double lo, double hi) {
+  std::vector<ir::Sample> out;
+  for (DType d : {f32, f64})
+    for (bool reverse : {false, true}) {
+      auto add = [&](const Shape& s, int axis) {
+        ir::Sample sample{make_params(RunningParams(axis, reverse)), {}};
+        for (int i = 0; i < operands; ++i) sample.inputs.push_back({{s, d}, lo, hi});
+        out.push_back(sample);
+      };
+      add({6}, 0);
+      add({1}, 0);
+      add({3, 4}, 0);
+      add({3, 4}, 1);
+      add({2, 3, 4}, 1);
+      add({0}, 0);
+      add({3, 0}, 0);
+    }
+  return out;
+}
+
+Primitive running(std::string name, Running kind) {
+  Primitive p;
+  p.name = std::move(name);
+  p.parse = &RunningParams::parse;
+  p.infer = [op = p.name](const ir::InferArgs& a) {
+    require_count(op, 1, a.in, a.at);
+    require(op, Accepts::numbers, a.in[0], a.at);
+    if (a.in[0].dtype == bf16 || a.in[0].dtype == f16)
+      throw Error(fmt::format("[{}] does not join {}", op, a.in[0].str()), line_or(a.at));
+    check_axis(op, params_of<RunningParams>(a.params), a.in[0], a.at);
+    return Types{a.in[0]};
+  };
+  p.lower = [kind](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
+    return ir::Lowered{
+        {},
+        [kind, q = params_of<RunningParams>(params)](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+          run_along(kind, strided(in[0]), q.axis, q.reverse, strided(out[0]));
+        }};
+  };
+  p.facts.flops_per_element = 1;
+  p.samples = [] { return running_samples(1, -1.5, 1.5); };
+  return p;
+}
+
+Primitive summation() {
+  Primitive p = running("cumsum", Running::sum);
+  p.jvp = [](const ir::JvpArgs& a) { return Arrays{cumsum(a.t[0], of(a.params).axis, of(a.params).reverse)}; };
+  p.transpose = [](const ir::TransposeArgs& a) {
+    return Arrays{cumsum(a.ct[0], of(a.params).axis, !of(a.params).reverse)};
+  };
+  p.facts.linear_in = {0};
+  return p;
+}
+
+// t[i] = x[i] t[i-1] + y[i-1] dx[i]: no division, so it is right where factors are 0.
+Primitive product() {
+  Primitive p = running("cumprod", Running::product);
+  p.jvp = [](const ir::JvpArgs& a) {
+    const RunningParams& q = of(a.params);
+    return Arrays{recurrence(a.x[0], neighbour(a.y[0], q, literal(type_of(a.y[0]).dtype, 1.0)) * a.t[0], q)};
+  };
+  return p;
+}
+
+// All elements so far that reach the extremum share its tangent evenly. While y stays the same their tangents and number
+// add up; where it changes both start anew.
+Primitive extremum(std::string name, Running kind) {
+  Primitive p = running(std::move(name), kind);
+  p.jvp = [](const ir::JvpArgs& a) {
+    const RunningParams& q = of(a.params);
+    const Type type = type_of(a.y[0]);
+    Array same = astype(a.y[0] == neighbour(a.y[0], q, literal(type.dtype, 0.0)), type.dtype);
+    Array reached = a.x[0] == a.y[0];
+    Array count = recurrence(same, astype(reached, type.dtype), q);
+    return Arrays{recurrence(same, lax::select_n(reached, {zero_like(a.t[0]), a.t[0]}), q) / count};
+  };
+  return p;
+}
+
+Primitive recurring() {
+  Primitive p;
+  p.name = "linear_recurrence";
+  p.parse = &RunningParams::parse;
+  p.infer = [](const ir::InferArgs& a) {
+    require_count("linear_recurrence", 2, a.in, a.at);
+    if (!(a.in[0] == a.in[1]) || (a.in[0].dtype != f32 && a.in[0].dtype != f64))
+      throw Error(fmt::format("[linear_recurrence] needs two arrays of one floating type and shape, got {} and {}",
+                              a.in[0].str(), a.in[1].str()),
+                  line_or(a.at));
+    check_axis("linear_recurrence", params_of<RunningParams>(a.params), a.in[0], a.at);
+    return Types{a.in[0]};
+  };
+  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
+    return ir::Lowered{
+        {}, [q = params_of<RunningParams>(params)](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+          recur_along(strided(in[0]), strided(in[1]), q.axis, q.reverse, strided(out[0]));
+        }};
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    const RunningParams& q = of(a.params);
+    Array t = a.t[1];
+    if (a.t[0].value()) t = add_tangents(a.t[0] * neighbour(a.y[0], q, zero_like(a.y[0])), t);
+    return Arrays{recurrence(a.x[0], t, q)};
+  };
+  // g[i] = ct[i] + a[i+1] g[i+1]
+  p.transpose = [](const ir::TransposeArgs& a) {
+    const RunningParams& q = of(a.params);
+    Array ahead = neighbour(a.x[0], q, zero_like(a.ct[0]), true);
+    return Arrays{Array(), recurrence(ahead, a.ct[0], RunningParams(q.axis, !q.reverse))};
+  };
+  p.facts.linear_in = {1};
+  p.facts.flops_per_element = 2;
+  p.samples = [] { return running_samples(2, -1.5, 1.5); };
+  return p;
+}
+
+struct CumulativeRows : Family {
+  const Primitive& sum = row(summation(), behind);
+  const Primitive& product_ = row(product(), behind);
+  const Primitive& max = row(extremum("cummax", Running::max), behind);
+  const Primitive& min = row(extremum("cummin", Running::min), behind);
+  const Primitive& recurrence = row(mapped(recurring()));
+
+ private:
+  static Primitive mapped(Primitive p);
+};
+const CumulativeRows& rows() {
+  static const CumulativeRows& r = *new CumulativeRows;
+  return r;
+}
+Primitive CumulativeRows::mapped(Primitive p) {
+  p.batch = [](const ir::BatchArgs& a) {
+    return ir::Batched{anew::bind(rows().recurrence, make_params(behind(of(a.params), 0)), all_mapped(a), a.at)};
+  };
+  return p;
+}
+
+Array recurrence(const Array& a, const Array& b, const RunningParams& q) {
+  return bind1(rows().recurrence, make_params(q), {a, b}, Location::current());
+}
+
+// Without axis: of the flat array. bool counts as integers; stored types run in f32 and are rounded once.
+struct Along {
+  Array x;
+  int axis;
+};
+Along along(std::string_view op, const ArrayLike& x, std::optional<int> axis) {
+  check_operand(x.value, line_or(x.at));
+  Array a = strong(x.value);
+  const Type type = type_of(a);
+  if (type.dtype == bool_) a = coerce(a, i32, x.at);
+  if (type.dtype == bf16 || type.dtype == f16) a = coerce(a, f32, x.at);
+  if (!axis) return {ravel(ArrayLike(a, x.at)), 0};
+  return {a, checked_axis(op, *axis, type.shape.ndim(), type, x.at)};
+}
+
+Array run(std::string_view op, const Primitive& p, const ArrayLike& x, std::optional<int> axis, bool reverse) {
+  PinLine pin(x.at);
+  Along l = along(op, x, axis);
+  Array y = bind1(p, make_params(RunningParams(l.axis, reverse)), {l.x}, x.at);
+  const DType d = type_of(x.value).dtype;
+  return d == bf16 || d == f16 ? coerce(y, d, x.at) : y;
+}
+
+}  // namespace
+
+std::span<const Primitive* const> cumulative_rows() { return rows().list(); }
+
+Array cumsum(const ArrayLike& x, std::optional<int> axis, bool reverse) {
+  return run("cumsum", rows().sum, x, axis, reverse);
+}
+Array cumprod(const ArrayLike& x, std::optional<int> axis, bool reverse) {
+  return run("cumprod", rows().product_, x, axis, reverse);
+}
+Array cummax(const ArrayLike& x, std::optional<int> axis, bool reverse) {
+  return run("cummax", rows().max, x, axis, reverse);
+}
+Array cummin(const ArrayLike& x, std::optional<int> axis, bool reverse) {
+  return run("cummin", rows().min, x, axis, reverse);
+}
+
+// Sums of exp(x - m) with the running maximum m, scaled down where m grows; m itself needs no derivative.
+Array cumlogsumexp(const ArrayLike& x, std::optional<int> axis, bool reverse) {
+  PinLine pin(x.at);
+  Along l = along("cumlogsumexp", x, axis);
+  const DType given = type_of(x.value).dtype, d = type_of(l.x).dtype;
+  Array a = coerce(l.x, floating(d), x.at);
+  if (type_of(a).shape.size() == 0) return coerce(a, is_float(given) ? given : floating(given), x.at);
+  const RunningParams q(l.axis, reverse);
+  Array top = cummax(stop_gradient(a), l.axis, reverse), zero = zero_like(a);
+  Array before = neighbour(top, q, zero), m = where(isfinite(top), top, zero);
+  Array scale = exp(where(before == top, zero, before - top));
+  Array y = m + log(recurrence(scale, exp(a - m), q));
+  return coerce(y, is_float(given) ? given : type_of(a).dtype, x.at);
+}
+
+Array linear_recurrence(const ArrayLike& a, const ArrayLike& b, int axis, bool reverse) {
+  PinLine pin(a.at);
+  Arrays both = operands("linear_recurrence", {a.value, b.value}, a.at);
+  const Type type = type_of(type_of(both[0]).shape.ndim() ? both[0] : both[1]);
+  int i = checked_axis("linear_recurrence", axis, type.shape.ndim(), type, a.at);
+  const bool wide = type.dtype == bf16 || type.dtype == f16;
+  for (Array& x : both) x = broadcast_to(coerce(x, wide ? f32 : floating(type.dtype), a.at), type.shape);
+  Array y = recurrence(both[0], both[1], RunningParams(i, reverse));
+  return wide ? coerce(y, type.dtype, a.at) : y;
+}
 
 }  // namespace anew

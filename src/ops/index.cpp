@@ -1,9 +1,12 @@
-// Indexing by integers, ranges, ellipsis and newaxis. Reading is slice, rev, squeeze and broadcast_in_dim: views, no
-// copies. Writing (x.at(i).set(v)) pads v to the shape of x and selects or adds. Integers out of range are errors, ranges
-// are clipped, both as in NumPy.
-#include <anew/ops.h>
+// Indexing by integers, ranges, ellipsis, newaxis and arrays, as in NumPy. The part that is known while tracing is a box: it
+// is read by slice, rev, squeeze and broadcast_in_dim, views without copies, and written by padding the value to the shape
+// of x and selecting or adding. Arrays then choose inside the box, by gather and scatter; a scalar array by dynamic_slice.
+// Integers out of range are errors, ranges are clipped; arrays out of range are clamped when read and dropped when written.
+#include <anew/indexing.h>
 #include <fmt/format.h>
 
+#include "ops/advanced_index.h"
+#include "ops/gather.h"
 #include "ops/promote.h"
 
 namespace anew {
@@ -32,8 +35,28 @@ Range range_of(const Slice& s, std::int64_t n, const Type& type, const Location&
   return r;
 }
 
-[[noreturn]] void no_gather(const Location& at) {
-  throw Error("[index] indexing by an integer array needs gather, which this version does not have", line_or(at));
+// Where a mask of an index is true: one array of positions per axis of the mask. Its values decide the shape of the result,
+// so they must be known.
+Arrays true_places(const Array& mask, const Location& at) {
+  const Type type = type_of(mask);
+  if (type.shape.ndim() == 0) throw Error("[index] a boolean scalar is no index", line_or(at));
+  if (!mask.value()->concrete())
+    throw Error(
+        fmt::format("[index] a mask of type {} that is being traced selects an unknown number of elements", type.str()),
+        line_or(at), "where(mask, x, y) keeps the shape");
+  std::vector<std::vector<std::int32_t>> places(static_cast<std::size_t>(type.shape.ndim()));
+  const std::vector<bool> values = mask.to_vector<bool>();
+  for (std::size_t flat = 0; flat < values.size(); ++flat) {
+    if (!values[flat]) continue;
+    auto rest = static_cast<std::int64_t>(flat);
+    for (int i = type.shape.ndim(); i-- > 0;) {
+      places[static_cast<std::size_t>(i)].push_back(static_cast<std::int32_t>(rest % type.shape[i]));
+      rest /= type.shape[i];
+    }
+  }
+  Arrays out;
+  for (const auto& p : places) out.push_back(array(p));
+  return out;
 }
 
 // What an index says of an array: the box that is cut out of it, and the axes of the result.
@@ -42,6 +65,7 @@ struct Selection {
   std::vector<int> reversed, dropped, kept;  // axes of x, axes of the box, axes of the result
   Shape result;
   bool whole = true;  // the box is x
+  Choice choice;      // along axes of the result so far
 };
 
 class Selector {
@@ -49,22 +73,31 @@ class Selector {
   Selector(const Type& type, const Index& index) : type_(type), at_(index.at) {
     int used = 0, rests = 0;
     for (const IndexItem& item : index.items) {
-      if (item.kind == IndexItem::Kind::array) no_gather(at_);
+      const bool array = item.kind == IndexItem::Kind::array;
+      if (array) check_operand(item.a, line_or(at_));
+      chooses_ = chooses_ || array;
       used += item.kind == IndexItem::Kind::integer || item.kind == IndexItem::Kind::range;
+      if (array) used += type_of(item.a).dtype == bool_ ? std::max(1, type_of(item.a).shape.ndim()) : 1;
       rests += item.kind == IndexItem::Kind::rest;
     }
     if (rests > 1) throw Error("[index] more than one ellipsis", line_or(at_));
     if (used > ndim()) throw Error(fmt::format("[index] {} indices for {}", used, type.str()), line_or(at_));
+    int groups = 0;  // of neighbouring indices that choose
+    bool inside = false;
     for (const IndexItem& item : index.items) {
+      const bool choosing = item.kind == IndexItem::Kind::array || (chooses_ && item.kind == IndexItem::Kind::integer);
+      groups += choosing && !inside;
+      inside = choosing;
       switch (item.kind) {
-        case IndexItem::Kind::integer: drop(item.i), --used; break;
+        case IndexItem::Kind::integer: choosing ? choose_one(item.i) : drop(item.i), --used; break;
         case IndexItem::Kind::range: keep(range_of(item.s, type.shape[axis_], type, at_)), --used; break;
         case IndexItem::Kind::rest: keep_whole(ndim() - used); break;
         case IndexItem::Kind::insert: s_.result.push_back(1); break;
-        case IndexItem::Kind::array: break;
+        case IndexItem::Kind::array: used -= choose(item.a); break;
       }
     }
     keep_whole(ndim());
+    s_.choice.in_front = groups > 1;
   }
   const Selection& selection() const { return s_; }
 
@@ -90,13 +123,37 @@ class Selector {
     s_.result.push_back(r.count);
     take(r);
   }
-  void drop(std::int64_t given) {
+  std::int64_t in_range(std::int64_t given) const {
     std::int64_t n = type_.shape[axis_], i = given < 0 ? given + n : given;
     if (i < 0 || i >= n)
       throw Error(fmt::format("[index] index {} is out of range for axis {} of {}", given, axis_, type_.str()),
                   line_or(at_));
+    return i;
+  }
+  void drop(std::int64_t given) {
+    std::int64_t i = in_range(given);
     s_.dropped.push_back(axis_);
     take({i, 1, 1});
+  }
+  // The axis stays whole in the box, and is chosen from there.
+  void choose_from_axis(const Array& i) {
+    s_.choice.axes.push_back({s_.result.ndim(), i});
+    keep({0, type_.shape[axis_], 1});
+  }
+  void choose_one(std::int64_t given) { choose_from_axis(literal_integer(i32, in_range(given))); }
+  // Returns how many axes it chooses from.
+  int choose(const Array& i) {
+    const Type type = type_of(i);
+    if (type.dtype != bool_) return choose_from_axis(strong(i)), 1;
+    const Arrays places = true_places(i, at_);
+    for (int k = 0; k < type.shape.ndim(); ++k) {
+      if (type.shape[k] != type_.shape[axis_])
+        throw Error(fmt::format("[index] a mask of type {} does not fit {} from axis {} on", type.str(), type_.str(),
+                                axis_ - k),
+                    line_or(at_));
+      choose_from_axis(places[static_cast<std::size_t>(k)]);
+    }
+    return type.shape.ndim();
   }
   void keep_whole(int until) {
     while (axis_ < until) keep({0, type_.shape[axis_], 1});
@@ -106,6 +163,7 @@ class Selector {
   const Location& at_;
   Selection s_;
   int axis_ = 0;
+  bool chooses_ = false;  // arrays are among the items
 };
 
 // v where the index points, `elsewhere` in the rest of an array of this shape.
@@ -118,58 +176,124 @@ Array placed(const Array& v, const Array& elsewhere, const Selection& s, const S
 }
 
 // The value of an update, of the type and shape that it replaces.
-Array fitting(const Array& v, const Type& base, const Selection& s, const Location& at) {
+Array fitting(const Array& v, const Type& base, const Shape& selected, const Location& at) {
   Array x = coerce(v, base.dtype, at);
   const Type type = type_of(x);
-  int added = s.result.ndim() - type.shape.ndim();
+  int added = selected.ndim() - type.shape.ndim();
   bool fits = added >= 0;
-  for (int i = 0; fits && i < type.shape.ndim(); ++i) fits = type.shape[i] == 1 || type.shape[i] == s.result[i + added];
+  for (int i = 0; fits && i < type.shape.ndim(); ++i) fits = type.shape[i] == 1 || type.shape[i] == selected[i + added];
   if (!fits)
     throw Error(fmt::format("[at] a value of type {} does not fit the selected part of {}, of shape {}", type.str(),
-                            base.str(), s.result.str()),
+                            base.str(), selected.str()),
                 line_or(at));
-  return broadcast_to(x, s.result);
+  return broadcast_to(x, selected);
 }
 
-}  // namespace
-
-Array Array::operator[](const Index& index) const {
-  const Location& at = index.at;
-  check_operand(*this, line_or(at));
-  const Type type = type_of(*this);
-  const Selector selector(type, index);
-  const Selection& s = selector.selection();
-  Array x = strong(*this);
+// The box, with the axes of the result.
+Array box_of(const Array& base, const Selection& s, const Location& at) {
+  Array x = strong(base);
   if (!s.whole) x = lax::slice(ArrayLike(x, at), s.start, s.limit, s.strides);
   if (!s.reversed.empty()) x = lax::rev(ArrayLike(x, at), s.reversed);
   if (!s.dropped.empty()) x = squeeze(ArrayLike(x, at), s.dropped);
   return lax::broadcast_in_dim(ArrayLike(x, at), s.result, s.kept);
 }
+// base with another box.
+Array with_box(const Array& base, const Array& box, const Selection& s) {
+  const Type type = type_of(base);
+  if (s.whole && s.reversed.empty()) return reshape(box, type.shape);
+  Array here = placed(full(s.result, true), false, s, type.shape);
+  return where(here, placed(box, zero_like(box), s, type.shape), base);
+}
 
+bool all_scalars(const Choice& c) {
+  for (const Chosen& x : c.axes)
+    if (type_of(x.index).shape.ndim() != 0) return false;
+  return true;
+}
+
+// Scalars choose one slice.
+Array slice_at(const Array& box, const Choice& choice, const Location& at) {
+  const Type type = type_of(box);
+  Arrays starts(static_cast<std::size_t>(type.shape.ndim()), Array(0));
+  Shape sizes = type.shape;
+  std::vector<int> dropped;
+  for (const Chosen& c : choice.axes) {
+    starts[static_cast<std::size_t>(c.axis)] = index_operand("index", c.index, at);
+    sizes[c.axis] = 1;
+    dropped.push_back(c.axis);
+  }
+  return squeeze(dynamic_slice(ArrayLike(box, at), starts, sizes), dropped);
+}
+
+Array read(const Array& base, const Index& index, std::string_view mode) {
+  const Location& at = index.at;
+  check_operand(base, line_or(at));
+  const Type type = type_of(base);
+  const Selector selector(type, index);
+  const Selection& s = selector.selection();
+  if (s.choice.axes.empty()) return box_of(base, s, at);
+  PinLine pin(at);
+  Array box = box_of(base, s, at);
+  if (mode == "clip" && all_scalars(s.choice) && type_of(box).shape.size() > 0) return slice_at(box, s.choice, at);
+  return choose("index", box, s.choice, mode, at);
+}
+
+enum class Update { set, add, multiply, min, max };
+
+Array joined_box(Update kind, const Array& box, const Array& v) {
+  switch (kind) {
+    case Update::set: return v;
+    case Update::add: return box + v;
+    case Update::multiply: return box * v;
+    case Update::min: return minimum(box, v);
+    case Update::max: return maximum(box, v);
+  }
+  return v;
+}
+
+Array write(const AtRef& r, Update kind, const ArrayLike& v, std::string_view mode) {
+  const Location& at = r.index.at;
+  check_operand(r.base, line_or(at));
+  const Type type = type_of(r.base);
+  const Selector selector(type, r.index);
+  const Selection& s = selector.selection();
+  PinLine pin(at);
+  if (s.choice.axes.empty()) {
+    Array x = fitting(v.value, type, s.result, at);
+    if (kind == Update::add)  // adds nothing elsewhere
+      return r.base + placed(x, literal(type.dtype, -0.0), s, type.shape);
+    return with_box(r.base, kind == Update::set ? x : joined_box(kind, box_of(r.base, s, at), x), s);
+  }
+  Array box = box_of(r.base, s, at);
+  const Resolved places = resolve("at", type_of(box), s.choice, mode, at);
+  Array x = fitting(v.value, type, places.result, at);
+  if (places.nothing) return strong(r.base);
+  const auto dimensions = scattering(places.dimensions);
+  const lax::ScatterOptions options{places.mode};
+  auto scattered = kind == Update::set        ? lax::scatter
+                   : kind == Update::add      ? lax::scatter_add
+                   : kind == Update::multiply ? lax::scatter_mul
+                   : kind == Update::min      ? lax::scatter_min
+                                              : lax::scatter_max;
+  return with_box(r.base, scattered(box, places.indices, x, dimensions, options), s);
+}
+
+}  // namespace
+
+Array Array::operator[](const Index& index) const { return read(*this, index, "clip"); }
 AtRef Array::at(const Index& index) const { return {*this, index}; }
 
-Array AtRef::set(const ArrayLike& v) const {
-  const Location& at = index.at;
-  check_operand(base, line_or(at));
-  const Type type = type_of(base);
-  const Selector selector(type, index);
-  const Selection& s = selector.selection();
-  PinLine pin(at);
-  Array x = fitting(v.value, type, s, at);
-  if (s.whole && s.reversed.empty()) return reshape(x, type.shape);
-  Array here = placed(full(s.result, true), false, s, type.shape);
-  return where(here, placed(x, zero_like(x), s, type.shape), base);
+Array AtRef::get(std::string_view mode) const { return read(base, index, mode); }
+Array AtRef::set(const ArrayLike& v, std::string_view mode) const { return write(*this, Update::set, v, mode); }
+Array AtRef::add(const ArrayLike& v, std::string_view mode) const { return write(*this, Update::add, v, mode); }
+Array AtRef::multiply(const ArrayLike& v, std::string_view mode) const {
+  return write(*this, Update::multiply, v, mode);
 }
-
-Array AtRef::add(const ArrayLike& v) const {
-  const Location& at = index.at;
-  check_operand(base, line_or(at));
-  const Type type = type_of(base);
-  const Selector selector(type, index);
-  const Selection& s = selector.selection();
-  PinLine pin(at);
-  Array x = fitting(v.value, type, s, at);
-  return base + placed(x, literal(type.dtype, -0.0), s, type.shape);  // adds nothing elsewhere
+Array AtRef::divide(const ArrayLike& v, std::string_view mode) const {
+  PinLine pin(index.at);
+  return base / AtRef{ones_like(base), index}.multiply(v, mode);
 }
+Array AtRef::min(const ArrayLike& v, std::string_view mode) const { return write(*this, Update::min, v, mode); }
+Array AtRef::max(const ArrayLike& v, std::string_view mode) const { return write(*this, Update::max, v, mode); }
 
 }  // namespace anew

@@ -17,13 +17,17 @@ std::span<const ir::Primitive* const> shape_rows();
 std::span<const ir::Primitive* const> pad_rows();
 std::span<const ir::Primitive* const> dot_rows();
 std::span<const ir::Primitive* const> gather_rows();
+std::span<const ir::Primitive* const> scatter_rows();
+std::span<const ir::Primitive* const> dynamic_slice_rows();
 std::span<const ir::Primitive* const> sort_rows();
 std::span<const ir::Primitive* const> cumulative_rows();
+std::span<const ir::Primitive* const> window_rows();
 std::span<const ir::Primitive* const> linalg_rows();
 std::span<const ir::Primitive* const> fft_rows();
 std::span<const ir::Primitive* const> convolution_rows();
 std::span<const ir::Primitive* const> random_rows();
 std::span<const ir::Primitive* const> special_rows();
+std::span<const ir::Primitive* const> effect_rows();
 
 const std::vector<const ir::Primitive*>& first_order_rows();
 // By name; null if there is none.

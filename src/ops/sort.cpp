@@ -1,9 +1,322 @@
-// Sorting along an axis: sort with any number of operands, top_k, and argsort.
-#include "ops/family.h"
+// Sorting along an axis: sort of any number of operands, top_k, searchsorted, and what is made of them. Sorting is stable
+// and puts nan last. The tangent of what is sorted goes the way of its primal: gathered by the permutation, which is all
+// that the backward pass keeps.
+#include "runtime/sort.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ops/batch.h"
+#include "ops/elementwise.h"
+#include "ops/gather.h"
+#include "ops/promote.h"
 #include "ops/rows.h"
 
 namespace anew {
+namespace {
 
-std::span<const Primitive* const> sort_rows() { return {}; }
+struct SortParams : ir::ParamsOf<SortParams> {
+  explicit SortParams(int d = 0, int k = 1) : dimension(d), num_keys(k) {}
+  int dimension, num_keys;
+  static auto fields() {
+    return std::tuple{ir::field("dimension", &SortParams::dimension), ir::field("num_keys", &SortParams::num_keys)};
+  }
+};
+struct TopParams : ir::ParamsOf<TopParams> {
+  explicit TopParams(int axis = 0, std::int64_t k = 0) : axis(axis), k(k) {}
+  int axis;
+  std::int64_t k;
+  static auto fields() { return std::tuple{ir::field("axis", &TopParams::axis), ir::field("k", &TopParams::k)}; }
+};
+struct SideParams : ir::ParamsOf<SideParams> {
+  explicit SideParams(std::string s = "left") : side(std::move(s)) {}
+  std::string side;
+  static auto fields() { return std::tuple{ir::field("side", &SideParams::side)}; }
+};
+
+Arrays bind_sort(const Arrays& x, int dimension, int keys, const Location& at);
+
+Primitive sorting_row() {
+  Primitive p;
+  p.name = "sort";
+  p.parse = &SortParams::parse;
+  p.infer = [](const ir::InferArgs& a) {
+    const auto& q = params_of<SortParams>(a.params);
+    if (a.in.empty()) throw Error("[sort] of no arrays", line_or(a.at));
+    for (const Type& t : a.in)
+      if (t.shape != a.in[0].shape)
+        throw Error(fmt::format("[sort] shapes differ: {} and {}", a.in[0].str(), t.str()), line_or(a.at));
+    if (q.dimension < 0 || q.dimension >= a.in[0].shape.ndim())
+      throw Error(fmt::format("[sort] axis {} is out of range for {}", q.dimension, a.in[0].str()), line_or(a.at));
+    if (q.num_keys < 1 || q.num_keys > static_cast<int>(a.in.size()))
+      throw Error(fmt::format("[sort] {} keys among {} operands", q.num_keys, a.in.size()), line_or(a.at));
+    return Types(a.in.begin(), a.in.end());
+  };
+  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
+    return ir::Lowered{
+        {}, [q = params_of<SortParams>(params)](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+          std::vector<Strided> from, to;
+          for (const ir::Memory& m : in) from.push_back(strided(m));
+          for (const ir::Memory& m : out) to.push_back(strided(m));
+          sort_lines(from, to, q.dimension, q.num_keys);
+        }};
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    const auto& q = params_of<SortParams>(*a.params);
+    Arrays keys(a.x.begin(), a.x.begin() + q.num_keys);
+    keys.push_back(lax::iota(type_of(a.x[0]).shape, q.dimension));
+    Array order = bind_sort(keys, q.dimension, q.num_keys, Location::current()).back();
+    Arrays out;
+    for (const Array& t : a.t) out.push_back(t.value() ? take_along_axis(t, order, q.dimension, "clip") : Array());
+    return out;
+  };
+  p.batch = [](const ir::BatchArgs& a) {
+    const auto& q = params_of<SortParams>(*a.params);
+    return ir::Batched{bind_sort(all_mapped(a), q.dimension + 1, q.num_keys, a.at)};
+  };
+  p.facts.flops_per_element = 16;
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (DType d : {f32, f64}) {
+      auto add = [&](const Shape& s, int axis, int keys, int operands) {
+        ir::Sample sample{make_params(SortParams(axis, keys)), {}};
+        for (int i = 0; i < operands; ++i) sample.inputs.push_back({{s, d}});
+        out.push_back(sample);
+      };
+      add({7}, 0, 1, 1);
+      add({3, 4}, 0, 1, 1);
+      add({3, 4}, 1, 1, 2);
+      add({2, 3, 4}, 1, 2, 3);
+      add({0}, 0, 1, 1);
+      add({2, 0}, 0, 1, 2);
+      out.push_back({make_params(SortParams(0, 1)), {{{Shape{9}, i32}, -2, 2}, {{Shape{9}, d}}}});
+    }
+    return out;
+  };
+  return p;
+}
+
+Primitive top_row() {
+  Primitive p;
+  p.name = "top_k";
+  p.parse = &TopParams::parse;
+  p.infer = [](const ir::InferArgs& a) {
+    require_count("top_k", 1, a.in, a.at);
+    const auto& q = params_of<TopParams>(a.params);
+    if (q.axis < 0 || q.axis >= a.in[0].shape.ndim() || q.k < 0 || q.k > a.in[0].shape[q.axis])
+      throw Error(fmt::format("[top_k] {} along axis {} of {}", q.k, q.axis, a.in[0].str()), line_or(a.at));
+    Shape out = a.in[0].shape;
+    out[q.axis] = q.k;
+    return Types{{out, a.in[0].dtype}, {out, i32}};
+  };
+  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
+    return ir::Lowered{
+        {},
+        [axis = params_of<TopParams>(params).axis](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+          top_k_lines(strided(in[0]), strided(out[0]), strided(out[1]), axis);
+        }};
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    return Arrays{take_along_axis(a.t[0], a.y[1], params_of<TopParams>(*a.params).axis, "clip"), Array()};
+  };
+  p.facts.flops_per_element = 16;
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (DType d : {f32, f64}) {
+      auto add = [&](const Shape& s, int axis, std::int64_t k) {
+        out.push_back({make_params(TopParams(axis, k)), {{{s, d}}}});
+      };
+      add({6}, 0, 3);
+      add({3, 5}, 1, 2);
+      add({3, 5}, 0, 3);
+      add({4}, 0, 0);
+      add({0, 3}, 1, 2);
+    }
+    return out;
+  };
+  return p;
+}
+
+TopParams top_behind(TopParams p, std::int64_t) { return TopParams(p.axis + 1, p.k); }
+
+Primitive searching_row() {
+  Primitive p;
+  p.name = "searchsorted";
+  p.parse = &SideParams::parse;
+  p.infer = [](const ir::InferArgs& a) {
+    require_count("searchsorted", 2, a.in, a.at);
+    const std::string& side = params_of<SideParams>(a.params).side;
+    if (side != "left" && side != "right")
+      throw Error(fmt::format("[searchsorted] side is \"left\" or \"right\", got \"{}\"", side), line_or(a.at));
+    const Type &x = a.in[0], &v = a.in[1];
+    const int batch = x.shape.ndim() - 1;
+    bool fits = batch >= 0 && x.dtype == v.dtype && v.shape.ndim() >= batch;
+    for (int i = 0; fits && i < batch; ++i) fits = x.shape[i] == v.shape[i];
+    if (!fits)
+      throw Error(
+          fmt::format("[searchsorted] needs a sorted vector and values of its type, got {} and {}", x.str(), v.str()),
+          line_or(a.at));
+    return Types{{v.shape, i32}};
+  };
+  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
+    return ir::Lowered{{},
+                       [right = params_of<SideParams>(params).side == "right"](std::span<const ir::Memory> in,
+                                                                               std::span<const ir::Memory> out) {
+                         search_sorted(strided(in[0]), strided(in[1]), right, strided(out[0]));
+                       }};
+  };
+  p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (DType d : {f32, f64, i32})
+      for (const char* side : {"left", "right"}) {
+        auto add = [&](const Shape& a, const Shape& v) {
+          out.push_back({make_params(SideParams(side)), {{{a, d}, 1, 1}, {{v, d}, -4, 4}}});
+        };
+        add({5}, {3});
+        add({5}, {});
+        add({5}, {2, 3});
+        add({2, 4}, {2, 3});
+        add({0}, {3});
+        add({5}, {0});
+      }
+    return out;
+  };
+  return p;
+}
+
+struct SortRows : Family {
+  const Primitive& sort = row(sorting_row());
+  const Primitive& top_k = row(top_row(), top_behind);
+  const Primitive& searchsorted = row(searching());
+
+ private:
+  static Primitive searching();
+};
+const SortRows& rows() {
+  static const SortRows& r = *new SortRows;
+  return r;
+}
+
+// Sorted vectors shared by all examples stay shared where the values alone are mapped.
+Primitive SortRows::searching() {
+  Primitive p = searching_row();
+  p.batch = [](const ir::BatchArgs& a) {
+    const bool own = a.mapped[0] || type_of(a.x[0]).shape.ndim() > 1;
+    Arrays x = own ? all_mapped(a) : Arrays{a.x[0], a.x[1]};
+    return ir::Batched{anew::bind(rows().searchsorted, a.params, x, a.at)};
+  };
+  return p;
+}
+
+Arrays bind_sort(const Arrays& x, int dimension, int keys, const Location& at) {
+  return anew::bind(rows().sort, make_params(SortParams(dimension, keys)), x, at);
+}
+
+Array checked(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return strong(x.value);
+}
+
+// The axes joined into one, the last.
+Array joined_last(const Array& x, const std::vector<int>& axes) {
+  const Shape& shape = type_of(x).shape;
+  std::vector<int> kept = axes_without(shape.ndim(), axes);
+  Shape out;
+  std::int64_t n = 1;
+  for (int i : kept) out.push_back(shape[i]);
+  for (int i : axes) n *= shape[i];
+  out.push_back(n);
+  return reshape(transpose(x, joined(kept, axes)), out);
+}
+
+Array order_statistic(std::string_view op, const ArrayLike& x, double q, const Axes& axis, bool keepdims) {
+  Array a = checked(x);
+  const Type type = type_of(a);
+  std::vector<int> axes = checked_axes(op, axis, type, x.at);
+  if (!(q >= 0 && q <= 1)) throw Error(fmt::format("[{}] q must be in [0, 1], got {}", op, q), line_or(x.at));
+  PinLine pin(x.at);
+  Array lines = sort(joined_last(coerce(a, floating(type.dtype), x.at), axes));
+  const Shape shape = type_of(lines).shape;
+  const std::int64_t n = shape[-1];
+  if (n == 0) throw Error(fmt::format("[{}] of no elements: {} along axes of size 0", op, type.str()), line_or(x.at));
+  auto element = [&](std::int64_t i) {
+    Shape start, limit = shape;
+    for (int k = 0; k < shape.ndim(); ++k) start.push_back(0);
+    start[-1] = i;
+    limit[-1] = i + 1;
+    return squeeze(lax::slice(lines, start, limit), -1);
+  };
+  const double place = q * static_cast<double>(n - 1), low = std::floor(place), weight = place - low;
+  Array y = element(static_cast<std::int64_t>(low));
+  if (weight > 0) y = y * (1 - weight) + element(static_cast<std::int64_t>(low) + 1) * weight;
+  Array last = element(n - 1);  // nan, if there is one
+  y = where(isnan(last), last, y);
+  if (!keepdims) return y;
+  Shape whole = type.shape;
+  for (int i : axes) whole[i] = 1;
+  return reshape(y, whole);
+}
+
+}  // namespace
+
+std::span<const Primitive* const> sort_rows() { return rows().list(); }
+
+Array sort(const ArrayLike& x, int axis, bool descending) {
+  Array a = checked(x);
+  int i = checked_axis("sort", axis, type_of(a).shape.ndim(), type_of(a), x.at);
+  PinLine pin(x.at);
+  Array y = bind_sort({a}, i, 1, x.at)[0];
+  return descending ? flip(y, i) : y;
+}
+
+// Descending: equal elements keep their order, so the reversed array is sorted and the result reversed.
+Array argsort(const ArrayLike& x, int axis, bool descending) {
+  Array a = checked(x);
+  const Type type = type_of(a);
+  int i = checked_axis("argsort", axis, type.shape.ndim(), type, x.at);
+  PinLine pin(x.at);
+  Array position = lax::iota(type.shape, i);
+  if (!descending) return bind_sort({stop_gradient(a), position}, i, 1, x.at)[1];
+  Array y = bind_sort({flip(stop_gradient(a), i), flip(position, i)}, i, 1, x.at)[1];
+  return flip(y, i);
+}
+
+std::pair<Array, Array> top_k(const ArrayLike& x, std::int64_t k, int axis) {
+  Array a = checked(x);
+  int i = checked_axis("top_k", axis, type_of(a).shape.ndim(), type_of(a), x.at);
+  Arrays both = anew::bind(rows().top_k, make_params(TopParams(i, k)), {a}, x.at);
+  return {both[0], both[1]};
+}
+
+Array searchsorted(const ArrayLike& a, const ArrayLike& v, std::string_view side) {
+  std::array<Array, 2> both{a.value, v.value};
+  for (const Array& x : both) check_operand(x, line_or(a.at));
+  if (type_of(a.value).shape.ndim() != 1)
+    throw Error(fmt::format("[searchsorted] needs a sorted vector, got {}", type_of(a.value).str()), line_or(a.at));
+  DType d = common_dtype(both);
+  return bind1(rows().searchsorted, make_params(SideParams(std::string(side))),
+               {coerce(a.value, d, a.at), coerce(v.value, d, a.at)}, a.at);
+}
+
+Array median(const ArrayLike& x, const Axes& axis, bool keepdims) {
+  return order_statistic("median", x, 0.5, axis, keepdims);
+}
+Array quantile(const ArrayLike& x, double q, const Axes& axis, bool keepdims) {
+  return order_statistic("quantile", x, q, axis, keepdims);
+}
+
+std::vector<Array> lax::sort(const ArrayList& operands, int dimension, int num_keys) {
+  if (operands.values.empty()) throw Error("[sort] of no arrays", line_or(operands.at));
+  Arrays all;
+  for (const Array& x : operands.values) {
+    check_operand(x, line_or(operands.at));
+    all.push_back(strong(x));
+  }
+  const Type first = type_of(all[0]);
+  return bind_sort(all, checked_axis("sort", dimension, first.shape.ndim(), first, operands.at), num_keys, operands.at);
+}
 
 }  // namespace anew

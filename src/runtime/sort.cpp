@@ -1,0 +1,159 @@
+// Sorting: a line's keys are made once and sorted with their positions; then every operand follows.
+#include "runtime/sort.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/pool.h"
+
+namespace anew {
+namespace {
+
+constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+
+std::uint64_t key_of(double x) {
+  if (x != x) return ~std::uint64_t{0};
+  if (x == 0) x = 0.0;
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  return bits & sign ? ~bits : bits | sign;
+}
+float widened(DType dtype, std::uint16_t bits) {
+  if (dtype == bf16) return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+  const std::uint32_t s = static_cast<std::uint32_t>(bits & 0x8000) << 16, e = (bits >> 10) & 31, m = bits & 1023;
+  if (e == 31) return std::bit_cast<float>(s | 0x7f800000u | m << 13);
+  const float magnitude = e == 0 ? static_cast<float>(m) * 0x1p-24f : std::bit_cast<float>((e + 112) << 23 | m << 13);
+  return s ? -magnitude : magnitude;
+}
+
+struct Entry {
+  std::uint64_t key;
+  std::int64_t position;
+};
+
+// Lines along an axis: their number, and where line i starts in an array.
+struct Lines {
+  std::int64_t count = 1, length;
+  int axis;
+  const Shape& shape;
+  Lines(const Shape& shape, int axis) : length(shape[axis]), axis(axis), shape(shape) {
+    for (int i = 0; i < shape.ndim(); ++i)
+      if (i != axis) count *= shape[i];
+  }
+  std::int64_t start(std::int64_t line, const Shape& strides) const {
+    std::int64_t offset = 0;
+    for (int i = shape.ndim(); i-- > 0;) {
+      if (i == axis) continue;
+      offset += line % shape[i] * strides[i];
+      line /= shape[i];
+    }
+    return offset;
+  }
+  std::int64_t grain() const { return std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, length)); }
+};
+
+void copy_element(std::byte* to, std::int64_t t, const std::byte* from, std::int64_t f, std::size_t bytes) {
+  std::memcpy(to + t * static_cast<std::int64_t>(bytes), from + f * static_cast<std::int64_t>(bytes), bytes);
+}
+
+}  // namespace
+
+std::uint64_t sort_key(const std::byte* data, DType dtype, std::int64_t offset) {
+  switch (dtype) {
+    case f32: return key_of(reinterpret_cast<const float*>(data)[offset]);
+    case f64: return key_of(reinterpret_cast<const double*>(data)[offset]);
+    case bf16:
+    case f16: return key_of(widened(dtype, reinterpret_cast<const std::uint16_t*>(data)[offset]));
+    case bool_: return std::to_integer<std::uint64_t>(data[offset]);
+    default: return static_cast<std::uint64_t>(read_integer(data, dtype, offset)) ^ sign;
+  }
+}
+
+void sort_lines(std::span<const Strided> in, std::span<const Strided> out, int axis, int keys) {
+  const Lines lines(in[0].shape, axis);
+  if (lines.length == 0) return;
+  parallel_for(lines.count, lines.grain(), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Entry> order(static_cast<std::size_t>(lines.length));
+    std::vector<std::uint64_t> more(order.size() * static_cast<std::size_t>(keys - 1));  // of the keys after the first
+    for (std::int64_t line = begin; line < end; ++line) {
+      auto key_at = [&](int k, std::int64_t i) {
+        const Strided& x = in[static_cast<std::size_t>(k)];
+        return sort_key(x.data, x.dtype, lines.start(line, x.strides) + i * x.strides[axis]);
+      };
+      for (std::int64_t i = 0; i < lines.length; ++i) order[static_cast<std::size_t>(i)] = {key_at(0, i), i};
+      for (int k = 1; k < keys; ++k)
+        for (std::int64_t i = 0; i < lines.length; ++i)
+          more[static_cast<std::size_t>((k - 1) * lines.length + i)] = key_at(k, i);
+      std::sort(order.begin(), order.end(), [&](const Entry& a, const Entry& b) {
+        if (a.key != b.key) return a.key < b.key;
+        for (int k = 1; k < keys; ++k) {
+          const auto x = more[static_cast<std::size_t>((k - 1) * lines.length + a.position)],
+                     y = more[static_cast<std::size_t>((k - 1) * lines.length + b.position)];
+          if (x != y) return x < y;
+        }
+        return a.position < b.position;
+      });
+      for (std::size_t k = 0; k < in.size(); ++k) {
+        const std::int64_t from = lines.start(line, in[k].strides), to = lines.start(line, out[k].strides);
+        const std::size_t bytes = size_of(in[k].dtype);
+        for (std::int64_t i = 0; i < lines.length; ++i)
+          copy_element(out[k].data, to + i * out[k].strides[axis], in[k].data,
+                       from + order[static_cast<std::size_t>(i)].position * in[k].strides[axis], bytes);
+      }
+    }
+  });
+}
+
+void top_k_lines(const Strided& in, const Strided& values, const Strided& positions, int axis) {
+  const Lines lines(in.shape, axis), results(values.shape, axis);
+  const std::int64_t k = values.shape[axis];
+  if (k == 0) return;
+  const std::size_t bytes = size_of(in.dtype);
+  parallel_for(lines.count, lines.grain(), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Entry> order(static_cast<std::size_t>(lines.length));
+    for (std::int64_t line = begin; line < end; ++line) {
+      const std::int64_t from = lines.start(line, in.strides);
+      for (std::int64_t i = 0; i < lines.length; ++i)
+        order[static_cast<std::size_t>(i)] = {~sort_key(in.data, in.dtype, from + i * in.strides[axis]), i};
+      std::partial_sort(order.begin(), order.begin() + k, order.end(), [](const Entry& a, const Entry& b) {
+        return a.key != b.key ? a.key < b.key : a.position < b.position;
+      });
+      const std::int64_t to = results.start(line, values.strides), at = results.start(line, positions.strides);
+      for (std::int64_t i = 0; i < k; ++i) {
+        const std::int64_t position = order[static_cast<std::size_t>(i)].position;
+        copy_element(values.data, to + i * values.strides[axis], in.data, from + position * in.strides[axis], bytes);
+        reinterpret_cast<std::int32_t*>(positions.data)[at + i * positions.strides[axis]] =
+            static_cast<std::int32_t>(position);
+      }
+    }
+  });
+}
+
+void search_sorted(const Strided& a, const Strided& v, bool right, const Strided& out) {
+  const int batch = a.shape.ndim() - 1;
+  const std::int64_t n = a.shape[batch], count = v.shape.size();
+  auto* results = reinterpret_cast<std::int32_t*>(out.data);
+  parallel_for(count, 4096, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t flat = begin; flat < end; ++flat) {
+      std::int64_t rest = flat, start = 0, from = 0, to = 0;
+      for (int i = v.shape.ndim(); i-- > 0;) {
+        const std::int64_t at = rest % v.shape[i];
+        rest /= v.shape[i];
+        from += at * v.strides[i];
+        to += at * out.strides[i];
+        if (i < batch) start += at * a.strides[i];
+      }
+      const std::uint64_t key = sort_key(v.data, v.dtype, from);
+      std::int64_t low = 0, high = n;
+      while (low < high) {
+        const std::int64_t middle = (low + high) / 2;
+        const std::uint64_t x = sort_key(a.data, a.dtype, start + middle * a.strides[batch]);
+        if (right ? x <= key : x < key) low = middle + 1;
+        else high = middle;
+      }
+      results[to] = static_cast<std::int32_t>(low);
+    }
+  });
+}
+
+}  // namespace anew

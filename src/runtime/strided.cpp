@@ -1,0 +1,92 @@
+// Boxes, and copies through them.
+#include "runtime/strided.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/pool.h"
+
+namespace anew {
+
+Box::Box(const std::vector<BoxDim>& dims) {
+  for (const BoxDim& d : dims) {
+    size_ *= d.count;
+    if (d.count == 1) continue;
+    if (!dims_.empty() && dims_.back().to == d.count * d.to && dims_.back().from == d.count * d.from)
+      dims_.back() = {dims_.back().count * d.count, d.to, d.from};
+    else dims_.push_back(d);
+  }
+}
+
+namespace {
+
+template <class T>
+void copy_elements(const Box& box, T* to, std::int64_t to_offset, const T* from, std::int64_t from_offset) {
+  box.for_each_line(to_offset, from_offset,
+                    [&](std::int64_t t, std::int64_t f, std::int64_t n, std::int64_t ts, std::int64_t fs) {
+                      if (ts == 1 && fs == 1) {
+                        std::memcpy(to + t, from + f, static_cast<std::size_t>(n) * sizeof(T));
+                        return;
+                      }
+                      for (std::int64_t i = 0; i < n; ++i) to[t + i * ts] = from[f + i * fs];
+                    });
+}
+
+// f(T{}) with an unsigned type of this size.
+template <class F>
+void by_size(std::size_t bytes, F f) {
+  if (bytes == 1) f(std::uint8_t{});
+  else if (bytes == 2) f(std::uint16_t{});
+  else if (bytes == 4) f(std::uint32_t{});
+  else f(std::uint64_t{});
+}
+
+}  // namespace
+
+void copy_box(const Box& box, std::byte* to, std::int64_t to_offset, const std::byte* from, std::int64_t from_offset,
+              std::size_t bytes) {
+  by_size(bytes, [&](auto zero) {
+    using T = decltype(zero);
+    copy_elements(box, reinterpret_cast<T*>(to), to_offset, reinterpret_cast<const T*>(from), from_offset);
+  });
+}
+
+void fill_box(const Box& box, std::byte* to, std::int64_t to_offset, const std::byte* element, std::size_t bytes) {
+  by_size(bytes, [&](auto zero) {
+    using T = decltype(zero);
+    T value;
+    std::memcpy(&value, element, sizeof value);
+    T* out = reinterpret_cast<T*>(to);
+    box.for_each_line(to_offset, 0, [&](std::int64_t t, std::int64_t, std::int64_t n, std::int64_t ts, std::int64_t) {
+      for (std::int64_t i = 0; i < n; ++i) out[t + i * ts] = value;
+    });
+  });
+}
+
+void copy_array(const Strided& to, const Strided& from) {
+  std::vector<BoxDim> dims;
+  for (int i = 0; i < to.shape.ndim(); ++i) dims.push_back({to.shape[i], to.strides[i], from.strides[i]});
+  const Box box(dims);
+  const std::size_t bytes = size_of(to.dtype);
+  if (box.size() == 0) return;
+  if (box.dims().empty()) return copy_box(box, to.data, 0, from.data, 0, bytes);
+  const BoxDim outer = box.dims().front();
+  constexpr std::int64_t worth = 1 << 16;  // elements
+  const std::int64_t inner = box.size() / outer.count;
+  const std::int64_t grain = std::max<std::int64_t>(1, worth / std::max<std::int64_t>(1, inner));
+  parallel_for(outer.count, grain, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<BoxDim> part = box.dims();
+    part.front().count = end - begin;
+    copy_box(Box(part), to.data, begin * outer.to, from.data, begin * outer.from, bytes);
+  });
+}
+
+std::int64_t read_integer(const std::byte* data, DType dtype, std::int64_t offset) {
+  switch (dtype) {
+    case i64: return reinterpret_cast<const std::int64_t*>(data)[offset];
+    case u32: return reinterpret_cast<const std::uint32_t*>(data)[offset];
+    default: return reinterpret_cast<const std::int32_t*>(data)[offset];
+  }
+}
+
+}  // namespace anew
