@@ -257,9 +257,9 @@ namespace flat {
 Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, const Arrays& init,
                   const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
   if (options.checkpoints && *options.checkpoints < 1)
-    throw Error(
-        fmt::format("[while_loop] .checkpoints is {}; at least one state, the first, is kept", *options.checkpoints),
-        at);
+    throw Error(fmt::format("[while_loop] .checkpoints is {}, but at least one state, the first, is kept",
+                            *options.checkpoints),
+                at);
   Arrays start = init;
   Types types = types_of(start, at);
   Staged b = stage_body(
@@ -298,7 +298,7 @@ Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, con
   }
   if (options.checkpoints && *options.checkpoints < 1)
     throw Error(
-        fmt::format("[fori_loop] .checkpoints is {}; at least one state, the first, is kept", *options.checkpoints),
+        fmt::format("[fori_loop] .checkpoints is {}, but at least one state, the first, is kept", *options.checkpoints),
         at);
   auto step = [&](std::span<const Array> in) {
     Arrays out = body(in);

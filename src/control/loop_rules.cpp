@@ -43,10 +43,6 @@ void fixpoint(Flags& in, const LoopGroups& g, Step step) {
 Flags part(const Flags& f, std::size_t begin, std::size_t size) {
   return {f.begin() + static_cast<std::ptrdiff_t>(begin), f.begin() + static_cast<std::ptrdiff_t>(begin + size)};
 }
-Flags joined(Flags a, const Flags& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
 Types part(const Types& t, const Flags& chosen, std::size_t begin, std::size_t size) {
   Types out;
   for (std::size_t i = begin; i < begin + size; ++i)

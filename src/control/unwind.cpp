@@ -5,6 +5,7 @@
 #include "control/loop.h"
 #include "control/unwind.h"
 #include "plan/revolve.h"
+#include "trace/donation.h"
 
 namespace anew {
 namespace {
@@ -79,29 +80,50 @@ class Runner {
     }
     if (length_ == 0) return;
     std::int64_t slots = x_[g_.states()].shape()[0] - 1;
-    std::vector<std::int64_t> stops;
-    std::map<std::int64_t, Arrays> kept;
+    std::vector<std::int64_t> stops, free;
+    std::map<std::int64_t, std::int64_t> row_at;  // of each kept state, by its step
     if (p_.condition) {
       const auto* at = reinterpret_cast<const std::int32_t*>(steps_.value()->data());
-      for (std::int64_t r = 0; r < slots; ++r)
-        if (at[r] >= 0) kept.emplace(at[r], row(r));
+      for (std::int64_t r = 0; r < slots; ++r) at[r] >= 0 ? void(row_at.emplace(at[r], r)) : free.push_back(r);
     } else {
-      std::vector<std::int64_t> planned = plan::forward_stops(length_, slots);
-      for (std::size_t r = 0; r < planned.size(); ++r) kept.emplace(planned[r], row(static_cast<std::int64_t>(r)));
+      stops = plan::forward_stops(length_, slots);
+      for (std::int64_t r = 0; r < slots; ++r)
+        r < std::ssize(stops) ? void(row_at.emplace(stops[static_cast<std::size_t>(r)], r)) : free.push_back(r);
     }
-    for (const auto& [at, state] : kept) stops.push_back(at);
+    stops.clear();
+    for (const auto& [at, r] : row_at) stops.push_back(at);
+    // States kept on the way back take the rows of those that are done with.
+    for (std::size_t i = 0; i < g_.carries; ++i) stacks_.push_back(own(x_[g_.states() + i]));
     state_ = row(slots);
     plan::walk_back(length_, slots, stops, true,
-                    {.load = [&](std::int64_t at) { state_ = kept.at(at); },
+                    {.load = [&](std::int64_t at) { state_ = row(row_at.at(at)); },
                      .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
-                     .keep = [&](std::int64_t at) { kept.emplace(at, state_); },
-                     .drop = [&](std::int64_t at) { kept.erase(at); },
+                     .keep =
+                         [&](std::int64_t at) {
+                           for (std::size_t i = 0; i < g_.carries; ++i) write_row(stacks_[i], free.back(), state_[i]);
+                           row_at.emplace(at, free.back());
+                           free.pop_back();
+                         },
+                     .drop =
+                         [&](std::int64_t at) {
+                           free.push_back(row_at.at(at));
+                           row_at.erase(at);
+                         },
                      .back = [&](std::int64_t at) { step(at); }});
   }
 
+  // A stack that may be written: the operand itself where nobody else reads it, else a copy.
+  static Array own(const Array& stack) {
+    if (donated(stack) && stack.value()->offset == 0 && stack.value()->strides == row_major(stack.shape()))
+      return stack;
+    Array copy = empty_array(type_of(stack), Location::current());
+    for (std::int64_t r = 0; r < stack.shape()[0]; ++r) write_row(copy, r, row_of(stack, r));
+    return copy;
+  }
   Arrays row(std::int64_t r) const {
     Arrays out;
-    for (std::size_t i = 0; i < g_.carries; ++i) out.push_back(row_of(x_[g_.states() + i], r));
+    for (std::size_t i = 0; i < g_.carries; ++i)
+      out.push_back(row_of(stacks_.empty() ? x_[g_.states() + i] : stacks_[i], r));
     return out;
   }
   std::int64_t place(std::int64_t step) const { return p_.reverse ? length_ - 1 - step : step; }
@@ -132,7 +154,7 @@ class Runner {
   std::span<const Array> x_;
   std::int64_t length_;
   Array steps_;
-  Arrays state_, linear_, ys_;
+  Arrays stacks_, state_, linear_, ys_;
 };
 
 }  // namespace

@@ -193,8 +193,6 @@ Arrays transpose_unwind(const ir::NestedTransposeArgs& a) {
   Arrays constants(a.x.begin(), a.x.begin() + static_cast<std::ptrdiff_t>(g.constants));
   Arrays xs(a.x.begin() + static_cast<std::ptrdiff_t>(g.constants),
             a.x.begin() + static_cast<std::ptrdiff_t>(g.steps()));
-  Arrays counters_and_states(a.x.begin() + static_cast<std::ptrdiff_t>(g.steps()),
-                             a.x.begin() + static_cast<std::ptrdiff_t>(g.linear()));
   Arrays carries, cotangents;
   Types constant_types, x_types, carry_types, cotangent_types;
   for (std::size_t i = 0; i < g.linear_constants; ++i) {
@@ -271,7 +269,7 @@ Arrays transpose_unwind(const ir::NestedTransposeArgs& a) {
   Arrays operands = s.constants;
   append(operands, constants);
   append(operands, xs);
-  append(operands, counters_and_states);
+  for (std::size_t i = g.steps(); i < g.linear(); ++i) operands.push_back(a.x[i]);  // no third handle: see Donation
   append(operands, carries);
   append(operands, cotangents);
   Arrays out = anew::bind(unwind_row(), made(std::move(q)), operands, a.at), result(g.inputs());

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
+#include "trace/donation.h"
+
 namespace anew {
 namespace {
 
@@ -103,6 +107,8 @@ Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {
       if (a.is_var() && last[static_cast<std::size_t>(a.var)] == i) env[static_cast<std::size_t>(a.var)] = {};
     Location at = e.at.line() ? e.at : line_or(e.at);  // parsed equations have no line of their own
     RuleScope scope(e.rule_of, at);
+    std::optional<Donation> donation;
+    if (e.primitive->higher_order()) donation.emplace(operands);
     Arrays out = anew::bind(*e.primitive, e.params, operands, at);
     for (std::size_t k = 0; k < out.size(); ++k) {
       std::size_t v = static_cast<std::size_t>(e.outputs[k]);

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "ops/known_rows.h"
+#include "trace/donation.h"
 
 namespace anew {
 
@@ -93,9 +94,12 @@ Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& li
         in.push_back(lin ? Array() : read(a));
         so_far.push_back(lin && !repeats(e, so_far.size()) ? cts[index(a.var)] : Array());
       }
+      for (const ir::Atom& a : e.inputs)
+        if (a.is_var() && first_use[index(a.var)] == i) value[index(a.var)] = {};  // `in` has the last handles
       RuleScope rule(e.rule_of, e.at);
       if (e.primitive->higher_order()) {
         if (!e.primitive->nested_transpose) ir::missing_rule(*e.primitive, "nested_transpose", "control", e.at);
+        Donation donation(in);
         Arrays now = e.primitive->nested_transpose({e.params, out_ct, in, types, in_linear, so_far, e.at});
         for (std::size_t k = 0; k < now.size(); ++k) {
           if (!in_linear[k]) continue;

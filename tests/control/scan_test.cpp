@@ -84,8 +84,8 @@ TEST(ScanErrors, Texts) {
             "[scan] got no xs to scan over and no length; hint: give xs, or {.length = n} with xs = none");
   EXPECT_EQ(ERROR_OF((void)scan(none_x, 0.0, none, {.length = -2})), "[scan] the length is negative: -2");
   EXPECT_EQ(ERROR_OF((void)scan(none_x, 0.0, none, {.length = 2, .unroll = -1})), "[scan] unroll is negative: -1");
-  EXPECT_EQ(ERROR_OF((void)scan(none_x, 0.0, none, {.length = 2, .checkpoints = 1})),
-            "[scan] .checkpoints is not available; hint: checkpoint the body: scan(checkpoint(body), ...)");
+  EXPECT_EQ(ERROR_OF((void)scan(none_x, 0.0, none, {.length = 2, .checkpoints = 0})),
+            "[scan] .checkpoints is 0, but at least one state, the first, is kept");
   EXPECT_EQ(
       ERROR_OF((void)scan([](Array c, Array x) { return std::pair(c + x, none); }, zeros({2}), ones({3, 2}, f64))),
       "[scan] the body must return a carry of the type it takes: carry is f32[2] but the body returns f64[2], so the "
