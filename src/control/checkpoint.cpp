@@ -21,9 +21,18 @@ MakeParams with_program(const CheckpointParams& like, bool differentiated) {
   };
 }
 
+// A recomputation would repeat them.
+void refuse_io(const CheckpointParams& p, const Location& at) {
+  std::string io = ir::find_io(*p.program);
+  if (!io.empty())
+    throw Error(fmt::format("[checkpoint] Effects not supported in the derivative of checkpoint: {}", io), at,
+                "move the call out of the checkpointed function");
+}
+
 // The outermost policy decides what the forward pass stores: inside another checkpoint's split, that one's.
 Arrays split_checkpoint(const ir::SplitArgs& a) {
   const CheckpointParams& p = of(a.params);
+  refuse_io(p, a.at);
   bool outermost = !a.trace.policy();
   NestedSplit how{.policy = outermost ? p.policy : a.trace.policy(),
                   .inline_known = outermost,
@@ -63,6 +72,7 @@ const ir::Primitive& checkpoint_row() {
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp =
           [](const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {
+            refuse_io(of(p), at);
             return jvp_nested(checkpoint_row(), with_program(of(p), of(p).differentiated), *of(p).program, x, t, at);
           },
       .split = split_checkpoint,

@@ -40,6 +40,10 @@ Arrays JvpTrace::process(const Request& r) {
     y = std::move(out.y);
     dy = std::move(out.t);
   } else {
+    if (r.primitive.facts.io)
+      throw Error(
+          fmt::format("[{}] has no derivative, but its arguments depend on what is differentiated", r.primitive.name),
+          r.at, "stop_gradient the arguments, or give the function around it a rule with custom_jvp");
     y = bind_under(parent_, r.primitive, r.params, x, r.at);
     bool differentiable = false;
     for (const Array& out : y) differentiable = differentiable || is_float(type_of(out).dtype);

@@ -15,11 +15,31 @@ flat::ScanBody scan_body(void* loop, RunBody run) {
   return [loop, run](std::span<const Array> carry, std::span<const Array> x) { return run(loop, carry, x); };
 }
 
-void static_carry_changes(const Location& at) {
+flat::LoopCondition loop_condition(void* loop, RunTest run) {
+  return [loop, run](std::span<const Array> carry) { return run(loop, carry); };
+}
+
+flat::Combine combine_function(void* loop, RunCombine run) {
+  return [loop, run](std::span<const Array> a, std::span<const Array> b) { return run(loop, a, b); };
+}
+
+void static_carry_changes(std::string_view op, const Location& at) {
   throw Error(
-      "[scan] the body changes a plain C++ value (a number or a string) in the carry; only arrays change from step "
-      "to step",
+      fmt::format("[{}] the body changes a plain C++ value (a number or a string) in the carry; only arrays change "
+                  "from step to step",
+                  op),
       at, "make it an Array, or keep it out of the carry");
+}
+
+void branch_values_differ(std::string_view op, const Location& at) {
+  throw Error(fmt::format("[{}] the branches return different plain C++ values (numbers or strings)", op), at,
+              "make them Array: only arrays can depend on the branch that is taken");
+}
+
+Arrays run_branches(bool is_cond, const Array& index, const std::vector<FlatFunction>& branches, const Arrays& operands,
+                    const Location& at) {
+  return is_cond ? flat::cond(index, branches[0], branches[1], operands, at)
+                 : flat::switch_(index, branches, operands, at);
 }
 
 void never_called() { throw InternalError("a transformation has results of a function that it never called"); }

@@ -1,0 +1,294 @@
+// Transformations of functions of trees that map over examples or over unit vectors: vmap, Jacobians, Hessians; and with
+// them the transpose of a linear function and check_grads. Each is a thin wrapper of its flat form.
+#pragma once
+#include <anew/linearize.h>
+#include <anew/transforms.h>
+
+namespace anew {
+
+// One axis for everything, or one per argument (of results: one per element of a returned tuple); no_axis: not mapped.
+class MapAxes {
+ public:
+  MapAxes(int axis = 0) : axes_{axis}, for_all_(true) {}
+  MapAxes(std::initializer_list<int> axes) : axes_(axes) {}
+  MapAxes(std::vector<int> axes) : axes_(std::move(axes)) {}
+  bool for_all() const { return for_all_; }
+  const std::vector<int>& list() const { return axes_; }
+
+ private:
+  std::vector<int> axes_;
+  bool for_all_ = false;
+};
+// `chunk`: at most so many examples are mapped at once, in a loop: less memory, the same bits.
+struct VmapOptions {
+  MapAxes in_axes = {};
+  MapAxes out_axes = {};
+  std::optional<int> chunk = {};
+};
+
+namespace detail {
+
+// Numbers of leaves: of each argument, or of each element of a result.
+using LeafCounts = std::vector<std::size_t>;
+template <class T>
+std::size_t count_leaves(const T& t) {
+  if constexpr (std::same_as<T, Array>) return 1;
+  else if constexpr (!holds_arrays<T>) return 0;
+  else return leaves(t).size();
+}
+template <std::size_t... I, class... A>
+LeafCounts count_arguments(const Slots<std::index_sequence<I...>, A...>& args) {
+  return {count_leaves(get<I>(args))...};
+}
+template <class C>
+LeafCounts count_results(const void* call) {
+  const auto& r = static_cast<const C*>(call)->result_skeleton();
+  if constexpr (is_tuple<std::remove_cvref_t<decltype(r)>>)
+    return std::apply([](const auto&... e) { return LeafCounts{count_leaves(e)...}; }, r);
+  else return {count_leaves(r)};
+}
+Arrays run_vmap(const FlatFunction& f, const Arrays& leaves, const LeafCounts& arguments, const VmapOptions& options,
+                const void* call, LeafCounts (*results)(const void* call), const Location& at);
+
+}  // namespace detail
+
+template <class F>
+class Vmap : public detail::Calls<Vmap<F>, detail::params_t<F>> {
+ public:
+  using anew_params = detail::params_t<F>;
+  Vmap(F f, VmapOptions options, const Location& at) : f_(std::move(f)), options_(std::move(options)), at_(at) {}
+
+  template <class... T>
+  auto apply(T&&... args) const {
+    using For = detail::whole_call<F, T...>;
+    if constexpr (For::valid) {
+      using C = typename For::type;
+      C c(f_, std::forward<T>(args)...);
+      return c.rebuild(detail::run_vmap(c.flat(), c.leaves(), detail::count_arguments(c.skeleton()), options_, &c,
+                                        detail::count_results<C>, at_));
+    }
+  }
+
+ private:
+  F f_;
+  VmapOptions options_;
+  Location at_;
+};
+// f, written for one example, for all examples along an axis of its arguments.
+template <class F>
+[[nodiscard]] auto vmap(F f, VmapOptions options = {}, const Location& at = Location::current()) {
+  return Vmap<F>(std::move(f), std::move(options), at);
+}
+
+// ---- Jacobians
+namespace detail {
+
+template <std::size_t... I, class... A>
+consteval bool check_jacobian(std::index_sequence<I...>, types<A...>, bool one_result) {
+  constexpr bool exist = ((I < sizeof...(A)) && ...);
+  static_assert(exist, "anew::jacfwd, jacrev, hessian: there is no argument of this number; they count from 0");
+  if constexpr (exist) {
+    constexpr bool arrays = (holds_arrays<typename nth<I, types<A...>>::type> && ...);
+    static_assert(arrays, "anew::jacfwd, jacrev, hessian: the argument to differentiate is static, it holds no array");
+    return arrays && (one_result || (std::same_as<typename nth<I, types<A...>>::type, Array> && ...));
+  }
+  return false;
+}
+// Blocks with number `first`, `first` + `step`, ...
+Arrays every(const Arrays& blocks, std::size_t first, std::size_t step);
+
+}  // namespace detail
+
+template <class F, bool Forward, std::size_t... I>
+class Jacobian : public detail::Calls<Jacobian<F, Forward, I...>, detail::params_t<F>> {
+ public:
+  using anew_params = detail::params_t<F>;
+  Jacobian(F f, const Location& at) : f_(std::move(f)), at_(at) {}
+
+  template <class... T>
+  auto apply(T&&... args) const {
+    using Free = typename detail::chosen_arguments<I...>::type;
+    using For = detail::call_for<F, Free, std::index_sequence_for<T...>, T...>;
+    if constexpr (For::valid) {
+      using C = typename For::type;
+      constexpr bool one = std::same_as<typename C::Result, Array>;
+      constexpr bool expressible = detail::check_jacobian(Free{}, typename For::arguments{}, one);
+      static_assert(expressible,
+                    "anew::jacfwd, jacrev: from Arrays to any tree, or from any tree to one Array; a tree by a tree "
+                    "has no type");
+      if constexpr (expressible) {
+        C c(f_, std::forward<T>(args)...);
+        Arrays blocks = Forward ? flat::jacfwd(c.flat(), c.leaves(), at_) : flat::jacrev(c.flat(), c.leaves(), at_);
+        if constexpr (one) return detail::rebuild_arguments(c.skeleton(), blocks, Free{});
+        else return per_argument(c, blocks, std::make_index_sequence<Free::size()>{});
+      }
+    }
+  }
+
+ private:
+  template <class C, std::size_t... K>
+  static auto per_argument(const C& c, const Arrays& blocks, std::index_sequence<K...>) {
+    if constexpr (sizeof...(K) == 1) return c.rebuild(blocks);
+    else return std::tuple(c.rebuild(detail::every(blocks, K, sizeof...(K)))...);
+  }
+  F f_;
+  Location at_;
+};
+// The matrix of all partial derivatives, of shape output + input; a column at a time: for few inputs.
+template <std::size_t... I, class F>
+[[nodiscard]] auto jacfwd(F f, const Location& at = Location::current()) {
+  return Jacobian<F, true, I...>(std::move(f), at);
+}
+// The same, a row at a time: for few outputs.
+template <std::size_t... I, class F>
+[[nodiscard]] auto jacrev(F f, const Location& at = Location::current()) {
+  return Jacobian<F, false, I...>(std::move(f), at);
+}
+
+template <class F, std::size_t... I>
+class Hessian : public detail::Calls<Hessian<F, I...>, detail::params_t<F>> {
+ public:
+  using anew_params = detail::params_t<F>;
+  Hessian(F f, const Location& at) : f_(std::move(f)), at_(at) {}
+
+  template <class... T>
+  auto apply(T&&... args) const {
+    using Free = typename detail::chosen_arguments<I...>::type;
+    using For = detail::call_for<F, Free, std::index_sequence_for<T...>, T...>;
+    if constexpr (For::valid) {
+      constexpr bool expressible = detail::check_jacobian(Free{}, typename For::arguments{}, false) &&
+                                   std::same_as<typename For::type::Result, Array>;
+      static_assert(expressible, "anew::hessian: from Arrays to one Array; for trees use hvp");
+      if constexpr (expressible) {
+        typename For::type c(f_, std::forward<T>(args)...);
+        return rows(flat::hessian(c.flat(), c.leaves(), at_), std::make_index_sequence<Free::size()>{});
+      }
+    }
+  }
+
+ private:
+  template <std::size_t... K>
+  static auto rows(const Arrays& blocks, std::index_sequence<K...> all) {
+    if constexpr (sizeof...(K) == 1) return blocks[0];
+    else return std::tuple(row(blocks, K * sizeof...(K), all)...);
+  }
+  template <std::size_t... K>
+  static auto row(const Arrays& blocks, std::size_t first, std::index_sequence<K...>) {
+    return std::tuple(blocks[first + K]...);
+  }
+  F f_;
+  Location at_;
+};
+// Second derivatives, of shape output + input + input; of several arguments in a tuple of tuples.
+template <std::size_t... I, class F>
+[[nodiscard]] auto hessian(F f, const Location& at = Location::current()) {
+  return Hessian<F, I...>(std::move(f), at);
+}
+
+namespace detail {
+template <class Ps>
+struct twice {
+  using type = unknown;
+};
+template <class P>
+struct twice<types<P>> {
+  using type = types<P, P>;
+};
+}  // namespace detail
+
+template <class F>
+class Hvp : public detail::Calls<Hvp<F>, typename detail::twice<detail::params_t<F>>::type> {
+ public:
+  using anew_params = typename detail::twice<detail::params_t<F>>::type;
+  Hvp(F f, const Location& at) : f_(std::move(f)), at_(at) {}
+
+  template <class X, class V>
+  auto apply(const X& x, const V& v) const {
+    auto xs = detail::per_argument<F>(x);
+    return apply_to(xs, detail::per_argument<F>(v), std::make_index_sequence<std::tuple_size_v<decltype(xs)>>{});
+  }
+
+ private:
+  template <class... X, class... D, std::size_t... I>
+  auto apply_to(const std::tuple<const X&...>& x, const std::tuple<const D&...>& v, std::index_sequence<I...>) const {
+    using For = detail::whole_call<F, X...>;
+    if constexpr (For::valid && detail::check_tangents(typename For::arguments{}, detail::types<D...>{})) {
+      if constexpr (detail::check_loss<typename For::type::Result>()) {
+        typename For::type c(f_, std::get<I>(x)...);
+        Arrays tangents;
+        (detail::add_tangent<typename detail::nth<I, typename For::arguments>::type>(
+             tangents, std::get<I>(v), detail::get<I>(c.skeleton()), "hvp", at_),
+         ...);
+        return detail::rebuild_arguments(c.skeleton(), flat::hvp(c.flat(), c.leaves(), tangents, at_),
+                                         std::index_sequence_for<X...>{});
+      }
+    }
+  }
+  F f_;
+  Location at_;
+};
+// hvp(f)(x, v): the Hessian at x times v, of the type of x; several arguments in std::tuples.
+template <class F>
+[[nodiscard]] auto hvp(F f, const Location& at = Location::current()) {
+  return Hvp<F>(std::move(f), at);
+}
+
+// ---- linear functions
+namespace detail {
+Arrays run_linear_transpose(const FlatFunction& f, const Arrays& like, const Arrays& ct, const Location& at);
+}
+template <class F, class... A>
+class LinearTranspose {
+ public:
+  using Result = detail::result_t<F, A...>;
+  LinearTranspose(F f, A... like) : f_(std::move(f)), like_{{std::move(like)}...} {}
+
+  // One cotangent per argument: alone, or in a std::tuple with none for static arguments.
+  auto operator()(const Result& ct, const Location& at = Location::current()) const {
+    return apply(detail::leaves(ct), at, std::index_sequence_for<A...>{});
+  }
+
+ private:
+  template <std::size_t... I>
+  auto apply(const Arrays& ct, const Location& at, std::index_sequence<I...> all) const {
+    detail::Call<F, std::index_sequence<I...>, A...> c(f_, detail::get<I>(like_)...);
+    return detail::rebuild_arguments(c.skeleton(), detail::run_linear_transpose(c.flat(), c.leaves(), ct, at), all);
+  }
+  F f_;
+  detail::Pack<A...> like_;
+};
+namespace detail {
+template <class F, class... A, class... T>
+auto linear_transpose_of(F f, types<A...>, const T&... like) {
+  return LinearTranspose<F, A...>(std::move(f), static_cast<A>(like)...);
+}
+}  // namespace detail
+// The transpose of a linear function of arrays of these types (ShapeDtype, or arrays for their types).
+template <class F, class... T>
+[[nodiscard]] auto linear_transpose(F f, const T&... types) {
+  using For = detail::whole_call<F, T...>;
+  if constexpr (For::valid) return detail::linear_transpose_of(std::move(f), typename For::arguments{}, types...);
+}
+
+namespace detail {
+template <class F, class... X>
+void check_grads_of(const F& f, const std::tuple<const X&...>& x, const CheckGradsOptions& options,
+                    const Location& at) {
+  std::apply(
+      [&](const auto&... args) {
+        using For = whole_call<F, X...>;
+        if constexpr (For::valid) {
+          typename For::type c(f, args...);
+          flat::check_grads(c.flat(), c.leaves(), options, at);
+        }
+      },
+      x);
+}
+}  // namespace detail
+// Throws, with the worst entry, where derivatives of f at x are not those of differences; several arguments in a tuple.
+template <class F, class X>
+void check_grads(F f, const X& x, const CheckGradsOptions& options = {}, const Location& at = Location::current()) {
+  detail::check_grads_of(f, detail::per_argument<F>(x), options, at);
+}
+
+}  // namespace anew

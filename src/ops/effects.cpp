@@ -1,0 +1,289 @@
+// Rows with effects: a printed line and a call back into the user's code. Both run through the runtime call of their
+// lowered form, in program order. vmap adds an axis in front of all operands and counts it in `batch`: one line, one call
+// per example, in order, with one equation.
+#include "ops/effects.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <sstream>
+
+#include "ops/batch.h"
+#include "ops/rows.h"
+
+namespace anew {
+
+ir::ParamValue to_param(const Callback& c) { return {ir::ParamFunction{c.name}}; }
+bool from_param(const ir::ParamValue&, Callback&) { return false; }
+
+namespace {
+
+// ---- one example of an operand
+void copy_elements(std::byte* to, const std::byte* from, const Shape& shape, const ir::Strides& strides, int axis,
+                   std::size_t size) {
+  std::int64_t inner = static_cast<std::int64_t>(size);
+  for (int i = axis + 1; i < shape.ndim(); ++i) inner *= shape[i];
+  if (axis == shape.ndim()) return void(std::memcpy(to, from, size));
+  for (std::int64_t k = 0; k < shape[axis]; ++k)
+    copy_elements(to + k * inner, from + k * strides[axis] * static_cast<std::int64_t>(size), shape, strides, axis + 1,
+                  size);
+}
+
+std::int64_t examples(const Shape& shape, int batch) {
+  std::int64_t n = 1;
+  for (int i = 0; i < batch; ++i) n *= shape[i];
+  return n;
+}
+Type one_example(Type t, int batch) {
+  for (int i = 0; i < batch; ++i) t.shape.erase(0);
+  return t;
+}
+Array example(const ir::Memory& m, int batch, std::int64_t number) {
+  std::int64_t offset = 0;
+  ir::Strides strides = m.strides;
+  for (int i = batch; i-- > 0;) {
+    offset += number % m.type.shape[i] * strides[i];
+    number /= m.type.shape[i];
+  }
+  for (int i = 0; i < batch; ++i) strides.erase(0);
+  Type t = one_example(m.type, batch);
+  Array x = empty_array(t, Location::current());
+  if (t.shape.size() > 0)
+    copy_elements(x.value()->buffer->data(), m.data + offset * static_cast<std::int64_t>(size_of(t.dtype)), t.shape,
+                  strides, 0, size_of(t.dtype));
+  return x;
+}
+Arrays example_of_all(std::span<const ir::Memory> in, int batch, std::int64_t number) {
+  Arrays out;
+  for (const ir::Memory& m : in) out.push_back(example(m, batch, number));
+  return out;
+}
+
+// ---- debug_print
+struct PrintParams : ir::ParamsOf<PrintParams> {
+  std::string format;
+  int batch = 0;  // leading axes of all operands: one line per element of them
+  static auto fields() {
+    return std::tuple{ir::field("format", &PrintParams::format), ir::optional_field("batch", &PrintParams::batch)};
+  }
+};
+
+// The text around the arguments: one piece more than there are {}. Nothing where a brace stands alone.
+std::optional<std::vector<std::string>> pieces_of(std::string_view format) {
+  std::vector<std::string> pieces(1);
+  for (std::size_t i = 0; i < format.size(); ++i) {
+    char c = format[i], next = i + 1 < format.size() ? format[i + 1] : ' ';
+    if (c != '{' && c != '}') pieces.back() += c;
+    else if (next == c) pieces.back() += c, ++i;
+    else if (c == '{' && next == '}') pieces.emplace_back(), ++i;
+    else return std::nullopt;
+  }
+  return pieces;
+}
+
+struct SinkState {
+  std::mutex guard;
+  debug::Sink sink;
+};
+SinkState& sink_state() {
+  static auto& state = *new SinkState;
+  return state;
+}
+void emit(const std::string& line) {
+  debug::Sink sink;
+  {
+    std::lock_guard lock(sink_state().guard);
+    sink = sink_state().sink;
+  }
+  if (sink) return sink(line);
+  std::string with_end = line + '\n';
+  std::fwrite(with_end.data(), 1, with_end.size(), stdout);
+  std::fflush(stdout);
+}
+
+std::string text_of(const std::vector<std::string>& pieces, const Arrays& xs) {
+  std::ostringstream out;
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    out << pieces[i];
+    if (i < xs.size()) out << xs[i];
+  }
+  return out.str();
+}
+
+ir::Lowered lower_print(const ir::Params& params, std::span<const Type>, std::span<const Type>) {
+  const auto& p = params_of<PrintParams>(params);
+  auto print = [pieces = *pieces_of(p.format), batch = p.batch](std::span<const ir::Memory> in,
+                                                                std::span<const ir::Memory>) {
+    TraceScope now(nullptr);
+    std::int64_t lines = in.empty() ? 1 : examples(in[0].type.shape, batch);
+    for (std::int64_t i = 0; i < lines; ++i) emit(text_of(pieces, example_of_all(in, batch, i)));
+  };
+  return {{}, print};
+}
+
+template <class P>
+ir::Batched batch_effect(const Primitive& row, const ir::BatchArgs& a) {
+  P p = params_of<P>(*a.params);
+  ++p.batch;
+  return {anew::bind(row, make_params(std::move(p)), all_mapped(a), a.at)};
+}
+
+std::vector<ir::Sample> print_samples() {
+  std::vector<ir::Sample> out;
+  auto add = [&](const char* format, int batch, std::vector<Type> types) {
+    PrintParams p;
+    p.format = format;
+    p.batch = batch;
+    ir::Sample s{make_params(p), {}};
+    for (const Type& t : types) s.inputs.push_back({t, -3, 3});
+    out.push_back(std::move(s));
+  };
+  for (DType d : {f32, f64}) {
+    add("x: {}", 0, {{{}, d}});
+    add("{} and {}", 0, {{{3}, d}, {{}, d}});
+    add("{{{}}}", 0, {{{2, 0}, d}});
+    add("{}, {}", 1, {{{3, 2}, d}, {{3}, i32}});
+  }
+  add("nothing", 0, {});
+  return out;
+}
+
+// ---- io_callback
+struct CallbackParams : ir::ParamsOf<CallbackParams> {
+  Callback callback;
+  std::vector<std::pair<Shape, DType>> results;  // of one call
+  int batch = 0;
+  static auto fields() {
+    return std::tuple{ir::field("callback", &CallbackParams::callback), ir::field("results", &CallbackParams::results),
+                      ir::optional_field("batch", &CallbackParams::batch)};
+  }
+};
+
+Types infer_callback(const ir::InferArgs& a) {
+  const auto& p = params_of<CallbackParams>(a.params);
+  Types out;
+  for (const auto& [shape, dtype] : p.results) {
+    Shape whole;
+    for (int i = 0; i < p.batch; ++i) whole.push_back(a.in[0].shape[i]);
+    for (std::int64_t n : shape) whole.push_back(n);
+    out.push_back({whole, dtype});
+  }
+  return out;
+}
+
+ir::Lowered lower_callback(const ir::Params& params, std::span<const Type>, std::span<const Type>) {
+  const auto& p = params_of<CallbackParams>(params);
+  auto call = [f = p.callback.f, batch = p.batch](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+    TraceScope now(nullptr);
+    std::int64_t calls = in.empty() ? 1 : examples(in[0].type.shape, batch);
+    for (std::int64_t i = 0; i < calls; ++i) {
+      Arrays y = (*f)(example_of_all(in, batch, i));  // checked where the callback was given
+      for (std::size_t k = 0; k < y.size(); ++k) {
+        Array dense = contiguous(y[k]);
+        if (std::size_t bytes = type_of(dense).bytes())
+          std::memcpy(out[k].data + static_cast<std::size_t>(i) * bytes, dense.value()->data(), bytes);
+      }
+    }
+  };
+  return {{}, call};
+}
+
+std::vector<ir::Sample> callback_samples() {
+  std::vector<ir::Sample> out;
+  auto add = [&](const Shape& shape, DType d, int batch, DType result) {
+    CallbackParams p;
+    p.batch = batch;
+    p.results.emplace_back(one_example({shape, d}, batch).shape, result);
+    p.callback = {std::make_shared<const FlatFunction>(
+                      [result](std::span<const Array> x) { return Arrays{astype(x[0] * 2, result)}; }),
+                  "sample"};
+    out.push_back({make_params(p), {{{shape, d}, -3, 3}}});
+  };
+  for (DType d : {f32, f64}) {
+    add({}, d, 0, d);
+    add({3}, d, 0, i32);
+    add({0, 2}, d, 0, d);
+    add({3, 2}, d, 1, d);
+  }
+  return out;
+}
+
+struct EffectRows {
+  Family family;
+  const Primitive& print =
+      family.row({.name = "debug_print",
+                  .infer = [](const ir::InferArgs&) { return Types{}; },
+                  .parse = &PrintParams::parse,
+                  .lower = lower_print,
+                  .batch = [](const ir::BatchArgs& a) { return batch_effect<PrintParams>(debug_print_row(), a); },
+                  .facts = {.effects = true},
+                  .samples = print_samples});
+  const Primitive& callback =
+      family.row({.name = "io_callback",
+                  .infer = infer_callback,
+                  .parse = &CallbackParams::parse,
+                  .lower = lower_callback,
+                  .batch = [](const ir::BatchArgs& a) { return batch_effect<CallbackParams>(io_callback_row(), a); },
+                  .facts = {.effects = true, .io = true},
+                  .samples = callback_samples});
+};
+const EffectRows& rows() {
+  static const auto& all = *new EffectRows;
+  return all;
+}
+
+}  // namespace
+
+const Primitive& debug_print_row() { return rows().print; }
+const Primitive& io_callback_row() { return rows().callback; }
+std::span<const Primitive* const> effect_rows() { return rows().family.list(); }
+
+debug::Sink debug::set_sink(Sink sink) {
+  std::lock_guard lock(sink_state().guard);
+  std::swap(sink, sink_state().sink);
+  return sink;
+}
+
+namespace flat {
+
+void debug_print(std::string_view format, std::span<const Array> args, const Location& at) {
+  auto pieces = pieces_of(format);
+  if (!pieces)
+    throw Error(fmt::format("[debug::print] a brace stands alone in \"{}\"", format), at,
+                "{} stands for an array, {{ and }} for braces");
+  if (pieces->size() - 1 != args.size())
+    throw Error(fmt::format("[debug::print] \"{}\" has {} placeholders, got {} arrays", format, pieces->size() - 1,
+                            args.size()),
+                at);
+  PrintParams p;
+  p.format = std::string(format);
+  anew::bind(debug_print_row(), make_params(std::move(p)), args, at);
+}
+
+Arrays io_callback(const FlatFunction& f, std::span<const ShapeDtype> results, std::span<const Array> args,
+                   const Location& at) {
+  CallbackParams p;
+  for (const Type& t : results) p.results.emplace_back(t.shape, t.dtype);
+  auto checked = [f, want = Types(results.begin(), results.end()), at](std::span<const Array> x) {
+    Arrays y = f(x);
+    if (y.size() != want.size())
+      throw Error(
+          fmt::format("[io_callback] the function gave {} arrays, its result type has {}", y.size(), want.size()), at);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      check_operand(y[i], at);
+      if (y[i].value()->weak && want[i].shape.ndim() == 0) y[i] = astype(y[i], want[i].dtype);
+      if (!(type_of(y[i]) == want[i]))
+        throw Error(fmt::format("[io_callback] the function gave {}, its result type says {}", type_of(y[i]).str(),
+                                want[i].str()),
+                    at);
+    }
+    return y;
+  };
+  p.callback = {std::make_shared<const FlatFunction>(checked), source_line(at).str()};
+  return anew::bind(io_callback_row(), make_params(std::move(p)), args, at);
+}
+
+}  // namespace flat
+}  // namespace anew
