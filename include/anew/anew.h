@@ -11,5 +11,6 @@
 #include <anew/ops.h>
 #include <anew/policy.h>
 #include <anew/random.h>
+#include <anew/special.h>
 #include <anew/transforms.h>
 #include <anew/tree.h>

@@ -59,6 +59,8 @@ Array reciprocal(const ArrayLike& x);
 Array erf(const ArrayLike& x);
 Array erfc(const ArrayLike& x);
 Array erf_inv(const ArrayLike& x);
+Array lgamma(const ArrayLike& x);  // log |gamma(x)|
+Array digamma(const ArrayLike& x);
 Array abs(const ArrayLike& x);
 Array sign(const ArrayLike& x);
 Array floor(const ArrayLike& x);
@@ -207,6 +209,8 @@ Array integer_pow(const ArrayLike& x, int y);
 Array rem(const ArrayLike& a, const ArrayLike& b);  // has the sign of a
 Array div(const ArrayLike& a, const ArrayLike& b);  // of integers: truncated
 Array population_count(const ArrayLike& x);
+enum class Rounding { to_nearest_even, away_from_zero };  // what becomes of halves
+Array round(const ArrayLike& x, Rounding rounding);
 Array shift_right_logical(const ArrayLike& a, const ArrayLike& b);
 Array select_n(const ArrayLike& which, const ArrayList& cases);  // which: bool, or integers for more than two cases
 Array clamp(const ArrayLike& lo, const ArrayLike& x, const ArrayLike& hi);

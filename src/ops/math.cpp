@@ -47,14 +47,6 @@ Array times_log(const Array& a, const Array& b, Array (*l)(const ArrayLike&), do
 
 }  // namespace
 
-Array log2(const ArrayLike& x) {
-  PinLine pin(x.at);
-  return log(x) / std::numbers::ln2;
-}
-Array log10(const ArrayLike& x) {
-  PinLine pin(x.at);
-  return log(x) / std::numbers::ln10;
-}
 Array reciprocal(const ArrayLike& x) {
   PinLine pin(x.at);
   return 1.0 / as_float(x);

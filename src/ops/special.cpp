@@ -1,9 +1,243 @@
-// Special functions: lgamma, digamma, erf_inv and their kin.
-#include "ops/family.h"
+// Special functions: rows of lgamma, digamma and polygamma, rounding away from zero, and the functions of
+// anew::special that are made of rows. digamma is the derivative of lgamma and polygamma(n + 1) that of polygamma(n), so
+// derivatives exist to any order.
+#include <anew/nn.h>
+#include <anew/ops.h>
+#include <anew/special.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "ops/elementwise.h"
+#include "ops/promote.h"
 #include "ops/rows.h"
 
 namespace anew {
+namespace {
 
-std::span<const Primitive* const> special_rows() { return {}; }
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
+struct PolygammaParams : ir::ParamsOf<PolygammaParams> {
+  explicit PolygammaParams(int n = 1) : n(n) {}
+  int n;
+  static auto fields() { return std::tuple{ir::field("n", &PolygammaParams::n)}; }
+};
+
+Primitive plain(std::string name, Expr (*value)(Expr), Array (*tangent)(const Array& x, const Array& t), double flops,
+                Interval sampled) {
+  Primitive p = elementwise_row(std::move(name), 1, Accepts::floats, false, flops,
+                                [value](std::span<const Expr> x) { return value(x[0]); });
+  p.jvp = [tangent](const ir::JvpArgs& a) { return Arrays{tangent ? tangent(a.x[0], a.t[0]) : Array()}; };
+  p.samples = [sampled] { return unary_samples(sampled.lo, sampled.hi); };
+  return p;
+}
+
+Expr power(Expr x, int n) {
+  Expr y = x;
+  for (int bit = 30 - std::countl_zero(static_cast<unsigned>(n)); bit >= 0; --bit) {
+    y = y * y;
+    if (n >> bit & 1) y = y * x;
+  }
+  return y;
+}
+
+// n! zeta(n + 1, x) for x > 0: the first terms of the series, the rest by Euler and Maclaurin.
+Expr scaled_zeta(Expr x, int n) {
+  constexpr double bernoulli[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6};
+  const double factorial = std::tgamma(n + 1.0);
+  const int terms = 12 + n / 2;
+  const Expr end = x + static_cast<double>(terms), u = 1.0 / end, square = u * u;
+  Expr rest = like(x, 0);
+  for (int j = std::size(bernoulli); j > 0; --j) {
+    // B_2j (n + 2j - 1)! / (2j)!, over n!
+    double c = bernoulli[j - 1];
+    for (int i = 1; i < 2 * j; ++i) c *= n + i;
+    for (int i = 1; i <= 2 * j; ++i) c /= i;
+    rest = rest * square + c;
+  }
+  Expr sum = power(u, n) * (1.0 / n + u * (0.5 + u * rest));
+  for (int k = terms; k-- > 0;) sum = sum + power(1.0 / (x + static_cast<double>(k)), n + 1);
+  return sum * factorial;
+}
+
+// The n-th derivative of pi cot(pi x) is a polynomial in the cotangent: p_0 = c, p_(k+1) = -(1 + c^2) p_k'.
+Expr cotangent_derivative(Expr x, int n) {
+  std::vector<double> p = {0, 1};
+  for (int k = 0; k < n; ++k) {
+    std::vector<double> next(p.size() + 1);
+    for (std::size_t i = 1; i < p.size(); ++i) {
+      next[i - 1] -= static_cast<double>(i) * p[i];
+      next[i + 1] -= static_cast<double>(i) * p[i];
+    }
+    p = std::move(next);
+  }
+  const Expr c = 1.0 / tan((x - round_even(x)) * std::numbers::pi);
+  Expr y = like(x, p.back());
+  for (std::size_t i = p.size() - 1; i-- > 0;) y = y * c + p[i];
+  return y * std::pow(std::numbers::pi, n + 1);
+}
+
+Expr polygamma_expression(Expr x, int n) {
+  if (n == 1) return trigamma(x);
+  if (x.dtype() != f64) return convert(polygamma_expression(convert(x, f64), n), x.dtype());
+  const double sign = n % 2 == 0 ? -1 : 1;  // psi^(n)(x) = (-1)^(n + 1) n! zeta(n + 1, x)
+  const Expr negative = x < 0.0;
+  const Expr y = scaled_zeta(select(negative, 1.0 - x, x), n);
+  return select(negative, -y - cotangent_derivative(x, n), y * sign);
+}
+
+Primitive polygamma_row() {
+  Primitive p = elementwise_row("polygamma", 1, Accepts::floats, false, 60, {});
+  p.parse = &PolygammaParams::parse;
+  p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
+    int n = params_of<PolygammaParams>(params).n;
+    return lower_elementwise(in, [n](std::span<const Expr> x) { return polygamma_expression(x[0], n); });
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    return Arrays{a.t[0] * special::polygamma(params_of<PolygammaParams>(*a.params).n + 1, a.x[0])};
+  };
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (int n : {1, 2, 3})
+      for (auto& s : unary_samples(0.6, 4, make_params(PolygammaParams(n)))) out.push_back(s);
+    return out;
+  };
+  return p;
+}
+
+Expr round_away(Expr x) {
+  const Expr a = abs(x), below = floor(a), r = select(a - below >= 0.5, below + 1.0, below);
+  return select(r == 0.0, x * 0.0, select(x < 0.0, -r, r));  // zeros keep their sign
+}
+
+struct SpecialRows : Family {
+  const Primitive& lgamma = row(plain(
+      "lgamma", [](Expr x) { return loops::lgamma(x); },
+      [](const Array& x, const Array& t) { return t * anew::digamma(x); }, 60, {0.4, 5}));
+  const Primitive& digamma = row(plain(
+      "digamma", [](Expr x) { return loops::digamma(x); },
+      [](const Array& x, const Array& t) { return t * special::polygamma(1, x); }, 60, {0.4, 5}));
+  const Primitive& polygamma = row(polygamma_row());
+  const Primitive& round_away_from_zero = row(plain("round_away_from_zero", round_away, nullptr, 6, {0.6, 1.4}));
+};
+
+const SpecialRows& rows() {
+  static const SpecialRows& r = *new SpecialRows;
+  return r;
+}
+
+Array as_float(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return coerce(x.value, floating(type_of(x.value).dtype), x.at);
+}
+Array apply(const Primitive& p, const ArrayLike& x) { return bind1(p, ir::no_params(), {as_float(x)}, x.at); }
+
+struct Pair {
+  Array a, b;
+};
+Pair both_float(std::string_view op, const ArrayLike& a, const ArrayLike& b) {
+  check_operand(a.value, line_or(a.at));
+  check_operand(b.value, line_or(a.at));
+  std::array<Array, 2> xs{a.value, b.value};
+  Arrays out = operands(op, {a.value, b.value}, a.at, floating(common_dtype(xs)));
+  return {out[0], out[1]};
+}
+
+}  // namespace
+
+std::span<const Primitive* const> special_rows() { return rows().list(); }
+
+Array lgamma(const ArrayLike& x) { return apply(rows().lgamma, x); }
+Array digamma(const ArrayLike& x) { return apply(rows().digamma, x); }
+
+namespace lax {
+Array round(const ArrayLike& x, Rounding rounding) {
+  check_operand(x.value, line_or(x.at));
+  if (rounding == Rounding::to_nearest_even || !is_float(type_of(x.value).dtype)) return anew::round(x);
+  return apply(rows().round_away_from_zero, x);
+}
+}  // namespace lax
+
+namespace special {
+
+Array gammaln(const ArrayLike& x) { return anew::lgamma(x); }
+Array digamma(const ArrayLike& x) { return anew::digamma(x); }
+Array polygamma(int n, const ArrayLike& x) {
+  if (n < 0) throw Error(fmt::format("[polygamma] the order must not be negative, got {}", n), line_or(x.at));
+  if (n == 0) return anew::digamma(x);
+  return bind1(rows().polygamma, make_params(PolygammaParams(n)), {as_float(x)}, x.at);
+}
+
+Array gammasgn(const ArrayLike& x) {
+  PinLine pin(x.at);
+  Array a = as_float(x), whole = floor(a), negative = signbit(a);
+  Array sign = where(negative & (lax::rem(whole, 2) != 0), -1, ones_like(a));
+  sign = where((a == 0) & negative, -1, sign);
+  return where(isnan(a) | (negative & (a == whole) & (a != 0)), nan, sign);
+}
+Array gamma(const ArrayLike& x) {
+  PinLine pin(x.at);
+  Array a = as_float(x);
+  return gammasgn(a) * exp(lgamma(a));
+}
+Array factorial(const ArrayLike& n) {
+  PinLine pin(n.at);
+  Array a = as_float(n), negative = a < 0;
+  return where(negative, 0, exp(lgamma(where(negative, 1, a + 1))));
+}
+// The smaller operand apart, so that the two large terms cancel first.
+Array betaln(const ArrayLike& a, const ArrayLike& b) {
+  auto [x, y] = both_float("betaln", a, b);
+  PinLine pin(a.at);
+  Array first = x >= y, large = where(first, x, y), small = where(first, y, x);
+  return lgamma(small) + (lgamma(large) - lgamma(large + small));
+}
+Array beta(const ArrayLike& a, const ArrayLike& b) {
+  auto [x, y] = both_float("beta", a, b);
+  PinLine pin(a.at);
+  return gammasgn(x) * gammasgn(y) * gammasgn(x + y) * exp(betaln(x, y));
+}
+
+Array erf(const ArrayLike& x) { return anew::erf(x); }
+Array erfc(const ArrayLike& x) { return anew::erfc(x); }
+Array erfinv(const ArrayLike& x) { return anew::erf_inv(x); }
+Array ndtr(const ArrayLike& x) {
+  PinLine pin(x.at);
+  return 0.5 * anew::erfc(as_float(x) * -(1 / std::numbers::sqrt2));
+}
+
+Array expit(const ArrayLike& x) { return nn::sigmoid(x); }
+Array logit(const ArrayLike& p) {
+  PinLine pin(p.at);
+  Array a = as_float(p);
+  return log(a) - log1p(-a);
+}
+Array xlogy(const ArrayLike& x, const ArrayLike& y) { return anew::xlogy(x, y); }
+Array xlog1py(const ArrayLike& x, const ArrayLike& y) { return anew::xlog1py(x, y); }
+Array logsumexp(const ArrayLike& x, const Axes& axis, bool keepdims) { return anew::logsumexp(x, axis, keepdims); }
+
+// Masked operands are replaced before log and division, so that no nan reaches a derivative.
+Array entr(const ArrayLike& x) {
+  PinLine pin(x.at);
+  Array a = as_float(x), positive = a > 0, safe = where(positive, a, 1);
+  Array edge = where(a < 0, -infinity, where(a == 0, 0, a));
+  return where(positive, -(safe * log(safe)), edge);
+}
+Array rel_entr(const ArrayLike& x, const ArrayLike& y) {
+  auto [p, q] = both_float("rel_entr", x, y);
+  PinLine pin(x.at);
+  Array inside = (p > 0) & (q > 0), safe_p = where(inside, p, 1), safe_q = where(inside, q, 1);
+  Array edge = where(isnan(p) | isnan(q), nan, where((p == 0) & (q >= 0), 0, infinity));
+  return where(inside, safe_p * log(safe_p / safe_q), astype(edge, type_of(safe_p).dtype));
+}
+Array kl_div(const ArrayLike& x, const ArrayLike& y) {
+  auto [p, q] = both_float("kl_div", x, y);
+  PinLine pin(x.at);
+  return rel_entr(p, q) - p + q;
+}
+
+}  // namespace special
 }  // namespace anew

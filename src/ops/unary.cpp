@@ -128,6 +128,12 @@ struct UnaryRows : Family {
                                              [](auto&, auto& y, auto& t) { return (t * y) * std::numbers::ln2; }, 10}));
   const Primitive& log = row(
       unary("log", {[](Expr x) { return loops::log(x); }, [](auto& x, auto&, auto& t) { return t / x; }, 12, 0.3, 4}));
+  const Primitive& log2 =
+      row(unary("log2", {[](Expr x) { return loops::log2(x); },
+                         [](auto& x, auto&, auto& t) { return (t / x) * std::numbers::log2e; }, 16, 0.3, 4}));
+  const Primitive& log10 =
+      row(unary("log10", {[](Expr x) { return loops::log10(x); },
+                          [](auto& x, auto&, auto& t) { return (t / x) * std::numbers::log10e; }, 16, 0.3, 4}));
   const Primitive& log1p = row(unary("log1p", {[](Expr x) { return loops::log1p(x); },
                                                [](auto& x, auto&, auto& t) { return t / (x + 1); }, 14, -0.6, 4}));
   const Primitive& expm1 = row(unary(
@@ -235,6 +241,8 @@ Array exp(const ArrayLike& x) { return of_float(rows().exp, x); }
 Array exp2(const ArrayLike& x) { return of_float(rows().exp2, x); }
 Array expm1(const ArrayLike& x) { return of_float(rows().expm1, x); }
 Array log(const ArrayLike& x) { return of_float(rows().log, x); }
+Array log2(const ArrayLike& x) { return of_float(rows().log2, x); }
+Array log10(const ArrayLike& x) { return of_float(rows().log10, x); }
 Array log1p(const ArrayLike& x) { return of_float(rows().log1p, x); }
 Array sqrt(const ArrayLike& x) { return of_float(rows().sqrt, x); }
 Array rsqrt(const ArrayLike& x) { return of_float(rows().rsqrt, x); }

@@ -41,11 +41,6 @@ Operation one(std::function<Array(X, P)> f) {
 
 Array divide_by_dtype(X x, P p) { return p.defined_by("lax.div") ? lax::div(x.at(0), x.at(1)) : x.at(0) / x.at(1); }
 
-Array round_by_mode(X x, P p) {
-  if (p.text("rounding", "to_nearest_even") != "to_nearest_even") throw NotDelivered("round away from zero");
-  return round(x.at(0));
-}
-
 // With one input the case is a guarded square root, as its definition says.
 Array where_of(X x, P p) {
   if (x.size() == 3) return where(x[0], x[1], x[2]);
@@ -179,7 +174,6 @@ Operations common_operations() {
       {"sign", unary(sign)},
       {"floor", unary(floor)},
       {"ceil", unary(ceil)},
-      {"round", one(round_by_mode)},
       {"trunc", unary(trunc)},
       {"erf", unary(erf)},
       {"erfc", unary(erfc)},
