@@ -149,7 +149,7 @@ TEST(Fori, DynamicBounds) {
   for (int i = 1; i < 6; ++i) y = sin(y) + static_cast<double>(i);
   same(f(x)[0], y);
   auto loss = [&](In in) { return Arrays{sum(f(Arrays{in[0], x[1], x[2]})[0])}; };
-  check_grads(loss, {a}, CheckGrads{.order = 1});
+  check_grads(loss, {a}, CheckGradsOptions{.order = 1});
   same(f(Arrays{a, array(6), array(1)})[0], a);
 }
 
@@ -292,8 +292,8 @@ TEST(Steps, UnknownLengthIsNearTheOptimum) {
 }
 
 TEST(Steps, MemoryIsBoundedByTheStatesKept) {
-  // 20,000 steps of a state of 1 KiB; storing every state would take 20 MB. The long run has a million steps.
-  const int steps = repeats(20000), k = 20;
+  // 20,000 steps of a state of 1 KiB; storing every state would take 20 MB. The long tests take a million steps.
+  const int steps = std::getenv("ANEW_LONG") ? 1000000 : repeats(20000), k = 20;
   Array x = full({256}, 0.5);
   auto f = [&](In in) {
     auto body = [](In c) { return Arrays{c[0] + 1, sin(c[1])}; };
