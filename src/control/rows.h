@@ -41,6 +41,18 @@ struct ScanParams : ir::ParamsOf<ScanParams> {
 };
 const ir::Primitive& scan_row();
 
+// Operands: the index of the branch (i32), then what every branch takes.
+struct CondParams : ir::ParamsOf<CondParams> {
+  std::vector<ir::ProgramRef> branches;
+  static auto fields() { return std::tuple{ir::field("branches", &CondParams::branches)}; }
+};
+const ir::Primitive& cond_row();
+
+// Functions with derivatives of the user's (control/custom.h), and the linear map that a custom_vjp leaves behind.
+const ir::Primitive& custom_jvp_row();
+const ir::Primitive& custom_vjp_row();
+const ir::Primitive& custom_lin_row();
+
 // First-order and higher-order.
 const std::vector<const ir::Primitive*>& all_rows();
 const ir::Primitive* find_row(std::string_view name);

@@ -69,9 +69,9 @@ Arrays SplitTrace::process(const Request& r) {
   for (const Array& x : r.inputs) any_unknown = any_unknown || unknown(x);
   if (r.primitive.split && (any_unknown || policy_)) return r.primitive.split({*this, r.params, r.inputs, r.at});
 
+  // A row without a split rule is opaque (first-order rows, functions with custom rules): staged whole or run whole.
   Arrays operands;
   if (any_unknown) {
-    if (r.primitive.higher_order()) ir::missing_rule(r.primitive, "split", "control", r.at);
     for (const Array& x : r.inputs) operands.push_back(staged(x));
     return bind_under(staged_.get(), r.primitive, r.params, operands, r.at);
   }

@@ -1,0 +1,86 @@
+// Functions whose derivatives the user gives. Rules are closures that the equation owns; as parameters they are written
+// <fn name>, do not parse, and are equal where they are copies of one rule.
+#pragma once
+#include <anew/custom.h>
+
+#include "control/rows.h"
+#include "trace/trace.h"
+
+namespace anew {
+
+// A user's function in the parameters of an equation. `variant` tells derived ones (batched) apart.
+template <class F>
+struct UserRule {
+  F f = {};
+  std::shared_ptr<const void> key = {};
+  std::string name = {}, variant = {};
+  friend bool operator==(const UserRule& a, const UserRule& b) { return a.key == b.key && a.variant == b.variant; }
+};
+template <class F>
+ir::ParamValue to_param(const UserRule<F>& r) {
+  return {ir::ParamFunction{r.name}};
+}
+template <class F>
+bool from_param(const ir::ParamValue&, UserRule<F>&) {
+  return false;
+}
+
+struct CustomJvpParams : ir::ParamsOf<CustomJvpParams> {
+  int constants = 0;  // leading operands that f captured: the rule is not told of them
+  ir::ProgramRef program;
+  UserRule<flat::JvpRule> rule;
+  bool symbolic_zeros = false;
+  static auto fields() {
+    using P = CustomJvpParams;
+    return std::tuple{ir::field("num_consts", &P::constants), ir::field("program", &P::program),
+                      ir::field("rule", &P::rule), ir::field("symbolic_zeros", &P::symbolic_zeros)};
+  }
+};
+
+struct CustomVjpParams : ir::ParamsOf<CustomVjpParams> {
+  int constants = 0;
+  ir::ProgramRef program;
+  UserRule<detail::VjpForward> forward;
+  bool symbolic_zeros = false;
+  static auto fields() {
+    using P = CustomVjpParams;
+    return std::tuple{ir::field("forward", &P::forward), ir::field("num_consts", &P::constants),
+                      ir::field("program", &P::program), ir::field("symbolic_zeros", &P::symbolic_zeros)};
+  }
+};
+
+// The tangents of a custom_vjp: linear in its last operands, known by its transpose only. Operands: residuals, then the
+// tangents of the arguments that have one. Outputs: tangents of the floating-point outputs.
+struct LinearMap {
+  detail::VjpBackward backward;
+  Types in, out;             // of the function: one cotangent per `out` comes, one per `in` goes
+  std::vector<bool> active;  // per `in`: has a tangent
+  bool symbolic_zeros = false;
+};
+struct CustomLinParams : ir::ParamsOf<CustomLinParams> {
+  int residuals = 0;
+  UserRule<LinearMap> backward;
+  static auto fields() {
+    return std::tuple{ir::field("backward", &CustomLinParams::backward),
+                      ir::field("num_res", &CustomLinParams::residuals)};
+  }
+};
+
+// What a rule gave, as an array of this type: numbers take it, an empty Array stays. `what` begins the message.
+Array checked_result(const Array& given, const Type& type, const std::string& what, const Location& at);
+// Throws where a value that f captured has a tangent, which no rule can give back.
+void check_captured(std::span<const Array> t, int constants, std::span<const Array> x, std::string_view op,
+                    const Location& at);
+// Primal outputs of a rule as the primal side of the derivative sees them; throws where one depends on a tangent.
+Array primal_of_rule(const Array& y, std::string_view op, const Location& at);
+// The body instead of the equation.
+Arrays transpose_inlined(const ir::Program& p, const ir::NestedTransposeArgs& a);
+
+}  // namespace anew
+
+template <class F>
+struct std::hash<anew::UserRule<F>> {
+  std::size_t operator()(const anew::UserRule<F>& r) const {
+    return std::hash<const void*>{}(r.key.get()) ^ std::hash<std::string>{}(r.variant);
+  }
+};

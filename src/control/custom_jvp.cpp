@@ -1,0 +1,170 @@
+// custom_jvp: f, differentiated by the user's rule (primals, tangents) -> (outputs, tangents of the outputs). The rule
+// runs under the trace that the rules of rows run under, so that all transformations see what it does.
+#include <fmt/format.h>
+
+#include "control/custom.h"
+#include "control/nested_rules.h"
+#include "transforms/jvp.h"
+#include "transforms/transpose.h"
+#include "transforms/vmap.h"
+
+namespace anew {
+
+bool is_symbolic_zero(const Array& x) { return !x.value(); }
+
+Array checked_result(const Array& given, const Type& type, const std::string& what, const Location& at) {
+  const Value* v = given.value();
+  if (!v) return given;
+  check_operand(given, at);
+  if (v->weak && type.shape.ndim() == 0 && (is_float(type.dtype) || !is_float(v->type.dtype)))
+    return make_literal(ir::Literal::of(type.dtype, v->number));
+  if (!(v->type == type)) throw Error(fmt::format("{} has type {}, expected {}", what, v->type.str(), type.str()), at);
+  return given;
+}
+
+void check_captured(std::span<const Array> t, int constants, std::span<const Array> x, std::string_view op,
+                    const Location& at) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(constants); ++i)
+    if (t[i].value())
+      throw Error(fmt::format("[{}] the function captures a value of type {} that is being differentiated; its rule "
+                              "gives derivatives of arguments only",
+                              op, type_of(x[i]).str()),
+                  at, "pass the value as an argument");
+}
+
+Array primal_of_rule(const Array& y, std::string_view op, const Location& at) {
+  auto* split = dynamic_cast<SplitTrace*>(current_trace());
+  if (!split) return y;
+  if (split->unknown(y))
+    throw Error(fmt::format("[{}] an output that the rule returns depends on a tangent", op), at,
+                "outputs are functions of the primals alone");
+  return split->known(y);
+}
+
+Arrays transpose_inlined(const ir::Program& p, const ir::NestedTransposeArgs& a) {
+  Split s = split(p, a.linear);
+  Arrays known_in, ct, accumulated, result(a.accumulated.begin(), a.accumulated.end());
+  for (std::size_t i = 0; i < a.in.size(); ++i)
+    if (!a.linear[i]) known_in.push_back(a.x[i]);
+  Arrays x = evaluate(s.known, known_in);
+  x.erase(x.begin(), x.end() - s.residuals);
+  std::vector<bool> linear(x.size(), false);
+  accumulated.resize(x.size());
+  for (int i : s.staged_inputs) {
+    linear.push_back(true);
+    accumulated.push_back(result[static_cast<std::size_t>(i)]);
+  }
+  x.resize(linear.size());
+  for (int i : s.staged_outputs) ct.push_back(a.ct[static_cast<std::size_t>(i)]);
+  Arrays now = backward_pass(s.staged, std::move(x), linear, ct, std::move(accumulated));
+  for (std::size_t k = 0; k < s.staged_inputs.size(); ++k)
+    result[static_cast<std::size_t>(s.staged_inputs[k])] = now[static_cast<std::size_t>(s.residuals) + k];
+  return result;
+}
+
+namespace {
+
+const CustomJvpParams& of(const ParamsRef& p) { return static_cast<const CustomJvpParams&>(*p); }
+
+ir::NestedJvp jvp_custom(const ParamsRef& params, std::span<const Array> x, std::span<const Array> t,
+                         const Location& at) {
+  const CustomJvpParams& p = of(params);
+  check_captured(t, p.constants, x, "custom_jvp", at);
+  auto n = static_cast<std::size_t>(p.constants);
+  std::span<const Array> primals = x.subspan(n);
+  Arrays tangents(t.begin() + p.constants, t.end());
+  for (std::size_t i = 0; i < tangents.size(); ++i)
+    if (!tangents[i].value() && !p.symbolic_zeros) tangents[i] = zeros_for_user(type_of(primals[i]));
+  std::pair<Arrays, Arrays> made;
+  {
+    RuleScope rule(&custom_jvp_row(), at);
+    made = p.rule.f(primals, tangents);
+  }
+  auto& [y, dy] = made;
+  Types want = p.program->output_types();
+  if (y.size() != want.size() || dy.size() != want.size())
+    throw Error(fmt::format("[custom_jvp] the rule returns {} outputs and {} tangents for {} outputs of the function",
+                            y.size(), dy.size(), want.size()),
+                at);
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    check_operand(y[i], at);
+    y[i] = primal_of_rule(checked_result(y[i], want[i], fmt::format("[custom_jvp] output {} of the rule", i), at),
+                          "custom_jvp", at);
+    if (!is_float(want[i].dtype)) dy[i] = {};
+    else dy[i] = checked_result(dy[i], want[i], fmt::format("[custom_jvp] tangent {} of the rule", i), at);
+  }
+  return {std::move(y), std::move(dy)};
+}
+
+ir::Batched batch_custom(const ir::BatchArgs& a) {
+  const CustomJvpParams& p = of(a.params);
+  auto q = std::make_shared<CustomJvpParams>(p);
+  std::vector<bool> all(p.program->outputs.size(), true);
+  q->program = share(batch_program(*p.program, a.mapped, a.size, all).program);
+  std::vector<bool> mapped(a.mapped.begin() + p.constants, a.mapped.end());
+  q->rule.variant += fmt::format(" batch {} {}", a.size, fmt::join(mapped, ","));
+  q->rule.f = [rule = p.rule.f, mapped, size = a.size](std::span<const Array> primals,
+                                                       std::span<const Array> tangents) {
+    auto trace = std::make_shared<BatchTrace>(current_trace(), size, "vmap", Location::current());
+    TraceLife life(trace);
+    auto boxed = [&](std::span<const Array> xs) {
+      Arrays out(xs.begin(), xs.end());
+      for (std::size_t i = 0; i < out.size(); ++i)
+        if (mapped[i] && out[i].value()) out[i] = trace->box(out[i]);
+      return out;
+    };
+    Arrays x = boxed(primals), t = boxed(tangents);
+    std::pair<Arrays, Arrays> made;
+    {
+      TraceScope scope(trace.get());
+      made = rule(x, t);
+    }
+    for (Arrays* list : {&made.first, &made.second})
+      for (Array& y : *list)
+        if (y.value()) y = trace->unbox(y);
+    return made;
+  };
+  return {anew::bind(custom_jvp_row(), q, a.x, a.at)};
+}
+
+}  // namespace
+
+const ir::Primitive& custom_jvp_row() {
+  static const ir::Primitive row{
+      .name = "custom_jvp_call",
+      .infer =
+          [](const ir::InferArgs& a) {
+            return infer_nested(*static_cast<const CustomJvpParams&>(a.params).program, a, "custom_jvp");
+          },
+      .parse = &CustomJvpParams::parse,
+      .batch = batch_custom,
+      .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
+      .nested_jvp = jvp_custom,
+      .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_inlined(*of(a.params).program, a); },
+  };
+  return row;
+}
+
+namespace detail {
+
+RuleKey new_rule_key() { return std::make_shared<char>(); }
+
+Arrays call_custom_jvp(const FlatFunction& f, flat::JvpRule rule, std::shared_ptr<const void> key,
+                       std::span<const Array> x, const CustomOptions& options, const Location& at) {
+  Closed c = close_over(f, x, "custom_jvp", at);
+  auto p = std::make_shared<CustomJvpParams>();
+  p->constants = static_cast<int>(c.inputs.size() - x.size());
+  p->program = share(std::move(c.program));
+  p->rule = {std::move(rule), std::move(key), "jvp"};
+  p->symbolic_zeros = options.symbolic_zeros;
+  return anew::bind(custom_jvp_row(), p, c.inputs, at);
+}
+
+}  // namespace detail
+
+Arrays flat::custom_jvp(const FlatFunction& f, const JvpRule& rule, std::span<const Array> x,
+                        const CustomOptions& options, const Location& at) {
+  return detail::call_custom_jvp(f, rule, detail::new_rule_key(), x, options, at);
+}
+
+}  // namespace anew
