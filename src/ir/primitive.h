@@ -84,7 +84,8 @@ struct Facts {
 struct SampleInput {
   Type type;
   double lo = -1, hi = 1;  // uniform in between; integers too
-  double diagonal = 0;     // added to the diagonals of the last two axes: matrices that can be factored
+  // d, 2 d, 3 d, ... are added to the diagonals of the last two axes: matrices with factors, their eigenvalues apart.
+  double diagonal = 0;
 };
 struct Sample {
   ParamsRef params;

@@ -173,7 +173,7 @@ Primitive eigh_row() {
   };
   p.jvp = eigh_tangent;
   p.batch = [](const ir::BatchArgs& a) { return ir::Batched{bind_eigh(a.x[0], a.at)}; };
-  p.samples = [] { return samples_of(ir::no_params(), {{3, 3}, {1, 1}, {2, 2, 2}, {0, 0}, {0, 3, 3}}, 0); };
+  p.samples = [] { return samples_of(ir::no_params(), {{3, 3}, {1, 1}, {2, 2, 2}, {0, 0}, {0, 3, 3}}, 3); };
   return p;
 }
 
@@ -200,9 +200,9 @@ Primitive svd_row() {
     return ir::Batched{bind_svd(a.x[0], q.full_matrices, q.compute_uv, a.at)};
   };
   p.samples = [] {
-    return joined_samples({samples_of(svd_params(false, true), {{3, 3}, {3, 2}, {2, 4}, {2, 2, 2}, {0, 2}}, 0),
-                           samples_of(svd_params(true, true), {{2, 2}}, 0),
-                           samples_of(svd_params(false, false), {{3, 2}, {2, 2, 3}, {0, 0}}, 0)});
+    return joined_samples({samples_of(svd_params(false, true), {{3, 3}, {3, 2}, {2, 4}, {2, 2, 2}, {0, 2}}, 3),
+                           samples_of(svd_params(true, true), {{2, 2}}, 3),
+                           samples_of(svd_params(false, false), {{3, 2}, {2, 2, 3}, {0, 0}}, 3)});
   };
   return p;
 }
