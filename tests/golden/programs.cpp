@@ -214,6 +214,24 @@ Array nested_checkpoint(const Array& x, const Array& w) {
 
 Array stop_gradient_mix(const Array& x) { return sum(x * stop_gradient(sin(x)) + stop_gradient(x) * power(x, 2)); }
 
+// ---- reading at computed places
+Array softmax_cross_entropy(const Array& w, const Array& b, const Array& x, const Array& labels) {
+  Array logits = matmul(x, w) + b;
+  Array picked = take_along_axis(logits, labels[{slice(), newaxis}], 1)[{slice(), 0}];
+  return mean(nn::logsumexp(logits, 1) - picked);
+}
+
+Array embedding_tied(const Array& emb, const Array& w, const Array& tokens) {
+  Array logits = matmul(emb[tokens], w), next = roll(tokens, -1);
+  return mean(nn::logsumexp(logits, -1) - take_along_axis(logits, next[{slice(), newaxis}], 1)[{slice(), 0}]);
+}
+
+Array convnet_small(const Array& x, const Array& k1, const Array& w) {
+  Array h = conv_general_dilated(x, k1, {1, 1}, "SAME", {.dimension_numbers = {"NHWC", "HWIO", "NHWC"}});
+  h = lax::reduce_window_max(nn::relu(h), {1, 2, 2, 1}, {1, 2, 2, 1}, "VALID");
+  return sum_square(matmul(mean(h, {1, 2}), w));
+}
+
 template <class... A, std::size_t... I>
 FlatFunction flat_of(Array (*f)(A...), std::index_sequence<I...>) {
   return [f](std::span<const Array> x) {
@@ -264,6 +282,9 @@ const std::map<std::string, FlatFunction>& programs() {
       PROGRAM(third_derivative),
       PROGRAM(nested_checkpoint),
       PROGRAM(stop_gradient_mix),
+      PROGRAM(softmax_cross_entropy),
+      PROGRAM(embedding_tied),
+      PROGRAM(convnet_small),
   };
 #undef PROGRAM
   return table;
@@ -271,9 +292,6 @@ const std::map<std::string, FlatFunction>& programs() {
 
 const std::map<std::string, std::string>& later() {
   static const std::map<std::string, std::string> table{
-      {"softmax_cross_entropy", "take_along_axis"},
-      {"embedding_tied", "index by arrays"},
-      {"convnet_small", "convolution, reduce_window"},
       {"while_newton_sqrt", "while_loop"},
       {"cond_true", "cond"},
       {"cond_false", "cond"},
