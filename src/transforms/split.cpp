@@ -16,7 +16,7 @@ struct EquationFacts {
   EquationFacts(const Primitive& p, const ir::Params& given) : params(ir::str(given)) {
     for (const auto& [field, value] : given.list()) {
       if (field == "name" && p.name == "name") name = std::get<std::string>(value.v);
-      if (field != "dimension_numbers") continue;
+      if (field != "dimension_numbers" || p.name != "dot_general") continue;
       const auto& batch = std::get<ir::ParamList>(std::get<ir::ParamList>(value.v).items.at(1).v);
       batched_dot = !std::get<ir::ParamList>(batch.items.at(0).v).items.empty();
     }
