@@ -74,9 +74,9 @@ constexpr int block = 512;
 // Floats by their bits: number i is pattern i * stride.
 Worst measure_f32(Math m, std::uint64_t stride, std::uint64_t& points) {
   const bool sampled = loops::arity(m) == 2, by_mpfr = m == Math::digamma || m == Math::trigamma;
-  if (by_mpfr) stride *= stride % 2 ? 65536 + 1 : 65536;
+  if (by_mpfr) stride = std::max<std::uint64_t>(stride, 16381);
   points = ((1ull << 32) + stride - 1) / stride;
-  if (sampled) points = std::max<std::uint64_t>(points / 64, 1u << 16);
+  if (sampled) points = std::max<std::uint64_t>(points / 16, 1u << 16);
   Worst worst;
   std::mutex mutex;
   parallel_for(static_cast<std::int64_t>(points), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
