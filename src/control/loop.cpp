@@ -58,7 +58,7 @@ std::optional<std::int64_t> counted(const LoopParams& p, std::span<const Array> 
     return {};
   const ir::Atom& next = b.outputs[static_cast<std::size_t>(at - p.constants)];
   for (const ir::Eqn& e : b.eqns) {
-    if (!next.is_var() || e.outputs[0] != next.var) continue;
+    if (!next.is_var() || e.outputs.empty() || e.outputs[0] != next.var) continue;
     bool adds = e.primitive->name == "add" && e.inputs[0] == ir::Atom(b.inputs[static_cast<std::size_t>(at)]) &&
                 !e.inputs[1].is_var() && e.inputs[1].literal.as_integer() == 1;
     if (!adds) return {};
@@ -218,7 +218,7 @@ Arrays bind_loop(LoopParams params, const ir::Program& body, std::span<const Arr
     }
     y_slot.push_back(i);
   }
-  if (carry_slot.empty() && y_slot.empty()) return result;
+  if (carry_slot.empty() && y_slot.empty() && !ir::has_effects(body)) return result;
 
   auto rewire = [&](ir::Program p) {
     auto replace = [&, inputs_of = p.inputs](ir::Atom& a) {

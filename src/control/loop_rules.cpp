@@ -171,6 +171,21 @@ ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
   return {false, std::make_shared<const LoopParams>(std::move(q)), needed, kept};
 }
 
+namespace {
+
+// The body for the way back: what it printed on the way there it does not print again; other effects it would repeat.
+ir::Program walked_back(const LoopParams& p, const Location& at) {
+  ir::Program body = *p.body;
+  std::string op = p.condition ? "while_loop" : "scan", io = ir::find_io(body);
+  if (!io.empty())
+    throw Error(fmt::format("[{0}] Effects not supported in the derivative of {0} with few checkpoints: {1}", op, io),
+                at, "move the call out of the loop");
+  std::erase_if(body.eqns, [](const ir::Eqn& e) { return e.primitive->facts.effects && e.outputs.empty(); });
+  return body;
+}
+
+}  // namespace
+
 Arrays split_loop(const ir::SplitArgs& a) {
   const LoopParams& p = of(a.params);
   LoopGroups g(p);
@@ -191,13 +206,14 @@ Arrays split_loop(const ir::SplitArgs& a) {
     return split_whole(loop_row(p), a, unknown_outputs);
   }
 
+  const ir::Program body = walked_back(p, a.at);
   // The linear part needs these carries at each step; and what they need to be recomputed.
   auto known_constants = indices(unknown, 0, g.constants, false),
        known_xs = indices(unknown, g.constants + g.carries, g.xs, false);
   auto known_carries = indices(unknown, g.constants, g.carries, false);
   auto linear_constants = indices(unknown, 0, g.constants), linear_carries = indices(unknown, g.constants, g.carries);
   auto linear_xs = indices(unknown, g.constants + g.carries, g.xs);
-  Flags needed = needed_inputs(*p.body, unknown_outputs);
+  Flags needed = needed_inputs(body, unknown_outputs);
   if (p.condition) {
     Flags c = needed_inputs(*p.condition, {true});
     for (std::size_t i = 0; i < c.size(); ++i) needed[i] = needed[i] || c[i];
@@ -205,7 +221,7 @@ Arrays split_loop(const ir::SplitArgs& a) {
   fixpoint(needed, g, [&](const Flags& in) {
     Flags out(g.outputs());
     for (std::size_t i : known_carries) out[i - g.constants] = in[i];
-    return part(needed_inputs(*p.body, out), g.constants, g.carries);
+    return part(needed_inputs(body, out), g.constants, g.carries);
   });
   std::vector<std::size_t> states;
   for (std::size_t i : known_carries)
@@ -244,9 +260,9 @@ Arrays split_loop(const ir::SplitArgs& a) {
   u.reverse = p.reverse;
   std::vector<std::size_t> state_outputs;
   for (std::size_t i : states) state_outputs.push_back(i - g.constants);
-  u.advance = share(rearranged(*p.body, append(append(known_constants, states), known_xs), state_outputs));
+  u.advance = share(rearranged(body, append(append(known_constants, states), known_xs), state_outputs));
   u.step = share(rearranged(
-      *p.body,
+      body,
       append(append(append(append(append(known_constants, states), known_xs), linear_constants), linear_carries),
              linear_xs),
       indices(unknown_outputs, 0, g.outputs())));

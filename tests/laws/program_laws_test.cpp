@@ -28,7 +28,7 @@ std::vector<Made> programs(const Cell& c) {
   auto gradient = [&](std::span<const Array> in) { return flat::linearize(f, in).second.pullback(ct); };
   std::vector<Made> out;
   out.push_back({"the row", flat::make_program(f, x), x, y});
-  out.push_back({"its jvp", flat::make_program(jvp, both), both, jvp(both)});
+  if (c.has_forward()) out.push_back({"its jvp", flat::make_program(jvp, both), both, jvp(both)});
   out.push_back({"its gradient", flat::make_program(gradient, x), x, gradient(x)});
   return out;
 }
@@ -37,6 +37,7 @@ void expect_round_trip(const Program& p, const char* what) {
   SCOPED_TRACE(what);
   const ir::Program& code = *p.code();
   ASSERT_NO_THROW(ir::verify(code)) << p;
+  if (p.str().find("<fn ") != std::string::npos) return;  // a user's closure does not parse
   ir::Program again = ir::parse(p.str(), find_row);
   EXPECT_TRUE(ir::equal(again, code)) << p << "\n" << ir::print(again);
   EXPECT_EQ(ir::hash_value(again), ir::hash_value(code)) << p;
@@ -82,7 +83,7 @@ TEST_P(ProgramLaw, DeadCodeEliminationKeepsResults) {
           for (std::size_t i = 0; i < n; ++i)
             if (used[i]) want.push_back(m.results[i]);
           expect_same(evaluate(d.program, in), want, "results after dead-code elimination");
-          EXPECT_TRUE(k <= n || d.program.eqns.empty()) << ir::print(d.program);
+          EXPECT_TRUE(k <= n || d.program.eqns.empty() || ir::has_effects(d.program)) << ir::print(d.program);
         }
       }
     }
@@ -102,6 +103,7 @@ TEST_P(ProgramLaw, SamplesCoverShapes) {
       scalar = scalar || a.ndim() == 0;
     }
   });
+  if (IsSkipped()) return;
   EXPECT_TRUE(empty) << "no sample has an empty array";
   EXPECT_TRUE(filled) << "no sample has an array of several elements";
   EXPECT_TRUE(scalar) << "no sample has a scalar";

@@ -28,6 +28,7 @@ class Random {
   Random(std::string_view name, std::uint64_t k) : engine_(k) {
     for (char c : name) engine_.seed(engine_() ^ static_cast<unsigned char>(c));
   }
+  std::uint64_t bits() { return engine_(); }
   // std::uniform_real_distribution differs between libraries.
   double uniform(double lo, double hi) { return lo + (hi - lo) * (static_cast<double>(engine_() >> 11) * 0x1p-53); }
 
