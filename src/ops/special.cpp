@@ -74,7 +74,10 @@ Expr cotangent_derivative(Expr x, int n) {
     }
     p = std::move(next);
   }
-  const Expr c = 1.0 / tan((x - round_even(x)) * std::numbers::pi);
+  // Halves of a turn exactly: the cotangent is 0 there.
+  const Expr f = x - round_even(x), size = abs(f), steep = size > 0.25;
+  const Expr t = tan(select(steep, 0.5 - size, size) * std::numbers::pi), positive = select(steep, t, 1.0 / t);
+  const Expr c = select(f < 0.0, -positive, positive);
   Expr y = like(x, p.back());
   for (std::size_t i = p.size() - 1; i-- > 0;) y = y * c + p[i];
   return y * std::pow(std::numbers::pi, n + 1);
@@ -178,15 +181,17 @@ Array gammasgn(const ArrayLike& x) {
   sign = where((a == 0) & negative, -1, sign);
   return where(isnan(a) | (negative & (a == whole) & (a != 0)), nan, sign);
 }
+// exp turns an absolute error of lgamma into a relative one, so both are taken in f64.
 Array gamma(const ArrayLike& x) {
   PinLine pin(x.at);
   Array a = as_float(x);
-  return gammasgn(a) * exp(lgamma(a));
+  return gammasgn(a) * astype(exp(lgamma(astype(a, f64))), type_of(a).dtype);
 }
 Array factorial(const ArrayLike& n) {
   PinLine pin(n.at);
   Array a = as_float(n), negative = a < 0;
-  return where(negative, 0, exp(lgamma(where(negative, 1, a + 1))));
+  Array size = exp(lgamma(astype(where(negative, 1, a + 1), f64)));
+  return where(negative, 0, astype(size, type_of(a).dtype));
 }
 // The smaller operand apart, so that the two large terms cancel first.
 Array betaln(const ArrayLike& a, const ArrayLike& b) {
