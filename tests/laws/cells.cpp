@@ -17,7 +17,10 @@ Arrays Cell::inputs(bool wide, std::uint64_t example) const {
   Arrays out;
   for (const ir::SampleInput& in : sample.inputs) {
     Array x = random.array(wide ? widened(in.type) : in.type, in.lo, in.hi);
-    if (in.diagonal != 0) x = x + eye(x.shape()[-2], x.shape()[-1], 0, x.dtype()) * in.diagonal;
+    if (in.diagonal != 0) {
+      const std::int64_t columns = x.shape()[-1];
+      x = x + eye(x.shape()[-2], columns, 0, x.dtype()) * (arange(1, columns + 1, 1, x.dtype()) * in.diagonal);
+    }
     out.push_back(x);
   }
   return out;
