@@ -187,6 +187,15 @@ ir::Batched batch_convolution(const ir::BatchArgs& a) {
   if (!a.mapped[0])
     return {{split_front(bind_convolution(a.x[0], merge_front(a.x[1], w_feature, groups * batches), p), y_feature,
                          a.size, groups * batches)}};
+  if (a.size == 0) {  // no groups at all: nothing to compute, in the shape of nothing
+    Types one;
+    for (const Array& operand : a.x) {
+      one.push_back(type_of(operand));
+      one.back().shape.erase(0);
+    }
+    const Type y = infer_convolution({p, one, a.at})[0];
+    return {{zeros(with_front(0, y.shape), y.dtype)}};
+  }
   Array x = merge_front(a.x[0], batches > 1 ? x_batch : x_feature, 1), w = merge_front(a.x[1], w_feature, 1);
   (batches > 1 ? p.batch_group_count : p.feature_group_count) *= a.size;
   return {{split_front(bind_convolution(x, w, p), y_feature, a.size, 1)}};

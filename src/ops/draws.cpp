@@ -1,6 +1,6 @@
-// What is drawn from random bits: uniform numbers and their transformations. Formulas are JAX's, in the same order of
-// operations, so that uniform, bernoulli and randint agree with it bit for bit. A uniform float is its leading random
-// bits as an integer times a power of two, which is exact.
+// What is drawn from random bits: uniform numbers and their transformations. Formulas are JAX's, as its compiler rounds
+// them (a uniform number is scaled by one fma), so that uniform, bernoulli and randint agree with it bit for bit. A
+// uniform float is its leading random bits as an integer times a power of two, which is exact.
 #include <anew/ops.h>
 #include <anew/random.h>
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ Array between(std::string_view op, const ArrayLike& key, const Shape& shape, DTy
   Array u = unit(op, key, shape, dtype);
   if (is_number(lo, 0) && is_number(hi, 1)) return u;  // the rest would change no bit
   Array from = coerce(lo, dtype, key.at), to = coerce(hi, dtype, key.at);
-  Array y = maximum(from, u * (to - from) + from);
+  Array y = maximum(from, scaled(u, to - from, from, key.at));
   require_shape(op, y, shape, key.at);
   return y;
 }

@@ -69,7 +69,30 @@ Primitive threefry_row() {
   return p;
 }
 
+// x * y + z with one rounding: what uniform numbers are scaled by.
+Primitive fma_row() {
+  Primitive p = elementwise_row("fma", 3, Accepts::floats, false, 2,
+                                [](std::span<const Expr> x) { return loops::fma(x[0], x[1], x[2]); });
+  p.jvp = [](const ir::JvpArgs& a) {
+    Array t;
+    if (a.t[0].value()) t = fitted(a.t[0] * a.x[1], a.y[0]);
+    if (a.t[1].value()) t = add_tangents(t, fitted(a.t[1] * a.x[0], a.y[0]));
+    if (a.t[2].value()) t = add_tangents(t, fitted(a.t[2], a.y[0]));
+    return Arrays{t};
+  };
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (ir::Sample& s : binary_samples({}, {})) {
+      s.inputs.push_back(s.inputs[0]);
+      out.push_back(s);
+    }
+    return out;
+  };
+  return p;
+}
+
 struct RandomRows : Family {
+  const Primitive& fma = row(fma_row());
   const Primitive& threefry2x32 = row(threefry_row());
 };
 const RandomRows& rows() {
@@ -130,6 +153,10 @@ Array original_bits(std::string_view op, const Array& key, const Shape& shape, i
 }  // namespace
 
 std::span<const ir::Primitive* const> random_rows() { return rows().list(); }
+
+Array scaled(const Array& x, const Array& y, const Array& z, const Location& at) {
+  return anew::bind(rows().fma, ir::no_params(), operands("fma", {x, y, z}, at), at)[0];
+}
 
 Array checked_key(std::string_view op, const ArrayLike& key) {
   check_operand(key.value, line_or(key.at));

@@ -10,5 +10,7 @@ namespace anew {
 Array checked_key(std::string_view op, const ArrayLike& key);
 // 8, 16 or 32 random bits in u32, or 64 in i64.
 Array random_bits(std::string_view op, const Array& key, const Shape& shape, int width, const Location& at);
+// x * y + z, rounded once.
+Array scaled(const Array& x, const Array& y, const Array& z, const Location& at);
 
 }  // namespace anew

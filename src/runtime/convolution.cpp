@@ -22,6 +22,7 @@ using std::int64_t;
 constexpr int64_t tile_bytes = 512 << 10;  // of the gathered tile: it stays in the second cache
 constexpr int64_t tile_depth = 512;        // k of a tile where there are more: a multiple of a chain of the product
 constexpr int64_t few_tiles = 4;           // below which the kernel is gathered by the tile, not as a whole
+constexpr int64_t few_channels = 16;       // below which neighbouring positions make longer runs than channels
 constexpr int64_t hole = std::numeric_limits<int64_t>::min() / 8;  // an offset outside of x, also with others added
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -69,7 +70,7 @@ class Convolution {
     outer_ = 1;
     outer_dims_ = first;
     for (std::size_t i = 0; i < first; ++i) outer_ *= dims_[order_[i]].size;
-    channels_last_ = s_.x_channel == 1 && s_.channels > 1;
+    channels_last_ = s_.x_channel == 1 && s_.channels >= few_channels;
   }
 
   void run() {

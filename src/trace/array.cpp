@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "loops/number.h"
 #include "trace/trace.h"
 
 namespace anew {
@@ -56,6 +57,16 @@ T read(const std::byte* p) {
   return v;
 }
 
+// Stored types as they lie in memory; they convert as the f32 number they stand for.
+struct StoredBf16 {
+  std::uint16_t bits;
+  operator float() const { return loops::float_of_bf16(bits); }
+};
+struct StoredF16 {
+  std::uint16_t bits;
+  operator float() const { return loops::float_of_f16(bits); }
+};
+
 template <class F>
 auto with_type(DType d, F f) {
   switch (d) {
@@ -65,10 +76,10 @@ auto with_type(DType d, F f) {
     case u32: return f(std::type_identity<std::uint32_t>{});
     case f32: return f(std::type_identity<float>{});
     case f64: return f(std::type_identity<double>{});
-    case bf16:
-    case f16: break;
+    case bf16: return f(std::type_identity<StoredBf16>{});
+    case f16: return f(std::type_identity<StoredF16>{});
   }
-  throw InternalError(fmt::format("no C++ type for {}", name_of(d)));
+  throw InternalError("no such dtype");
 }
 
 template <class T>
