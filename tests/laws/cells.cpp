@@ -37,6 +37,18 @@ bool Cell::can_be_wide() const {
   return true;
 }
 
+bool Cell::mentions(std::string_view primitive) const {
+  if (!row->higher_order()) return false;
+  Types types;
+  for (const ir::SampleInput& in : sample.inputs) types.push_back(in.type);
+  return SmallProgram{function(), types}.mentions(primitive);
+}
+bool SmallProgram::mentions(std::string_view primitive) const {
+  Arrays x;
+  for (const ir::Type& t : types) x.push_back(zeros(t.shape, t.dtype));
+  return flat::make_program(f, x).count(primitive) > 0;
+}
+
 std::string Cell::text() const {
   std::string types;
   for (const ir::SampleInput& in : sample.inputs) types += " " + in.type.str();
@@ -53,6 +65,9 @@ LawInfo::LawInfo(std::string n, std::function<std::string(const Cell&)> s) : nam
 
 std::string skip_narrow(const Cell& c) {
   return c.can_be_wide() ? "" : "its parameters fix f32; the samples in f64 are cells of their own";
+}
+std::string skip_no_forward(const Cell& c) {
+  return c.has_forward() ? "" : "forward mode of a custom_vjp is not defined";
 }
 std::string skip_not_differentiable(const Cell& c) {
   Types in;
@@ -72,12 +87,12 @@ std::vector<Cell> cells(const ir::Primitive& row) {
   return out;
 }
 
-Arrays derivatives(const FlatFunction& f, const Arrays& x, std::uint64_t seed) {
+Arrays derivatives(const FlatFunction& f, const Arrays& x, std::uint64_t seed, bool forward) {
   Random random(seed);
   Arrays t = random_like(random, x), y = f(x), out = y;
   auto append = [&](const Arrays& more) { out.insert(out.end(), more.begin(), more.end()); };
   Arrays ct = random_like(random, y);
-  append(flat::jvp(f, x, t).second);
+  if (forward) append(flat::jvp(f, x, t).second);
   append(flat::linearize(f, x).second.pullback(ct));
   auto gradient = [&](std::span<const Array> in) { return flat::linearize(f, in).second.pullback(ct); };
   append(flat::jvp(gradient, x, t).second);

@@ -1,6 +1,6 @@
-// Samples of the rows that hold Programs: user functions traced under jit, checkpoint and scan; the equations that come
-// out are the samples. The functions cover scalars, empty arrays, several outputs of several types, products, branches
-// by value (select), and each of the three rows inside each other.
+// Samples of the rows that hold Programs: user functions are traced, and the equations that come out are the samples. The
+// functions cover scalars, empty arrays, several outputs of several types, products, branches by value, loops, rules of
+// the user's, and these rows inside each other.
 #include <anew/nn.h>
 
 #include "laws/cells.h"
@@ -107,11 +107,100 @@ std::vector<SmallProgram> loops(DType d) {
   };
 }
 
+// Branches: on operands and on captured values, several results, an index out of range, in a loop and in a checkpoint.
+std::vector<SmallProgram> branches(DType d) {
+  ir::Type scalar{{}, d}, vector{{3}, d}, matrix{{3, 3}, d}, empty{{0, 2}, d};
+  auto sine = [](In x) { return Arrays{sin(x[0]) * x[1]}; };
+  auto other = [](In x) { return Arrays{x[0] * x[0] - x[1]}; };
+  return {
+      {[=](In x) { return flat::cond(x[0] > 0, sine, other, Arrays{x[1], x[0] * x[1]}); }, {scalar, vector}},
+      {[](In x) {
+         auto first = [&](In y) { return Arrays{tanh(dot(x[1], y[0])), y[0] > 0}; };
+         auto second = [&](In y) { return Arrays{y[0] * x[1][0], y[0] < 1}; };
+         auto third = [](In y) { return Arrays{y[0], y[0] > 2}; };
+         return flat::switch_(x[0], {first, second, third}, Arrays{x[2]});
+       },
+       {{{}, i32}, matrix, vector}},
+      {[=](In x) { return flat::cond(x[0] > 0, sine, other, Arrays{x[1], x[1]}); }, {scalar, empty}},
+      {[=](In x) {
+         auto body = [&](In c, In e) {
+           Array next = flat::cond(sum(e[0]) > 0, sine, other, Arrays{c[0], e[0]})[0];
+           return flat::ScanResult{{next}, {c[0]}};
+         };
+         flat::ScanResult r = flat::scan(body, {x[0]}, {x[1]});
+         return Arrays{r.carry[0], r.ys[0]};
+       },
+       {vector, matrix}},
+      {[=](In x) {
+         auto kept = [&](In y) { return flat::checkpoint(sine, y, checkpoint_policies::nothing_saveable); };
+         auto called = [&](In y) { return flat::jit(other, y, {}); };
+         return flat::cond(sum(x[0]) > 0, kept, called, x);
+       },
+       {vector, vector}},
+  };
+}
+
+// Loops that count, that look at their values, with a bound that is an operand, with few states kept, and empty.
+std::vector<SmallProgram> whiles(DType d) {
+  ir::Type vector{{3}, d}, matrix{{3, 3}, d}, empty{{0, 2}, d};
+  auto counted = [](In x) {
+    auto body = [&](In c) { return Arrays{c[0] + 1, sin(c[1]) * x[1]}; };
+    return flat::while_loop([](In c) { return c[0] < 4; }, body, {0, x[0]}, {2});
+  };
+  return {
+      {counted, {vector, vector}},
+      {counted, {empty, empty}},
+      {[](In x) {
+         auto body = [&](In c) { return Arrays{c[0] + 1, tanh(dot(x[1], c[1])) + c[1] * 1.5}; };
+         return flat::while_loop([](In c) { return (c[0] < 5) & (sum(abs(c[1])) < 4); }, body, {0, x[0]}, {3});
+       },
+       {vector, matrix}},
+      {[](In x) { return flat::fori_loop(0, x[0] + 3, [&](In c) { return Arrays{cos(c[1]) * x[2]}; }, {x[1]}, {2}); },
+       {{{}, i32}, vector, vector}},
+      {[](In x) {
+         auto body = [&](In c, In e) { return flat::ScanResult{{sin(c[0]) * e[0] + x[0]}, {c[0] * c[0]}}; };
+         flat::ScanResult r = flat::scan(body, {x[0]}, {x[1]}, {.checkpoints = 2});
+         return Arrays{r.carry[0], r.ys[0]};
+       },
+       {vector, matrix}},
+      {[](In x) {
+         auto body = [](In c, In e) { return flat::ScanResult{{c[0] * e[0]}, {}}; };
+         return flat::scan(body, {x[0]}, {x[1]}, {.checkpoints = 1}).carry;
+       },
+       {empty, {{3, 0, 2}, d}}},
+  };
+}
+
+// Rules that state true derivatives, so that differences agree with them.
+std::vector<SmallProgram> customs(DType d) {
+  ir::Type vector{{3}, d}, empty{{0, 2}, d};
+  FlatFunction f = [](In x) { return Arrays{sin(x[0]) * x[1]}; };
+  auto with_jvp = [=](In x) {
+    auto rule = [=](In p, In t) { return std::pair(f(p), Arrays{t[0] * (cos(p[0]) * p[1]) + t[1] * sin(p[0])}); };
+    return flat::custom_jvp(f, rule, x);
+  };
+  auto with_vjp = [=](In x) {
+    flat::VjpRules rules{[=](In p) { return std::pair(f(p), Arrays{p.begin(), p.end()}); },
+                         [](In r, In ct) { return Arrays{ct[0] * (cos(r[0]) * r[1]), ct[0] * sin(r[0])}; }};
+    return flat::custom_vjp(f, rules, x);
+  };
+  return {{with_jvp, {vector, vector}},
+          {with_jvp, {empty, empty}},
+          {with_vjp, {vector, vector}},
+          {with_vjp, {empty, empty}},
+          {[=](In x) {
+             auto body = [&](In c, In e) { return flat::ScanResult{with_jvp(Arrays{c[0], e[0]}), {}}; };
+             return flat::scan(body, {x[0]}, {x[1]}).carry;
+           },
+           {vector, {{3, 3}, d}}}};
+}
+
 }  // namespace
 
 std::vector<SmallProgram> small_programs(DType d) {
   std::vector<SmallProgram> all = functions(d);
-  for (SmallProgram& p : loops(d)) all.push_back(std::move(p));
+  for (const auto& more : {loops(d), branches(d), whiles(d), customs(d)})
+    all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
@@ -119,8 +208,7 @@ std::vector<ir::Sample> nested_samples(const ir::Primitive& row) {
   using namespace checkpoint_policies;
   std::vector<ir::Sample> out;
   for (DType d : {f32, f64}) {
-    if (&row == &scan_row())
-      for (const SmallProgram& t : loops(d)) collect(out, row, t.f, t.types);
+    for (const SmallProgram& t : small_programs(d)) collect(out, row, t.f, t.types);
     for (const SmallProgram& t : functions(d)) {
       if (&row == &jit_row()) collect(out, row, [&](In x) { return flat::jit(t.f, x, {}); }, t.types);
       if (&row != &checkpoint_row()) continue;
@@ -129,6 +217,18 @@ std::vector<ir::Sample> nested_samples(const ir::Primitive& row) {
     }
   }
   return out;
+}
+
+std::string made_by_derivatives(const ir::Primitive& row) {
+  for (const SmallProgram& t : small_programs(f64)) {
+    Random random(1);
+    Arrays x;
+    for (const ir::Type& type : t.types) x.push_back(random.array(type));
+    flat::Linear linear = flat::linearize(t.f, x).second;
+    if (linear.program().count(row.name) > 0)
+      return "made by derivatives alone: under the laws as the derivative of what it comes from";
+  }
+  return "";
 }
 
 }  // namespace anew::test

@@ -128,7 +128,8 @@ TEST_P(VmapLaw, VmapOfDerivativesIsALoop) {
   for_each_cell(vmap_of_derivatives_is_a_loop, [](const Cell& c) {
     Examples e(c);
     FlatFunction f = c.function();
-    FlatFunction all = [&](In x) { return derivatives(f, Arrays(x.begin(), x.end()), 8); };
+    const bool forward_mode = c.has_forward();
+    FlatFunction all = [&](In x) { return derivatives(f, Arrays(x.begin(), x.end()), 8, forward_mode); };
     for (const InAxes& axes : subsets(c.sample.inputs.size()))
       expect_same(flat::vmap(all, e.stacked(axes), {.in = axes}), e.looped(all, axes), text(axes));
   });
@@ -155,6 +156,7 @@ TEST_P(VmapLaw, GradOfVmapIsVmapOfGrad) {
     FlatFunction forward = [&](In in) { return flat::jvp(f, in.first(n), in.subspan(n)).second; };
     expect_same(flat::linearize(mapped, x).second.pullback(ct),
                 flat::vmap(back, with_ct, {.in = InAxes(with_ct.size(), 0)}), "pullback", Zeros::alike);
+    if (!c.has_forward()) return;
     expect_same(flat::jvp(mapped, x, t).second, flat::vmap(forward, with_t, {.in = InAxes(with_t.size(), 0)}), "jvp",
                 Zeros::alike);
   });
