@@ -78,10 +78,10 @@ std::string wrong_dimensions(const lax::GatherDimensions& d, const Shape& slice_
     if (operand[d.operand_batching_dims[k]] != indices[d.start_indices_batching_dims[k]])
       return "batching dimensions have different sizes";
   for (int i = 0; i < n; ++i) {
-    if (slice_sizes[i] < 0 || slice_sizes[i] > operand[i])
+    const bool batch = contains(d.operand_batching_dims, i);  // an empty one has places for no slice
+    if (slice_sizes[i] < 0 || (slice_sizes[i] > operand[i] && !batch))
       return fmt::format("a slice of size {} does not fit axis {}", slice_sizes[i], i);
-    if ((contains(d.collapsed_slice_dims, i) || contains(d.operand_batching_dims, i)) && slice_sizes[i] != 1 &&
-        operand[i] != 0)
+    if ((contains(d.collapsed_slice_dims, i) || batch) && slice_sizes[i] != 1)
       return fmt::format("slices have size {} along axis {}, which the result does not have", slice_sizes[i], i);
   }
   return "";

@@ -135,8 +135,6 @@ TEST(Index, UpdatesMakeANewArray) {
   EXPECT_EQ(error_of([&] { (void)x.at(0).set(ones({2})); }),
             "[at] a value of type i32[2] does not fit the selected part of i32[2,3], of shape [3]");
   EXPECT_EQ(error_of([&] { (void)x.at(2).add(1); }), "[index] index 2 is out of range for axis 0 of i32[2,3]");
-  EXPECT_EQ(error_of([&] { (void)x.at(array({0})).set(1); }),
-            "[index] indexing by an integer array needs gather, which this version does not have");
 }
 
 TEST(Shape, Errors) {
@@ -194,8 +192,6 @@ TEST(Index, Errors) {
   EXPECT_EQ(error_of([&] { (void)x[{0, 0, 0}]; }), "[index] 3 indices for f32[2,3]");
   EXPECT_EQ(error_of([&] { (void)x[{ellipsis, ellipsis}]; }), "[index] more than one ellipsis");
   EXPECT_EQ(error_of([&] { (void)x[slice(0, 2, 0)]; }), "[index] slice step is 0 for f32[2,3]");
-  EXPECT_EQ(error_of([&] { (void)x[array({0, 1})]; }),
-            "[index] indexing by an integer array needs gather, which this version does not have");
 }
 
 }  // namespace
