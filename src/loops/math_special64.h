@@ -170,8 +170,9 @@ D trigamma(D x) {
   const auto once = w < like(x, 2), twice = w < one;
   const D second = select(twice, w + one, w);
   D y = trigamma_from_two(select(once, second + one, second));
-  y = y + select(once, one / (second * second), zero);
-  y = y + select(twice, one / (w * w), zero);
+  const D first = one / w, next = one / second;  // squared after dividing: the square of a small one is subnormal
+  y = y + select(once, next * next, zero);
+  y = y + select(twice, first * first, zero);
   if (any(negative)) {
     const D s = half_turns(a).sin.hi, q = like(x, pi_hi) / s;
     y = select(negative, select(a == like(x, infinity), a, q * q - y), y);
