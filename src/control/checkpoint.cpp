@@ -47,6 +47,9 @@ Arrays split_checkpoint(const ir::SplitArgs& a) {
       report_unmatched_names(p.policy, *p.program, a.at);
       how.inspect = [&](const Split& s) {
         report_nothing_repeated(s, a.at);
+        std::vector<bool> unknown;
+        for (const Array& x : a.in) unknown.push_back(a.trace.unknown(x));
+        log_residuals(s, *p.program, unknown, a.at);
         if (s.residuals == 0) a.trace.note_inputs_only(a.at);
       };
     }

@@ -1,9 +1,11 @@
-// Warnings about checkpoints.
+// Warnings and log lines about checkpoints.
 #include "control/report.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <set>
 
 #include "ops/known_rows.h"
@@ -37,6 +39,29 @@ void report_nothing_repeated(const Split& s, const Location& at) {
         std::any_of(s.known.eqns.begin(), s.known.eqns.end(), [&](const ir::Eqn& e) { return same(e, again); }))
       return;
   warn("[checkpoint] this checkpoint changes nothing: the backward pass repeats none of its equations", at);
+}
+
+void log_residuals(const Split& s, const ir::Program& split, const std::vector<bool>& unknown, const Location& at) {
+  const char* asked = std::getenv("ANEW_LOG");
+  if (!asked || std::string_view(asked) != "residuals") return;
+  std::string inputs, intermediates;
+  for (int i : s.staged_inputs)
+    if (!unknown[static_cast<std::size_t>(i)])
+      inputs += "  " + split.type(split.inputs[static_cast<std::size_t>(i)]).str() + "\n";
+  for (auto a = s.known.outputs.end() - s.residuals; a != s.known.outputs.end(); ++a) {
+    intermediates += "  " + s.known.type(*a).str();
+    for (const ir::Eqn& e : s.known.eqns)
+      if (a->is_var() && std::count(e.outputs.begin(), e.outputs.end(), a->var))
+        intermediates += " output of " + e.primitive->name + " from " + source_line(e.at).str();
+    intermediates += "\n";
+  }
+  std::string text;
+  if (!inputs.empty()) text += "remat-decorated function saving inputs with shapes:\n" + inputs;
+  if (!intermediates.empty())
+    text += (inputs.empty() ? "remat-decorated function saving these intermediates:\n"
+                            : "and saving these intermediates:\n") +
+            intermediates;
+  if (!text.empty()) fmt::print(stderr, "[anew] {}: {}", source_line(at).str(), text);
 }
 
 }  // namespace anew
