@@ -97,6 +97,9 @@ Arrays checkpoint(const FlatFunction& f, std::span<const Array> x, const Policy&
   Closed c = close_over(f, x, "checkpoint", at);
   CheckpointParams like;
   like.policy = policy;
+  // Nothing goes around one that cannot be differentiated, so that every derivative meets it.
+  if (!ir::find_io(c.program).empty())
+    return anew::bind(checkpoint_row(), with_program(like, false)(share(std::move(c.program))), c.inputs, at);
   return bind_nested(checkpoint_row(), with_program(like, false), c.program, c.inputs, at);
 }
 
