@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "base/base.h"
 #include "runtime/buffer.h"
@@ -59,8 +60,9 @@ class Convolution {
     for (const auto& d : shape.spatial) positions_ *= d.kernel;
     depth_ = positions_ * s_.channels;
     for (std::size_t i = 0; i < dims_.size(); ++i) order_.push_back(i);
-    std::stable_sort(order_.begin(), order_.end(),
-                     [&](std::size_t a, std::size_t b) { return dims_[a].out_stride > dims_[b].out_stride; });
+    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(-dims_[a].out_stride, a) < std::pair(-dims_[b].out_stride, b);
+    });
     // The last dimensions of the output that follow each other without a gap are the rows of one matrix.
     std::size_t first = order_.size() - 1;
     rows_ = dims_[order_[first]].size;
