@@ -77,7 +77,20 @@ Joined join_captured(std::vector<Staged> staged, std::span<const Array> inputs) 
   for (Staged& s : staged) {
     ir::Program& p = s.program;
     std::vector<ir::Var> vars(captured, -1);
-    for (std::size_t i = 0; i < s.constants.size(); ++i) vars[seen.at(identity(s.constants[i]))] = p.inputs[i];
+    // Two handles of one value are one input.
+    std::map<ir::Var, ir::Var> again;
+    for (std::size_t i = 0; i < s.constants.size(); ++i) {
+      ir::Var& v = vars[seen.at(identity(s.constants[i]))];
+      if (v < 0) v = p.inputs[i];
+      else again.emplace(p.inputs[i], v);
+    }
+    auto replace = [&](ir::Atom& a) {
+      if (auto it = a.is_var() ? again.find(a.var) : again.end(); it != again.end()) a = it->second;
+    };
+    if (!again.empty()) {
+      for (ir::Eqn& e : p.eqns) std::for_each(e.inputs.begin(), e.inputs.end(), replace);
+      std::for_each(p.outputs.begin(), p.outputs.end(), replace);
+    }
     for (std::size_t i = 0; i < captured; ++i) {
       if (vars[i] >= 0) continue;
       vars[i] = static_cast<ir::Var>(p.types.size());

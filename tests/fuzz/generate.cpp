@@ -158,7 +158,7 @@ class Generator {
         });
         return y >= 0 && add(b, scope, op, {}, {x, y});
       }
-      case 10: return arrange(b, scope, x);
+      case 10: return chance(70) ? arrange(b, scope, x) : read_along(b, scope, x);
       default: return choose(b, scope, x);
     }
   }
@@ -207,6 +207,22 @@ class Generator {
     }
   }
 
+  // Along one axis: sorted, running, at places.
+  bool read_along(Block& b, Scope& scope, Id x) {
+    const Shape s = of(x).shape;
+    if (s.ndim() == 0 || s.size() == 0) return false;
+    static const std::vector<std::string> ops = {"sort", "cumsum", "cumprod", "cummax", "take", "largest", "put"};
+    std::string op = pick(ops);
+    int axis = below(s.ndim());
+    if (op == "largest") return add(b, scope, op, {axis}, {x});
+    if (op != "take" && op != "put") return add(b, scope, op, {axis, chance(40)}, {x});
+    if (op == "put") axis = 0;
+    Params places{axis};
+    for (int n = 1 + below(3); n-- > 0;) places.push_back(below(static_cast<int>(s[axis])));
+    if (op == "take") return add(b, scope, op, places, {x});
+    return add(b, scope, op, places, {x, recent(scope)});
+  }
+
   // What compares, what chooses, what starts anew.
   bool choose(Block& b, Scope& scope, Id x) {
     switch (below(7)) {
@@ -252,20 +268,30 @@ class Generator {
   int few() { return 1 + below(5); }
 
   bool nested(Block& b, Scope& scope, int depth) {
-    switch (below(6)) {
+    switch (below(13)) {
       case 0:
       case 1:
-      case 2: return call(b, scope, "checkpoint", {below(static_cast<int>(policies().size()))}, depth);
-      case 3: return call(b, scope, chance(70) ? "jit" : "jvp", {}, depth);
+      case 2:
+      case 3: return call(b, scope, "checkpoint", {below(static_cast<int>(policies().size()))}, depth);
+      case 4: return call(b, scope, chance(70) ? "jit" : "jvp", {}, depth);
+      case 5: return call(b, scope, forward_ || chance(50) ? "custom_jvp" : "custom_vjp", {}, depth);
+      case 6: return loop(b, scope, depth);
+      case 7: return vmap(b, scope, depth);
+      case 8:
+      case 9: return branches(b, scope, depth);
       default: return scan(b, scope, depth);
     }
   }
 
   bool call(Block& b, Scope& scope, std::string op, Params params, int depth) {
-    bool derivative = op == "jvp";
-    Node n{std::move(op), std::move(params), operands(scope, derivative ? 1 : 0), {}, {}};
+    bool derivative = op == "jvp", closed = op.starts_with("custom");
+    Node n{std::move(op), std::move(params), operands(scope, derivative || closed ? 1 : 0), {}, {}};
+    if (closed) n.in[0] = recent(scope);
     Scope inside;
-    n.blocks.push_back(body(scope, types_of(n.in), few(), depth, &inside));
+    const bool before = forward_;
+    forward_ = forward_ || derivative || n.op == "custom_jvp";
+    n.blocks.push_back(body(closed ? Scope{} : scope, types_of(n.in), few(), depth, &inside));
+    forward_ = before;
     for (int k = 1 + below(2); k-- > 0;) {
       // Mostly what was made inside; now and then a captured value or a parameter as it is.
       Id y = chance(50) ? inside.back() : recent(inside);
@@ -305,18 +331,8 @@ class Generator {
     n.in.insert(n.in.end(), xs.begin(), xs.end());
     Scope inside;
     Block inner = body(scope, types, few(), depth, &inside);
-    // New carries: something of the type, the carry itself otherwise; made tame, for loops repeat.
-    for (std::size_t i = 0; i < carry.size(); ++i) {
-      Id c = inner.inputs[i].id;
-      for (int tries = 0; tries < 3; ++tries) {
-        Id y = some(inside, [&](Id id) { return of(id) == of(c) && id > c; });
-        if (y >= 0) c = y;
-        if (chance(60)) break;
-      }
-      if (chance(70) && add(inner, inside, chance(50) ? "sin" : "tanh", {}, {c})) c = inside.back();
-      inner.outputs.push_back(c);
-      n.out.push_back(fresh(of(carry[i])));
-    }
+    carry_on(inner, inside, 0, carry.size());
+    for (Id c : carry) n.out.push_back(fresh(of(c)));
     for (int k = below(3); k-- > 0;) {
       Id y = chance(80) ? recent(inside) : some(inside, [](Id) { return true; });
       ShapeDtype t = of(y);
@@ -332,9 +348,102 @@ class Generator {
     return true;
   }
 
+  // New carries: something of the type, the carry itself otherwise; made tame, for loops repeat.
+  void carry_on(Block& inner, Scope& inside, std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) {
+      Id c = inner.inputs[i].id, y = some(inside, [&](Id id) { return of(id) == of(c) && id > c; });
+      if (y >= 0 && chance(85)) c = y;
+      if (chance(80) && add(inner, inside, chance(50) ? "sin" : "tanh", {}, {c})) c = inside.back();
+      inner.outputs.push_back(c);
+    }
+  }
+  bool loop(Block& b, Scope& scope, int depth) {
+    bool counted = chance(50);
+    Node n{counted ? "fori" : "while", {}, {}, {}, {}};
+    for (int k = 1 + below(2); k-- > 0;) n.in.push_back(recent(scope));
+    std::vector<ShapeDtype> types = types_of(n.in);
+    if (counted) types.insert(types.begin(), type({}));
+    if (counted) n.params = {below(2), below(5), chance(60) ? 0 : 1 + below(3), chance(30)};
+    else n.params = {below(6), chance(40), chance(60) ? 0 : 1 + below(3)};
+    Scope inside;
+    n.blocks.push_back(body(scope, types, few(), depth, &inside));
+    carry_on(n.blocks[0], inside, counted, types.size());
+    for (Id id : n.in) n.out.push_back(fresh(of(id)));
+    push(b, scope, std::move(n));
+    return true;
+  }
+
+  bool vmap(Block& b, Scope& scope, int depth) {
+    std::int64_t length = -1;
+    Node n{"vmap", {}, {}, {}, {}};
+    std::vector<ShapeDtype> types;
+    for (int k = 1 + below(3); k-- > 0;) {
+      Id x = some(scope, [&](Id id) {
+        const Shape& s = of(id).shape;
+        return s.ndim() > 0 && (length < 0 || s[0] == length);
+      });
+      if (x < 0 || (length >= 0 && chance(30))) x = recent(scope);
+      ShapeDtype t = of(x);
+      bool mapped = t.shape.ndim() > 0 && (length < 0 || (t.shape[0] == length && chance(70)));
+      if (mapped) {
+        length = t.shape[0];
+        t.shape.erase(0);
+      }
+      n.in.push_back(x);
+      n.params.push_back(mapped);
+      types.push_back(t);
+    }
+    if (length < 0) return false;
+    Scope inside;
+    Block inner = body(scope, types, few(), depth, &inside);
+    for (int k = 1 + below(2); k-- > 0;) {
+      Id y = recent(inside);
+      ShapeDtype t = of(y);
+      t.shape.insert(0, length);
+      if (t.shape.ndim() > 4 || t.shape.size() > most_elements) return false;
+      inner.outputs.push_back(y);
+      n.out.push_back(fresh(t));
+    }
+    n.blocks.push_back(std::move(inner));
+    push(b, scope, std::move(n));
+    return true;
+  }
+
+  // cond and switch: results have types of visible values, so that every branch has something to return.
+  bool branches(Block& b, Scope& scope, int depth) {
+    bool two = chance(70);
+    Node n{two ? "cond" : "switch", {}, {}, {}, {}};
+    if (two) {
+      Id p = some(scope, [&](Id id) { return of(id).dtype == bool_ && of(id).shape.ndim() == 0; });
+      if (p < 0 && !add(b, scope, "positive", {}, {recent(scope)})) return false;
+      n.in.push_back(p < 0 ? scope.back() : p);
+    } else {
+      n.in.push_back(recent(scope));
+    }
+    std::vector<Id> args = operands(scope, 0), like;
+    n.in.insert(n.in.end(), args.begin(), args.end());
+    for (int k = 1 + below(2); k-- > 0;) {
+      like.push_back(recent(scope));
+      n.out.push_back(fresh(of(like.back())));
+    }
+    for (int k = two ? 2 : 1 + below(3); k-- > 0;) {
+      Scope inside;
+      Block inner = body(scope, types_of(args), 1 + below(4), depth, &inside);
+      for (Id wanted : like) {
+        Id y = some(inside, [&](Id id) { return of(id) == of(wanted) && id > n.out.back(); });
+        inner.outputs.push_back(y < 0 || chance(10) ? wanted : y);
+        if (y < 0 && chance(60) && add(inner, inside, "sin", {}, {wanted})) inner.outputs.back() = inside.back();
+      }
+      n.blocks.push_back(std::move(inner));
+    }
+    push(b, scope, std::move(n));
+    return true;
+  }
+
   std::mt19937_64 engine_;
   Limits limits_;
   DType dtype_ = f32;
+  bool forward_ = false;             // inside of what is differentiated forward, where a custom_vjp has no place
   std::vector<ShapeDtype> types_;    // of every value,
   std::vector<bool> active_, read_;  // whether it depends on an input, whether anybody reads it
 };

@@ -53,12 +53,34 @@ class Interpreter {
     }
     if (n.op == "jit") return mode_.plain ? f(in) : flat::jit(f, in, {});
     if (n.op == "scan") return scan(n, f, in);
+    if (n.op == "while") return loop(n, f, in);
+    if (n.op == "fori") return counted(n, f, in);
+    if (n.op == "vmap") return vmap(n, f, in);
+    if (n.op == "cond") return flat::cond(in[0], f, closure(n.blocks.at(1)), In(in).subspan(1));
+    if (n.op == "switch") {
+      std::vector<FlatFunction> branches;
+      for (const Block& b : n.blocks) branches.push_back(closure(b));
+      return flat::switch_(astype(floor(2 * sum(in[0])), i32) + 1, branches, In(in).subspan(1));
+    }
+    if (n.op.starts_with("custom")) return custom(n, in);
     if (n.op == "jvp") {
       Arrays t;
       for (const Array& x : in) t.push_back(is_float(x.dtype()) ? cos(x) : x);
       return flat::jvp(f, in, t).second;
     }
     throw std::logic_error("no operation " + n.op);
+  }
+  // Rules that are derivatives of the block itself, which sees its parameters only: a rule outlives the call, and must
+  // not keep what is visible here.
+  Arrays custom(const Node& n, const Arrays& in) const {
+    FlatFunction f = Interpreter(mode_, values_.size()).closure(n.blocks.at(0));
+    if (n.op == "custom_jvp") {
+      auto rule = [f](In x, In t) { return flat::jvp(f, x, t); };
+      return flat::custom_jvp(f, rule, in);
+    }
+    flat::VjpRules rules{[f](In x) { return std::pair(f(x), Arrays(x.begin(), x.end())); },
+                         [f](In x, In ct) { return flat::linearize(f, x).second.pullback(ct); }};
+    return flat::custom_vjp(f, rules, in);
   }
   // length (where there are no xs), reverse, carries, xs
   static Arrays scan(const Node& n, const FlatFunction& f, const Arrays& in) {
@@ -76,6 +98,46 @@ class Interpreter {
     flat::ScanResult r = flat::scan(body, init, xs, options);
     r.carry.insert(r.carry.end(), r.ys.begin(), r.ys.end());
     return r.carry;
+  }
+  static LoopOptions options(std::int64_t checkpoints) {
+    LoopOptions o;
+    if (checkpoints > 0) o.checkpoints = static_cast<int>(checkpoints);
+    return o;
+  }
+  // trips, whether the condition looks at the carry too, checkpoints
+  static Arrays loop(const Node& n, const FlatFunction& f, const Arrays& in) {
+    Arrays start{array(0, i32)};
+    start.insert(start.end(), in.begin(), in.end());
+    auto condition = [&](In c) {
+      Array more = c[0] < static_cast<int>(n.params[0]);
+      return n.params[1] ? logical_and(more, sum(c[1]) < 3) : more;
+    };
+    auto body = [&](In c) {
+      Arrays out = f(c.subspan(1));
+      out.insert(out.begin(), c[0] + 1);
+      return out;
+    };
+    Arrays out = flat::while_loop(condition, body, start, options(n.params[2]));
+    out.erase(out.begin());
+    return out;
+  }
+  // lo, hi, checkpoints, whether the bounds are arrays; the body's first parameter is the counter as a float
+  static Arrays counted(const Node& n, const FlatFunction& f, const Arrays& in) {
+    auto body = [&](In c) {
+      Arrays args(c.begin(), c.end());
+      args[0] = astype(c[0], n.blocks[0].inputs[0].type.dtype) * 0.25;
+      return f(args);
+    };
+    auto bound = [&](std::int64_t k) {
+      return n.params[3] ? array(static_cast<int>(k), i32) : Array(static_cast<int>(k));
+    };
+    return flat::fori_loop(bound(n.params[0]), bound(n.params[1]), body, in, options(n.params[2]));
+  }
+  // per operand: whether its first axis is mapped
+  static Arrays vmap(const Node& n, const FlatFunction& f, const Arrays& in) {
+    flat::BatchAxes axes;
+    for (std::int64_t mapped : n.params) axes.in.push_back(mapped ? 0 : no_axis);
+    return flat::vmap(f, in, axes);
   }
   static std::size_t index(std::int64_t k) { return static_cast<std::size_t>(k); }
 

@@ -15,6 +15,9 @@ Shape shape_from(const Params& p, std::size_t from = 0) {
 }
 std::vector<int> numbers(const Params& p) { return {p.begin(), p.end()}; }
 
+// Indices, without the first parameter.
+Array places(const Params& p) { return array(std::vector<std::int64_t>(p.begin() + 1, p.end()), i32); }
+
 // An array that the program captures: no input, not a literal.
 Array constant(const Shape& shape, std::int64_t k, DType d) {
   std::vector<double> v(static_cast<std::size_t>(shape.size()));
@@ -116,6 +119,16 @@ std::map<std::string, Operation, std::less<>> make_operations() {
       {"concat", [](In x, const Params& k) { return Arrays{concatenate(Arrays(x.begin(), x.end()), number(k[0]))}; }},
       {"stack", [](In x, const Params& k) { return Arrays{stack(Arrays(x.begin(), x.end()), number(k[0]))}; }},
       {"split", [](In x, const Params& k) { return split(x[0], std::vector<std::int64_t>{k[1]}, number(k[0])); }},
+      {"sort", with([](const Array& x, const Params& k) { return sort(x, number(k[0]), k[1] != 0); })},
+      {"cumsum", with([](const Array& x, const Params& k) { return cumsum(x, number(k[0]), k[1] != 0); })},
+      {"cumprod", with([](const Array& x, const Params& k) { return cumprod(tanh(x), number(k[0]), k[1] != 0); })},
+      {"cummax", with([](const Array& x, const Params& k) { return cummax(x, number(k[0]), k[1] != 0); })},
+      {"take",  // axis, then the places
+       with([](const Array& x, const Params& k) { return take(x, places(k), number(k[0])); })},
+      {"largest",  // the place of the largest element, which varies, decides what is read
+       with([](const Array& x, const Params& k) { return take(x, argmax(x, number(k[0])), number(k[0])); })},
+      {"put",  // rows of the second operand added at places along the first axis of the first
+       [](In x, const Params& k) { return Arrays{x[0].at(places(k)).add(x[1])}; }},
       {"tril", unary([](const Array& x) { return tril(x); })},
       {"constant",  // k, f64?, shape
        [](In, const Params& k) { return Arrays{constant(shape_from(k, 2), k[0], k[1] ? f64 : f32)}; }},

@@ -26,6 +26,24 @@ in 0:f64[] ;
 24 = sin 23 ;
 out 24 ;
 )"},
+    // A branch that captures a value and, through vmap, a second handle of it lost one of the two.
+    {"BranchWithTwoHandlesOfAValue", R"(
+in 1:f64[1,1] ;
+37 = switch 1 1 {
+  in 38:f64[1,1] ;
+  out 1 ;
+} {
+  in 55:f64[1,1] ;
+  63 = vmap[1,0] 1 1 {
+    in 56:f64[1] 57:f64[1] ;
+    58 = shift[0] 1 ;
+    62 = sigmoid 56 ;
+    out 58 ;
+  } ;
+  out 1 ;
+} ;
+out 1 ;
+)"},
 };
 
 class FuzzRegression : public testing::TestWithParam<Regression> {};
