@@ -2,6 +2,7 @@
 // all. Residuals of the branches share slots by type, so that memory is the union over branches and not their sum
 // (spec/checkpoint.md 3.6).
 #include <anew/ops.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -248,12 +249,16 @@ ir::NestedJvp jvp_cond(const ParamsRef& params, std::span<const Array> x, std::s
   }
   std::vector<JvpProgram> j;
   for (const ir::ProgramRef& p : branches) merge(nonzero_out, j.emplace_back(jvp_program(*p, nonzero)).nonzero);
-  BranchPrograms both;
+  std::vector<Staged> both;
   for (std::size_t b = 0; b < branches.size(); ++b) {
     if (j[b].nonzero != nonzero_out) j[b] = jvp_program(*branches[b], nonzero, nonzero_out);
-    both.push_back(std::move(j[b].program));
+    both.push_back({std::move(j[b].program), std::move(j[b].captured)});
+    ir::Program& p = both.back().program;  // captured arrays come first in a Staged
+    p.constants = static_cast<int>(both.back().constants.size());
+    std::rotate(p.inputs.begin(), p.inputs.end() - p.constants, p.inputs.end());
   }
-  Arrays made = bind_cond(std::move(both), x[0], in, at);
+  Joined joined = join_captured(std::move(both), in);
+  Arrays made = bind_cond(std::move(joined.branches), x[0], joined.inputs, at);
   std::size_t n = nonzero_out.size(), next = n;
   ir::NestedJvp result{Arrays(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(n)), {}};
   for (std::size_t i = 0; i < n; ++i) result.t.push_back(nonzero_out[i] ? made[next++] : Array());
@@ -337,6 +342,10 @@ ir::Batched batch_cond(const ir::BatchArgs& a) {
     }
     return {bind_cond(std::move(all), a.x[0], x, a.at), out_mapped};
   }
+  for (const ir::ProgramRef& p : branches)
+    if (std::string io = ir::find_io(*p); !io.empty())
+      throw Error(fmt::format("[cond] Effects not supported in vmap of cond where the index is mapped: {}", io), a.at,
+                  "move the call out of the branches: under vmap all of them run");
   // Every example its own branch: all are computed, and each output is chosen. To a derivative, what a branch reads in
   // the examples of other branches is constant, so that a NaN of a branch not taken stays there.
   const Array& index = a.x[0];

@@ -25,6 +25,7 @@ ir::NestedJvp jvp_nested(const Primitive& row, const MakeParams& params, const i
     if (dx.value()) in.push_back(dx);
   }
   JvpProgram j = jvp_program(p, nonzero);
+  in.insert(in.end(), j.captured.begin(), j.captured.end());
   Arrays out = bind_nested(row, params, j.program, in, at);
   std::size_t n = p.outputs.size(), next = n;
   ir::NestedJvp result{Arrays(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(n)), {}};

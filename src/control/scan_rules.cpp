@@ -138,6 +138,9 @@ ir::NestedJvp jvp_scan(const ParamsRef& params, std::span<const Array> x, std::s
     }
   };
   int xs = 0;
+  std::size_t captured = j.program.inputs.size() - j.captured.size();
+  for (std::size_t i = 0; i < j.captured.size(); ++i)
+    vars.push_back(j.program.inputs[captured + i]), inputs.push_back(j.captured[i]), ++q.constants;
   group(0, g.constants, q.constants);
   group(g.constants, g.constants + g.carries, q.carries);
   group(g.constants + g.carries, g.inputs(), xs);

@@ -4,6 +4,8 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace anew {
 
 JvpTrace::JvpTrace(Trace* parent, Trace* rules, std::string_view what, const Location& where)
@@ -89,6 +91,10 @@ JvpProgram jvp_program(const ir::Program& p, const std::vector<bool>& nonzero, c
   }
   out.insert(out.end(), tangents.begin(), tangents.end());
   result.program = staging->finish(out);
+  result.captured = staging->constants();
+  std::vector<ir::Var>& inputs = result.program.inputs;
+  std::rotate(inputs.begin(), inputs.begin() + result.program.constants, inputs.end());
+  result.program.constants = 0;
   return result;
 }
 

@@ -21,9 +21,11 @@ class JvpTrace final : public Trace {
 };
 
 // The derivative of a Program: inputs, then the tangents of the inputs marked nonzero -> outputs, then tangents of the
-// outputs that have one (or of all marked in `force`, as zero arrays where there is none).
+// outputs that have one (or of all marked in `force`, as zero arrays where there is none). Arrays that a user's rule
+// captured are its last inputs.
 struct JvpProgram {
   ir::Program program;
+  Arrays captured;
   std::vector<bool> nonzero;  // per output of the original
 };
 JvpProgram jvp_program(const ir::Program& p, const std::vector<bool>& nonzero, const std::vector<bool>& force = {});
