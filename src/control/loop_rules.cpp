@@ -347,6 +347,10 @@ ir::Batched batch_loop(const ir::BatchArgs& a) {
   BatchedProgram body = batch_program(*p.body, mapped, a.size, carried);
   LoopParams q = p;
   q.body = share(body.program);
+  if (std::string io = guarded ? ir::find_io(*p.body) : ""; !io.empty())
+    throw Error(
+        fmt::format("[while_loop] Effects not supported in vmap of while_loop where the condition is mapped: {}", io),
+        a.at, "move the call out of the loop: examples that have ended would still call");
   if (guarded) {
     BatchedProgram condition = batch_program(*p.condition, part(mapped, 0, g.constants + g.carries), a.size, {true});
     q.body = share(guard(body.program, condition.program, g.carries, g.constants));

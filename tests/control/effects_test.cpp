@@ -171,6 +171,14 @@ TEST_F(Effects, CallbacksHaveNoDerivative) {
   };
   EXPECT_EQ(text([&] { (void)grad(loop)(2.0); }),
             "[scan] Effects not supported in the derivative of scan with few checkpoints: io_callback");
+  auto branch = [&](Array x) { return cond(x > 0, [&](Array x) { return f(x, x); }, [](Array x) { return x; }, x); };
+  EXPECT_EQ(text([&] { (void)vmap(branch)(array({1.f, -1.f})); }),
+            "[cond] Effects not supported in vmap of cond where the index is mapped: io_callback");
+  auto until = [&](Array x) {
+    return while_loop([](Array c) { return c < 9; }, [&](Array c) { return f(c * 2, c); }, x);
+  };
+  EXPECT_EQ(text([&] { (void)vmap(until)(array({1.f, 2.f})); }),
+            "[while_loop] Effects not supported in vmap of while_loop where the condition is mapped: io_callback");
   auto wrong = [](Array x) { return io_callback([](Array x) { return stack({x, x}); }, ShapeDtype{{}, f32}, x); };
   EXPECT_EQ(text([&] { (void)wrong(1.0); }), "[io_callback] the function gave f32[2], its result type says f32[]");
 }
