@@ -210,14 +210,15 @@ Arrays extremum_jvp(const ir::JvpArgs& a) {
   return {t / count};
 }
 
-std::vector<ir::Sample> scatter_samples() {
+std::vector<ir::Sample> scatter_samples(Interval values) {
   std::vector<ir::Sample> out;
   for (DType d : {f32, f64})
     for (const char* mode : {"clip", "fill_or_drop"}) {
       auto add = [&](const Shape& x, const Shape& indices, const Shape& updates, const lax::ScatterDimensions& s,
                      bool unique = false, double lo = -2, double hi = 5) {
-        out.push_back({make_params(ScatterParams(s, mode, unique)),
-                       {{{x, d}, 0.5, 1.5}, {{indices, i32}, lo, hi}, {{updates, d}, 0.5, 1.5}}});
+        out.push_back(
+            {make_params(ScatterParams(s, mode, unique)),
+             {{{x, d}, values.lo, values.hi}, {{indices, i32}, lo, hi}, {{updates, d}, values.lo, values.hi}}});
       };
       add({5}, {7, 1}, {7}, {{}, {0}, {0}});
       add({4, 3}, {3, 1}, {3, 3}, {{1}, {0}, {0}});
@@ -253,7 +254,9 @@ struct ScatterRows : Family {
     if (transpose) p.transpose = transpose;
     p.facts.linear_in = std::move(linear_in);
     p.facts.flops_per_element = join == Join::set ? 0 : 1;
-    p.samples = scatter_samples;
+    // Extrema: apart from each other, so that differences see one of them.
+    const bool extremum = join == Join::min || join == Join::max;
+    p.samples = [extremum] { return scatter_samples(extremum ? Interval{-50, 50} : Interval{0.5, 1.5}); };
     auto self = std::make_shared<const Primitive*>();  // a row binds itself
     p.batch = [self](const ir::BatchArgs& a) {
       Arrays x = all_mapped(a);

@@ -82,7 +82,7 @@ Primitive sorting_row() {
     for (DType d : {f32, f64}) {
       auto add = [&](const Shape& s, int axis, int keys, int operands) {
         ir::Sample sample{make_params(SortParams(axis, keys)), {}};
-        for (int i = 0; i < operands; ++i) sample.inputs.push_back({{s, d}});
+        for (int i = 0; i < operands; ++i) sample.inputs.push_back({{s, d}, -50, 50});  // apart
         out.push_back(sample);
       };
       add({7}, 0, 1, 1);
