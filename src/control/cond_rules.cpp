@@ -8,9 +8,9 @@
 #include <map>
 
 #include "control/cond.h"
+#include "control/nested_rules.h"
 #include "transforms/jvp.h"
 #include "transforms/split.h"
-#include "transforms/transpose.h"
 #include "transforms/vmap.h"
 
 namespace anew {
@@ -284,26 +284,13 @@ Arrays transpose_cond(const ir::NestedTransposeArgs& a) {
   // Cotangents of the inputs in one branch, accumulated upon what there is; only those that any branch has are wanted.
   Flags nonzero(inputs), found(inputs);
   auto pull_back = [&](const ir::Program& p, std::span<const Array> in, bool wanted_only) {
-    auto get = [&](int i) { return i < 0 ? Array() : in[static_cast<std::size_t>(i)]; };
-    Split s = split(p, linear);
-    Arrays known_in, ct, accumulated, result(inputs), out;
-    for (std::size_t i = 0; i < inputs; ++i) {
-      if (!linear[i]) known_in.push_back(get(x_at[i]));
-      else result[i] = get(acc_at[i]);
-    }
-    Arrays x = evaluate(s.known, known_in);
-    x.erase(x.begin(), x.end() - s.residuals);
-    accumulated.resize(x.size());
-    Flags staged_linear(x.size(), false);
-    for (int i : s.staged_inputs) {
-      staged_linear.push_back(true);
-      accumulated.push_back(result[static_cast<std::size_t>(i)]);
-    }
-    x.resize(staged_linear.size());
-    for (int i : s.staged_outputs) ct.push_back(get(ct_at[static_cast<std::size_t>(i)]));
-    Arrays now = backward_pass(s.staged, std::move(x), staged_linear, ct, std::move(accumulated));
-    for (std::size_t k = 0; k < s.staged_inputs.size(); ++k)
-      result[static_cast<std::size_t>(s.staged_inputs[k])] = now[static_cast<std::size_t>(s.residuals) + k];
+    auto get = [&](const std::vector<int>& at) {
+      Arrays list;
+      for (int i : at) list.push_back(i < 0 ? Array() : in[static_cast<std::size_t>(i)]);
+      return list;
+    };
+    Arrays x = get(x_at), ct = get(ct_at), accumulated = get(acc_at), out;
+    Arrays result = transpose_program(p, {a.params, ct, x, a.in.subspan(1), linear, accumulated, a.at});
     for (std::size_t i = 0; i < inputs; ++i) {
       found[i] = found[i] || result[i].value();
       if (!wanted_only || !nonzero[i]) continue;

@@ -73,8 +73,6 @@ void check_captured(std::span<const Array> t, int constants, std::span<const Arr
                     const Location& at);
 // Primal outputs of a rule as the primal side of the derivative sees them; throws where one depends on a tangent.
 Array primal_of_rule(const Array& y, std::string_view op, const Location& at);
-// The body instead of the equation.
-Arrays transpose_inlined(const ir::Program& p, const ir::NestedTransposeArgs& a);
 
 }  // namespace anew
 

@@ -5,7 +5,6 @@
 #include "control/custom.h"
 #include "control/nested_rules.h"
 #include "transforms/jvp.h"
-#include "transforms/transpose.h"
 #include "transforms/vmap.h"
 
 namespace anew {
@@ -39,27 +38,6 @@ Array primal_of_rule(const Array& y, std::string_view op, const Location& at) {
     throw Error(fmt::format("[{}] an output that the rule returns depends on a tangent", op), at,
                 "outputs are functions of the primals alone");
   return split->known(y);
-}
-
-Arrays transpose_inlined(const ir::Program& p, const ir::NestedTransposeArgs& a) {
-  Split s = split(p, a.linear);
-  Arrays known_in, ct, accumulated, result(a.accumulated.begin(), a.accumulated.end());
-  for (std::size_t i = 0; i < a.in.size(); ++i)
-    if (!a.linear[i]) known_in.push_back(a.x[i]);
-  Arrays x = evaluate(s.known, known_in);
-  x.erase(x.begin(), x.end() - s.residuals);
-  std::vector<bool> linear(x.size(), false);
-  accumulated.resize(x.size());
-  for (int i : s.staged_inputs) {
-    linear.push_back(true);
-    accumulated.push_back(result[static_cast<std::size_t>(i)]);
-  }
-  x.resize(linear.size());
-  for (int i : s.staged_outputs) ct.push_back(a.ct[static_cast<std::size_t>(i)]);
-  Arrays now = backward_pass(s.staged, std::move(x), linear, ct, std::move(accumulated));
-  for (std::size_t k = 0; k < s.staged_inputs.size(); ++k)
-    result[static_cast<std::size_t>(s.staged_inputs[k])] = now[static_cast<std::size_t>(s.residuals) + k];
-  return result;
 }
 
 namespace {
@@ -140,7 +118,7 @@ const ir::Primitive& custom_jvp_row() {
       .batch = batch_custom,
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp = jvp_custom,
-      .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_inlined(*of(a.params).program, a); },
+      .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_program(*of(a.params).program, a); },
   };
   return row;
 }

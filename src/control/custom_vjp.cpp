@@ -193,7 +193,7 @@ const ir::Primitive& custom_vjp_row() {
       .batch = batch_custom,
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp = jvp_custom,
-      .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_inlined(*of(a.params).program, a); },
+      .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_program(*of(a.params).program, a); },
   };
   return row;
 }

@@ -44,7 +44,11 @@ ir::Program grouped(const JvpProgram& j, const Flags& nonzero, const std::vector
     }
     return out;
   };
-  return rearranged(j.program, order(nonzero, in_groups), order(j.nonzero, out_groups));
+  std::vector<std::size_t> inputs, more = order(nonzero, in_groups);
+  std::size_t own = j.program.inputs.size() - j.captured.size();
+  for (std::size_t i = 0; i < j.captured.size(); ++i) inputs.push_back(own + i);
+  inputs.insert(inputs.end(), more.begin(), more.end());
+  return rearranged(j.program, inputs, order(j.nonzero, out_groups));
 }
 
 Arrays grouped(std::span<const Array> x, std::span<const Array> t, const Flags& nonzero,

@@ -28,7 +28,7 @@ Types infer_loop(const ir::InferArgs& a) {
     if (i >= c) out[i] = stacked(out[i], p.length);
     else if (!(out[i] == want[k + i])) throw InternalError("[while] a carry changes its type");
   }
-  if (p.record.empty()) return out;
+  if (!p.records) return out;
   if (p.condition) {
     out.push_back({{}, i32});
     out.push_back({{slots_of(p)}, i32});
@@ -74,7 +74,7 @@ std::optional<std::int64_t> counted(const LoopParams& p, std::span<const Array> 
 class Recorder {
  public:
   Recorder(const LoopParams& p, std::span<const Array> x, const Location& at) : p_(p), slots_(slots_of(p)) {
-    if (p.record.empty()) return;
+    if (!p.records) return;
     Types in = p.body->input_types();
     for (int r : p.record)
       states_.push_back(empty_array(stacked(in[static_cast<std::size_t>(p.constants + r)], slots_ + 1), at));
@@ -86,7 +86,7 @@ class Recorder {
   }
   // `carry` is the state before step `step`.
   void see(std::int64_t step, std::span<const Array> carry) {
-    if (p_.record.empty()) return;
+    if (!p_.records) return;
     int slot = -1;
     if (online_) slot = online_stops_.place(step);
     else if (next_ < stops_.size() && stops_[next_] == step) slot = static_cast<int>(next_++);
@@ -95,7 +95,7 @@ class Recorder {
     write(slot, carry);
   }
   void finish(std::int64_t steps, std::span<const Array> last, Arrays& out) {
-    if (p_.record.empty()) return;
+    if (!p_.records) return;
     write(slots_, last);
     if (steps == 0) write(0, last);
     if (p_.condition) {
@@ -133,7 +133,7 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
     std::copy(carry.begin(), carry.end(), in.begin() + k);
     if (p.condition ? !holds(*p.condition, Arrays(in.begin(), in.begin() + k + c)) : step == p.length) break;
     recorder.see(step, carry);
-    if (!p.record.empty()) last = carry;
+    if (p.records) last = carry;
     carry.clear();
     std::int64_t at_step = p.reverse ? p.length - 1 - step : step;
     for (std::size_t i = uk + uc; i < x.size(); ++i) in[i] = row_of(x[i], at_step);

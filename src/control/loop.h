@@ -15,8 +15,10 @@ struct LoopParams : ir::ParamsOf<LoopParams> {
   std::int64_t length = -1;        // of a sweep
   bool reverse = false;            // xs from the last to the first
   int checkpoints = 0;             // states kept, the first included; 0: default_checkpoints
-  // Carries whose kept states are outputs, behind the ys: for a while the number of steps, and the step of each kept
-  // state (-1: none); then per carry the kept states, and in one more row the state before the last step.
+  // A loop that records has more outputs, behind the ys: a while the number of its steps, and the step of each kept
+  // state (-1: none); then, for each carry in `record`, the kept states and in one more row the state before the last
+  // step.
+  bool records = false;
   std::vector<int> record;
   static auto fields() {
     return std::tuple{ir::field("body", &LoopParams::body),
@@ -26,6 +28,7 @@ struct LoopParams : ir::ParamsOf<LoopParams> {
                       ir::field("num_carry", &LoopParams::carries),
                       ir::field("num_consts", &LoopParams::constants),
                       ir::optional_field("record", &LoopParams::record),
+                      ir::optional_field("records", &LoopParams::records),
                       ir::optional_field("reverse", &LoopParams::reverse)};
   }
 };
@@ -87,7 +90,7 @@ void write_row(const Array& stack, std::int64_t i, const Array& y);
 ir::Program with_unused(ir::Program p, std::size_t at, std::span<const Type> types);
 // p with other inputs: the given ones of its own, in this order; and with the given outputs.
 ir::Program rearranged(ir::Program p, const std::vector<std::size_t>& inputs, const std::vector<std::size_t>& outputs);
-// A derivative with inputs and outputs group by group (sizes given), values before tangents.
+// A derivative with inputs and outputs group by group (sizes given), values before tangents; captured arrays first.
 ir::Program grouped(const JvpProgram& j, const Flags& nonzero, const std::vector<std::size_t>& in_groups,
                     const std::vector<std::size_t>& out_groups);
 // The operands of such a Program: zeros where a tangent is missing.

@@ -75,13 +75,15 @@ ir::NestedJvp jvp_loop(const ParamsRef& params, std::span<const Array> x, std::s
   Types types = p.body->input_types();
   LoopParams q = p;
   ir::Program body = grouped(j, nonzero, in_groups, out_groups);
+  Types captured = types_of(j.captured, at);
   Types tangent_constants = part(types, nonzero, 0, g.constants);
   Types tangent_carries = part(types, nonzero, g.constants, g.carries);
-  q.constants += static_cast<int>(tangent_constants.size());
+  q.constants += static_cast<int>(captured.size() + tangent_constants.size());
   q.carries += static_cast<int>(tangent_carries.size());
   if (p.condition)
-    q.condition = share(with_unused(with_unused(*p.condition, g.constants + g.carries, tangent_carries), g.constants,
-                                    tangent_constants));
+    q.condition = share(with_unused(with_unused(with_unused(*p.condition, g.constants + g.carries, tangent_carries),
+                                                g.constants, tangent_constants),
+                                    0, captured));
   std::vector<int> tangent_record;  // per recorded carry: the place of its tangent among the records, or -1
   for (int r : p.record) {
     if (!carried[static_cast<std::size_t>(r)]) {
@@ -94,7 +96,8 @@ ir::NestedJvp jvp_loop(const ParamsRef& params, std::span<const Array> x, std::s
     q.record.push_back(p.carries + before);
   }
   Arrays in = grouped(x, t, nonzero, in_groups), made;
-  if (p.record.empty()) {
+  in.insert(in.begin(), j.captured.begin(), j.captured.end());
+  if (!p.records) {
     made = bind_loop(q, body, in, at);
   } else {
     q.body = share(std::move(body));
@@ -107,7 +110,7 @@ ir::NestedJvp jvp_loop(const ParamsRef& params, std::span<const Array> x, std::s
     for (std::size_t i = begin; i < begin + size; ++i) result.t.push_back(j.nonzero[i] ? made[next++] : Array());
     begin += size;
   }
-  if (p.record.empty()) return result;
+  if (!p.records) return result;
   if (p.condition)
     for (int i = 0; i < 2; ++i) {
       result.y.push_back(made[next++]);
@@ -125,26 +128,17 @@ ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
   LoopGroups g(p);
   LoopParams q = p;
   q.record.clear();
+  q.records = false;
   std::vector<bool> kept = used_outputs;
-  bool records = false;
-  for (std::size_t i = g.outputs(); i < used_outputs.size(); ++i) records = records || used_outputs[i];
+  for (std::size_t i = g.outputs(); i < used_outputs.size(); ++i) q.records = q.records || used_outputs[i];
   Flags used(g.inputs());
   for (std::size_t i = 0; i < g.carries; ++i) used[g.constants + i] = used_outputs[i];
   if (p.condition) {
     Flags c = needed_inputs(*p.condition, {true});
     for (std::size_t i = 0; i < c.size(); ++i) used[i] = used[i] || c[i];
   }
-  for (std::size_t i = 0; records && i < p.record.size(); ++i)
+  for (std::size_t i = 0; q.records && i < p.record.size(); ++i)
     if (used_outputs[g.states(p) + i]) used[g.constants + static_cast<std::size_t>(p.record[i])] = true;
-  // Steps and their places are kept together, with at least one state: a loop without records has none of them.
-  if (records && used_outputs.size() > g.states(p)) {
-    bool any = false;
-    for (std::size_t i = g.states(p); i < used_outputs.size(); ++i) any = any || used_outputs[i];
-    if (!any) {
-      kept[g.states(p)] = true;
-      used[g.constants + static_cast<std::size_t>(p.record[0])] = true;
-    }
-  }
   auto outputs_for = [&](const Flags& in) {
     Flags out = part(used_outputs, 0, g.outputs());
     for (std::size_t i = 0; i < g.carries; ++i) out[i] = in[g.constants + i];
@@ -159,7 +153,7 @@ ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
   q.carries = static_cast<int>(indices(needed, g.constants, g.carries).size());
   q.body = share(rearranged(*p.body, indices(needed, 0, g.inputs()), indices(outputs, 0, g.outputs())));
   if (p.condition) q.condition = share(rearranged(*p.condition, indices(needed, 0, g.constants + g.carries), {0}));
-  if (records) {
+  if (q.records) {
     if (p.condition) kept[g.outputs()] = kept[g.outputs() + 1] = true;
     for (std::size_t i = 0; i < p.record.size(); ++i) {
       if (!kept[g.states(p) + i]) continue;
@@ -200,8 +194,8 @@ Arrays split_loop(const ir::SplitArgs& a) {
   });
   Flags unknown_outputs = split(*p.body, unknown).unknown_outputs;
   for (std::size_t i = 0; i < g.carries; ++i) unknown_outputs[i] = unknown[g.constants + i];
-  if (trace.policy() || !p.record.empty() || condition_unknown(unknown)) {
-    if (p.condition && !p.record.empty()) unknown_outputs.resize(g.states(p), condition_unknown(unknown));
+  if (trace.policy() || p.records || condition_unknown(unknown)) {
+    if (p.condition && p.records) unknown_outputs.resize(g.states(p), condition_unknown(unknown));
     for (int r : p.record) unknown_outputs.push_back(unknown[g.constants + static_cast<std::size_t>(r)]);
     return split_whole(loop_row(p), a, unknown_outputs);
   }
@@ -239,6 +233,7 @@ Arrays split_loop(const ir::SplitArgs& a) {
   q.carries = static_cast<int>(known_carry_count);
   q.body = share(rearranged(*p.body, append(append(known_constants, known_carries), known_xs), known_outputs));
   if (p.condition) q.condition = share(rearranged(*p.condition, append(known_constants, known_carries), {0}));
+  q.records = p.condition != nullptr || !states.empty();
   for (std::size_t i = 0; i < known_carry_count; ++i)
     if (needed[known_carries[i]]) q.record.push_back(static_cast<int>(i));
   Arrays known_in, known_out;
@@ -246,7 +241,7 @@ Arrays split_loop(const ir::SplitArgs& a) {
     known_in.push_back(trace.known(a.in[i]));
   {
     TraceScope scope(trace.parent());
-    if (!known_outputs.empty()) known_out = bind_as_is(q, known_in, a.at);
+    if (!known_outputs.empty() || q.records) known_out = bind_as_is(q, known_in, a.at);
   }
 
   // Later: the linear part, over the recorded states.
@@ -322,13 +317,11 @@ Arrays expanded(const LoopParams& p, std::span<const Array> x, const Location& a
 
 Arrays transpose_loop(const ir::NestedTransposeArgs& a) {
   const LoopParams& p = of(a.params);
-  if (!p.record.empty() && p.condition)
+  if (p.records && p.condition)
     throw Error("[while_loop] reverse-mode differentiation of reverse-mode differentiation is not available", a.at,
                 "differentiate the gradient in forward mode (jvp, hvp, jacfwd of grad), or use scan or a fori_loop "
                 "with static bounds");
-  auto whole = [&](std::span<const Array> x) {
-    return p.record.empty() ? bind_as_is(p, x, a.at) : expanded(p, x, a.at);
-  };
+  auto whole = [&](std::span<const Array> x) { return !p.records ? bind_as_is(p, x, a.at) : expanded(p, x, a.at); };
   Staged s = stage(whole, Types(a.in.begin(), a.in.end()), "transpose", a.at);
   return transpose_program(s.program, a);
 }
@@ -364,11 +357,11 @@ ir::Batched batch_loop(const ir::BatchArgs& a) {
     else if (mapped[i] && i >= g.constants + g.carries) in.push_back(move_axis(a.x[i], 0, 1));
     else in.push_back(a.x[i]);
   }
-  Arrays out = p.record.empty() ? bind_loop(q, *q.body, in, a.at) : bind_as_is(q, in, a.at);
+  Arrays out = !p.records ? bind_loop(q, *q.body, in, a.at) : bind_as_is(q, in, a.at);
   Flags out_mapped = body.mapped;
   for (std::size_t i = g.carries; i < g.outputs(); ++i)
     if (out_mapped[i]) out[i] = move_axis(out[i], 1, 0);
-  if (!p.record.empty()) {
+  if (p.records) {
     out_mapped.resize(g.states(p), false);
     for (std::size_t i = 0; i < p.record.size(); ++i) {
       out_mapped.push_back(carried[static_cast<std::size_t>(p.record[i])]);

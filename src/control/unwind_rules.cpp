@@ -1,6 +1,7 @@
 // Rules of unwind. It is linear in its last three groups of operands: transposing it turns its direction. Forward mode
 // doubles states and linear carries. Reverse mode with respect to the states themselves (reverse over reverse) takes a
 // loop of known length apart into scans; of a while it is an error.
+#include <anew/indexing.h>
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -120,8 +121,9 @@ ir::NestedJvp jvp_unwind(const ParamsRef& params, std::span<const Array> x, std:
   Flags carries = part(nonzero, g.linear() + g.linear_constants, g.linear_carries);
   Flags of_advance = g.of_advance(nonzero), of_step = g.of_step(nonzero);
   JvpProgram advance = jvp_program(*p.advance, of_advance, states), step = jvp_program(*p.step, of_step, carries);
+  Types in_advance = types_of(advance.captured, at), in_step = types_of(step.captured, at);
   UnwindParams q = p;
-  q.constants += count(nonzero, 0, g.constants);
+  q.constants += static_cast<int>(in_advance.size() + in_step.size()) + count(nonzero, 0, g.constants);
   q.xs += count(nonzero, g.constants, g.xs);
   q.carries += count(nonzero, g.states(), g.carries);
   q.linear_constants += count(nonzero, g.linear(), g.linear_constants);
@@ -136,11 +138,13 @@ ir::NestedJvp jvp_unwind(const ParamsRef& params, std::span<const Array> x, std:
       if (nonzero[i]) constants.push_back(types[i]);
     for (std::size_t i = 0; i < g.carries; ++i)
       if (states[i]) carried.push_back(types[g.constants + i]);
-    q.condition =
-        share(with_unused(with_unused(*p.condition, g.constants + g.carries, carried), g.constants, constants));
+    ir::Program c = with_unused(with_unused(*p.condition, g.constants + g.carries, carried), g.constants, constants);
+    q.condition = share(with_unused(with_unused(std::move(c), 0, in_step), 0, in_advance));
   }
   Arrays in = grouped(x, t, nonzero,
                       {g.constants, g.xs, g.counters, g.carries, g.linear_constants, g.linear_carries, g.linear_xs});
+  in.insert(in.begin(), step.captured.begin(), step.captured.end());
+  in.insert(in.begin(), advance.captured.begin(), advance.captured.end());
   Arrays out = anew::bind(unwind_row(), made(std::move(q)), in, at);
   ir::NestedJvp result;
   std::size_t next = 0;
@@ -333,8 +337,17 @@ ir::Batched batch_unwind(const ir::BatchArgs& a) {
   const UnwindParams& p = of(a.params);
   UnwindGroups g(p);
   Flags mapped = a.mapped;
-  for (std::size_t i = 0; i < g.counters; ++i)
-    if (mapped[g.steps() + i]) throw InternalError("[unwind] the steps of a loop depend on the mapped axis");
+  Arrays x(a.x.begin(), a.x.end());
+  // A loop in a branch that only some examples take: those have counted the same steps, the others none.
+  Array longest;
+  for (std::size_t i = g.steps(); i < g.states(); ++i) {
+    if (!mapped[i]) continue;
+    Type one = type_of(x[i]);
+    one.shape.erase(0);
+    if (a.size > 0 && !longest.value()) longest = argmax(x[g.steps()], 0);
+    x[i] = a.size == 0 ? zeros(one.shape, one.dtype) : take(x[i], longest, 0, "clip");
+    mapped[i] = false;
+  }
   bool guarded = false;
   state_fixpoint(mapped, g, [&](const Flags& in) {
     guarded = guarded || (p.condition && batch_program(*p.condition, g.of_condition(mapped), a.size).mapped[0]);
@@ -364,10 +377,10 @@ ir::Batched batch_unwind(const ir::BatchArgs& a) {
     bool state = i >= g.states() && i < g.linear();
     bool stack = (i >= g.constants && i < g.steps()) || state || i >= carries_at + g.linear_carries;
     if (mapped[i] && !a.mapped[i]) {
-      Array spread = repeat_in_front(a.x[i], a.size);
+      Array spread = repeat_in_front(x[i], a.size);
       in.push_back(stack ? move_axis(spread, 0, 1) : spread);
     } else {
-      in.push_back(mapped[i] && stack ? move_axis(a.x[i], 0, 1) : a.x[i]);
+      in.push_back(mapped[i] && stack ? move_axis(x[i], 0, 1) : x[i]);
     }
   }
   Arrays out = anew::bind(unwind_row(), made(std::move(q)), in, a.at);

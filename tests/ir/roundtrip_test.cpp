@@ -43,6 +43,10 @@ TEST(RoundTrip, EveryRowOnItsSamples) {
       }
       p.eqns.push_back(std::move(e));
       SCOPED_TRACE(row->name);
+      if (ir::str(*sample.params).find("<fn ") != std::string::npos) {  // a user's function is not text
+        EXPECT_THROW(ir::parse(ir::print(p), find_row), Error);
+        continue;
+      }
       expect_round_trip(p);
       ++samples;
     }
