@@ -44,6 +44,25 @@ in 1:f64[1,1] ;
 } ;
 out 1 ;
 )"},
+    // The steps of a loop in a branch that only some examples take depend on the mapped axis.
+    {"LoopInABranchUnderVmap", R"(
+in 0:f64[2] ;
+37 = positive 0 ;
+38 = cond 37 0 {
+  in 40:f64[2] ;
+  57 = while[3,0,0] 40 {
+    in 41:f64[2] ;
+    42 = mul 41 0 ;
+    43 = sin 42 ;
+    out 43 ;
+  } ;
+  out 57 ;
+} {
+  in 59:f64[2] ;
+  out 59 ;
+} ;
+out 38 ;
+)"},
 };
 
 class FuzzRegression : public testing::TestWithParam<Regression> {};
