@@ -9,7 +9,9 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-HEADERS = """#include <anew/control.h>
+HEADERS = """#include <anew/batching.h>
+#include <anew/control.h>
+#include <anew/effects.h>
 #include <anew/inspect.h>
 #include <anew/transforms.h>
 #include <memory>
