@@ -226,6 +226,17 @@ TEST(Sweep, EqualsPlainScan) {
   }
 }
 
+TEST(Sweep, LinearizedGradientOfACarryThatIsReplaced) {
+  // The carry's cotangent ends as a zero that the backward body makes: it must be a value, not a traced one.
+  auto f = [](In x) {
+    auto body = [&](In, In) { return flat::ScanResult{{x[0]}, {}}; };
+    return Arrays{sum(sin(flat::scan(body, {x[0]}, {}, {.length = 1, .checkpoints = 1}).carry[0]))};
+  };
+  auto slope = [&](In x) { return flat::grad(f, x); };
+  same(flat::linearize(slope, Arrays{a}).second(Arrays{w})[0], -sin(a) * w);
+  same(flat::grad([&](In x) { return Arrays{sum(slope(x)[0])}; }, Arrays{a})[0], -sin(a));
+}
+
 TEST(Sweep, Errors) {
   auto body = [](In c, In) { return flat::ScanResult{{c[0]}, {}}; };
   EXPECT_EQ(brief_error(ERROR_OF(flat::scan(body, {a}, {}, {.length = 3, .checkpoints = 0}))),
