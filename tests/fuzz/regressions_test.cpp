@@ -63,6 +63,31 @@ in 0:f64[2] ;
 } ;
 out 38 ;
 )"},
+    // What a loop made of numbers alone, a zero cotangent, was traced by whoever asked for the loop.
+    {"LoopThatMakesAConstant", R"(
+in 0:f64[1] ;
+20 21 = fori[0,1,1,0] 0 0 {
+  in 5:f64[] 6:f64[1] 7:f64[1] ;
+  8 = max 7 0 ;
+  out 8 8 ;
+} ;
+out 20 ;
+)"},
+    // A rule that captures arrays it makes itself: the bounds of its loop.
+    {"LoopInARule", R"(
+in 0:f64[2] ;
+7 = square 0 ;
+32 = custom_vjp 7 {
+  in 8:f64[2] ;
+  17 18 = fori[0,2,0,1] 8 8 {
+    in 11:f64[] 12:f64[2] 13:f64[2] ;
+    14 = sin 12 ;
+    out 14 13 ;
+  } ;
+  out 17 ;
+} ;
+out 32 ;
+)"},
 };
 
 class FuzzRegression : public testing::TestWithParam<Regression> {};
