@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "control/loop.h"
+#include "ops/known_rows.h"
 #include "ops/rows.h"
 
 namespace anew {
@@ -11,8 +12,9 @@ namespace anew {
 const std::vector<const ir::Primitive*>& all_rows() {
   static const std::vector<const ir::Primitive*> rows = [] {
     std::vector<const ir::Primitive*> all = first_order_rows();
-    for (const ir::Primitive* p : {&jit_row(), &checkpoint_row(), &scan_row(), &cond_row(), &custom_jvp_row(),
-                                   &custom_vjp_row(), &custom_lin_row(), &while_row(), &sweep_row(), &unwind_row()})
+    for (const ir::Primitive* p :
+         {&jit_row(), &checkpoint_row(), &scan_row(), &cond_row(), &custom_jvp_row(), &custom_vjp_row(),
+          &custom_lin_row(), &while_row(), &sweep_row(), &unwind_row(), &softmax_row()})
       all.push_back(p);
     return all;
   }();

@@ -1,4 +1,4 @@
-// Rows of src/ops that other files bind directly: the accumulation of tangents and cotangents, relu, and names.
+// Rows of src/ops that other files bind directly: the accumulation of tangents and cotangents, relu, names, softmax.
 #pragma once
 #include <string>
 
@@ -10,6 +10,7 @@ namespace anew {
 const ir::Primitive& add_any_row();
 const ir::Primitive& relu_row();
 const ir::Primitive& name_row();
+const ir::Primitive& softmax_row();  // made of other rows: evaluating it evaluates those
 
 struct NameParams : ir::ParamsOf<NameParams> {
   explicit NameParams(std::string name = {}) : name(std::move(name)) {}

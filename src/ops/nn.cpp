@@ -93,12 +93,6 @@ Array glu(const ArrayLike& x, int axis) {
   return halves[0] * sigmoid(halves[1]);
 }
 
-Array softmax(const ArrayLike& x, const Axes& axis) {
-  PinLine pin(x.at);
-  Array a = as_float(x);
-  Array e = exp(a - stop_gradient(max(a, axis, true)));
-  return e / sum(e, axis, true);
-}
 Array log_softmax(const ArrayLike& x, const Axes& axis) {
   PinLine pin(x.at);
   Array a = as_float(x);

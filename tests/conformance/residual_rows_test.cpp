@@ -152,6 +152,12 @@ TEST_F(Conformance, B1) {
   EXPECT_VALUE(checkpoint([](Array x, int k) { return k > 0 ? sin(x) : cos(x); })(2.0, 1), std::sin(2.0));
 }
 
+TEST_F(Conformance, N1) {
+  Array x = array({5.5, 1.3, -4.2, 0.9});
+  EXPECT_EQ(brief(saved_residuals([](Array x) { return nn::softmax(x); }, x)),
+            std::vector<std::string>{"f32[4] softmax"});
+}
+
 TEST_F(Conformance, B8) {
   auto my_f = [](Array x, int y) {
     Array q = checkpoint_name(x * x, "foo");

@@ -1,0 +1,82 @@
+// softmax: a row made of other rows, so that its derivative is its own: y * t - y * sum(y * t), which reads the result
+// alone, where the parts would keep three arrays. Evaluating it evaluates the parts, so it means what they mean.
+#include <anew/nn.h>
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+#include "ops/batch.h"
+#include "ops/elementwise.h"
+#include "ops/known_rows.h"
+#include "ops/promote.h"
+
+namespace anew {
+namespace {
+
+struct SoftmaxParams : ir::ParamsOf<SoftmaxParams> {
+  explicit SoftmaxParams(std::vector<int> axes = {}) : axes(std::move(axes)) {}
+  std::vector<int> axes;
+  static auto fields() { return std::tuple{ir::field("axes", &SoftmaxParams::axes)}; }
+};
+const std::vector<int>& axes_of(const ParamsRef& p) { return params_of<SoftmaxParams>(*p).axes; }
+
+// Over no axes (a scalar, or a batch of scalars) every element is its own sum; to `sum`, no axes are all axes.
+Array total(const Array& x, const ParamsRef& p) { return axes_of(p).empty() ? x : sum(x, axes_of(p), true); }
+
+Types infer(const ir::InferArgs& a) {
+  require_count("softmax", 1, a.in, a.at);
+  require("softmax", Accepts::floats, a.in[0], a.at);
+  for (int axis : params_of<SoftmaxParams>(a.params).axes)
+    if (axis < 0 || axis >= a.in[0].shape.ndim())
+      throw Error(fmt::format("[softmax] axis {} is not an axis of {}", axis, a.in[0].str()), line_or(a.at));
+  return {a.in[0]};
+}
+
+std::vector<ir::Sample> samples() {
+  std::vector<ir::Sample> out;
+  for (DType d : {f32, f64})
+    for (const auto& [shape, axes] : std::vector<std::pair<Shape, std::vector<int>>>{
+             {{}, {}}, {{5}, {0}}, {{2, 3}, {0}}, {{2, 3}, {1}}, {{2, 3, 4}, {0, 2}}, {{0, 3}, {1}}})
+      out.push_back({make_params(SoftmaxParams(axes)), {{{shape, d}, -2, 2}}});
+  return out;
+}
+
+}  // namespace
+
+const Primitive& softmax_row() {
+  static const Primitive row{
+      .name = "softmax",
+      .infer = infer,
+      .parse = &SoftmaxParams::parse,
+      .batch =
+          [](const ir::BatchArgs& a) {
+            return ir::Batched{
+                {bind1(softmax_row(), make_params(SoftmaxParams(behind_front(axes_of(a.params)))), {a.x[0]}, a.at)}};
+          },
+      .samples = samples,
+      .run =
+          [](const ParamsRef& p, std::span<const Array> x, const Location&) {
+            Array e = exp(x[0] - (axes_of(p).empty() ? x[0] : max(x[0], axes_of(p), true)));
+            return Arrays{e / total(e, p)};
+          },
+      .nested_jvp =
+          [](const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {
+            RuleScope rule(&softmax_row(), at);
+            Array y = bind1(softmax_row(), p, {x[0]}, at), part = y * t[0];
+            return ir::NestedJvp{{y}, {part - y * total(part, p)}};
+          },
+  };
+  return row;
+}
+
+Array nn::softmax(const ArrayLike& x, const Axes& axis) {
+  check_operand(x.value, line_or(x.at));
+  Array a = coerce(x.value, floating(type_of(x.value).dtype), x.at);
+  Type type = type_of(a);
+  std::vector<int> axes = checked_axes("softmax", axis, type, x.at);
+  for (int i : axes)
+    if (type.shape[i] == 0)
+      throw Error(fmt::format("[softmax] of no elements: {} along axes of size 0", type.str()), line_or(x.at));
+  return bind1(softmax_row(), make_params(SoftmaxParams(axes)), {a}, x.at);
+}
+
+}  // namespace anew
