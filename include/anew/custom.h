@@ -2,8 +2,8 @@
 // it, with the static arguments of the call, so it may be asked long after the call: it must not capture values of a
 // trace (pass those as arguments), and it must not change anything.
 #pragma once
-#include <anew/linearize.h>
 #include <anew/control.h>
+#include <anew/linearize.h>
 
 namespace anew {
 

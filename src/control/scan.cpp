@@ -216,8 +216,8 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
   params.unroll = options.unroll;
   if (options.unroll < 0) throw Error(fmt::format("[scan] unroll is negative: {}", options.unroll), at);
   if (options.checkpoints && *options.checkpoints < 1)
-    throw Error(fmt::format("[scan] .checkpoints is {}, but at least one state, the first, is kept", *options.checkpoints),
-                at);
+    throw Error(
+        fmt::format("[scan] .checkpoints is {}, but at least one state, the first, is kept", *options.checkpoints), at);
 
   Arrays start = init;
   std::size_t c = init.size();

@@ -129,7 +129,7 @@ struct Primitive {
       {};  // nothing: must copy by `lower`
   std::function<Arrays(const JvpArgs&)> jvp = {};
   std::function<Arrays(const TransposeArgs&)> transpose = {};  // one per input; empty where not linear or zero
-  std::function<Batched(const BatchArgs&)> batch = {};  // elementwise rows need none
+  std::function<Batched(const BatchArgs&)> batch = {};         // elementwise rows need none
   Facts facts = {};
   std::function<std::vector<Sample>()> samples = {};
 
