@@ -237,6 +237,53 @@ Array linear_solve_loss(const Array& a, const Array& b) {
   return dot(b, linalg::solve(m, b)) + linalg::slogdet(m).second;
 }
 
+// ---- branches, loops, rules, examples
+Array while_newton_sqrt(const Array& a) {
+  auto far = [&](const std::pair<Array, Array>& s) { return (abs(power(s.first, 2) - a) > 1e-12) & (s.second < 20); };
+  auto improve = [&](const std::pair<Array, Array>& s) {
+    return std::pair(s.first - (power(s.first, 2) - a) / (2 * s.first), s.second + 1);
+  };
+  return while_loop(far, improve, std::pair(ones_like(a), 0)).first;
+}
+Array branch(const Array& x, const Array& y) {
+  return cond(x > 0, [&] { return sin(x) * y; }, [&] { return power(x, 2) + y; });
+}
+Array cond_true(const Array& x, const Array& y) { return branch(x, y); }
+Array cond_false(const Array& x, const Array& y) { return branch(x, y); }
+Array switch_in_scan(const Array& x) {
+  auto step = [](const Array& c, const std::pair<Array, Array>& at) {
+    const auto& [i, xi] = at;
+    auto chosen = branches([&](const Array& c) { return sin(c + xi); },
+                           [&](const Array& c) { return power(c, 2) - xi; }, [&](const Array& c) { return c * xi; });
+    return std::pair(switch_(i % 3, chosen, c), none);
+  };
+  return scan(step, array(0.7, x.dtype()), std::pair(arange(4), x)).first;
+}
+Array cond_vmapped(const Array& x) {
+  auto one = [](Array v) {
+    return cond(v > 0, [](Array v) { return power(v, 2); }, [](Array v) { return power(v, 3); }, v);
+  };
+  return vmap(one)(x);
+}
+Array per_example_gradients(const Array& w, const Array& xs, const Array& ys) {
+  auto loss = [](Array w, Array x, Array y) { return sum_square(tanh(matmul(x, w)) - y); };
+  return vmap(grad(loss), {.in_axes = {no_axis, 0, 0}})(w, xs, ys);
+}
+Array custom_vjp_clip_gradient(const Array& x) {
+  auto identity = custom_vjp([](Array x) { return x; }, [](Array x) { return std::pair(x, none); },
+                             [](none_t, Array ct) { return std::tuple(clip(ct, -0.5, 0.5)); });
+  return sum(3 * sin(identity(x)) * x);
+}
+Array custom_jvp_log1pexp(const Array& x) {
+  auto value = [](Array x) { return log1p(exp(x)); };
+  auto f = custom_jvp(value, [value](auto primals, auto tangents) {
+    auto [x] = primals;
+    auto [t] = tangents;
+    return std::pair(value(x), (1 - 1 / (1 + exp(x))) * t);
+  });
+  return sum(f(x));
+}
+
 template <class... A, std::size_t... I>
 FlatFunction flat_of(Array (*f)(A...), std::index_sequence<I...>) {
   return [f](std::span<const Array> x) {
@@ -291,22 +338,16 @@ const std::map<std::string, FlatFunction>& programs() {
       PROGRAM(embedding_tied),
       PROGRAM(convnet_small),
       PROGRAM(linear_solve_loss),
+      PROGRAM(while_newton_sqrt),
+      PROGRAM(cond_true),
+      PROGRAM(cond_false),
+      PROGRAM(switch_in_scan),
+      PROGRAM(cond_vmapped),
+      PROGRAM(per_example_gradients),
+      PROGRAM(custom_vjp_clip_gradient),
+      PROGRAM(custom_jvp_log1pexp),
   };
 #undef PROGRAM
-  return table;
-}
-
-const std::map<std::string, std::string>& later() {
-  static const std::map<std::string, std::string> table{
-      {"while_newton_sqrt", "while_loop"},
-      {"cond_true", "cond"},
-      {"cond_false", "cond"},
-      {"switch_in_scan", "switch"},
-      {"cond_vmapped", "vmap, cond"},
-      {"per_example_gradients", "vmap"},
-      {"custom_vjp_clip_gradient", "custom_vjp"},
-      {"custom_jvp_log1pexp", "custom_jvp"},
-  };
   return table;
 }
 

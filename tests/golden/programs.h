@@ -1,4 +1,4 @@
-// The programs of programs.json in C++, under their ids, and those that wait for a feature of the library.
+// The programs of programs.json in C++, under their ids.
 #pragma once
 #include <anew/flat.h>
 
@@ -9,8 +9,6 @@ namespace anew::golden {
 
 // Inputs in the order of the file -> the value.
 const std::map<std::string, FlatFunction>& programs();
-// Programs that cannot be written yet, and what they miss.
-const std::map<std::string, std::string>& later();
 
 // Within this scope the checkpoints of the programs below do nothing: gradients must not change by a bit.
 class WithoutCheckpoints {
