@@ -133,7 +133,7 @@ void check(DType dtype, const Problem& p, std::mt19937& bits) {
   const std::vector<T> want = reference(p, x.data(), w.data());
   std::vector<T> got(want.size(), T{7});
   convolution(dtype, p.shape, x.data(), w.data(), got.data());
-  EXPECT_EQ(std::memcmp(got.data(), want.data(), want.size() * sizeof(T)), 0);
+  EXPECT_TRUE(want.empty() || std::memcmp(got.data(), want.data(), want.size() * sizeof(T)) == 0);
 }
 
 class ConvolutionTest : public testing::Test {
