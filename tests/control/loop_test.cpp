@@ -295,7 +295,7 @@ TEST(Steps, UnknownLengthIsNearTheOptimum) {
       auto more = [n](In c) { return (c[0] < n) & (c[1] < 10); };
       return Arrays{flat::while_loop(more, [](In c) { return Arrays{c[0] + 1, sin(c[1])}; }, {0, x[0]}, {k})[1]};
     };
-    Counted c = counting([&, n = n] { flat::grad(f, Arrays{array(0.5)}); });
+    Counted c = counting([&] { flat::grad(f, Arrays{array(0.5)}); });
     EXPECT_EQ(c.cosines, n);
     EXPECT_LE(static_cast<double>(c.sines + n), 1.16 * static_cast<double>(plan::extra_steps(n, k) + n))
         << n << " " << k;

@@ -39,7 +39,7 @@ class Generator {
   static std::size_t index(Id id) { return static_cast<std::size_t>(id); }
   const ShapeDtype& of(Id id) const { return types_[index(id)]; }
   bool real(Id id) const { return is_float(of(id).dtype); }
-  Id fresh(const ShapeDtype& t) {
+  Id fresh(ShapeDtype t) {  // by value: it may be one of types_
     types_.push_back(t);
     active_.push_back(is_float(t.dtype));
     read_.push_back(false);
