@@ -81,6 +81,9 @@ Arrays transpose_unwind(const ir::NestedTransposeArgs& a);
 ir::DceResult dce_unwind(const ir::Eqn& e, const std::vector<bool>& used_outputs);
 ir::Batched batch_unwind(const ir::BatchArgs& a);
 
+// The one composition that is left out (docs/architecture.md).
+[[noreturn]] void no_reverse_over_reverse(const Location& at);
+
 // Element i along the leading axis, as a look at the same memory; and writing it, where y is not shared yet.
 Array row_of(const Array& stack, std::int64_t i);
 void write_row(const Array& stack, std::int64_t i, const Array& y);

@@ -27,19 +27,6 @@ struct LoopGroups {
   std::size_t states(const LoopParams& p) const { return outputs() + (p.condition ? 2 : 0); }
 };
 
-template <class Step>
-void fixpoint(Flags& in, const LoopGroups& g, Step step) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    Flags out = step(in);
-    for (std::size_t i = 0; i < g.carries; ++i) {
-      if (!out[i] || in[g.constants + i]) continue;
-      in[g.constants + i] = true;
-      changed = true;
-    }
-  }
-}
-
 Flags part(const Flags& f, std::size_t begin, std::size_t size) {
   return {f.begin() + static_cast<std::ptrdiff_t>(begin), f.begin() + static_cast<std::ptrdiff_t>(begin + size)};
 }
@@ -68,7 +55,7 @@ ir::NestedJvp jvp_loop(const ParamsRef& params, std::span<const Array> x, std::s
   LoopGroups g(p);
   Flags nonzero;
   for (const Array& dx : t) nonzero.push_back(dx.value() != nullptr);
-  fixpoint(nonzero, g, [&](const Flags& in) { return jvp_program(*p.body, in).nonzero; });
+  reach_fixpoint(nonzero, g.constants, g.carries, [&](const Flags& in) { return jvp_program(*p.body, in).nonzero; });
   Flags carried = part(nonzero, g.constants, g.carries);
   JvpProgram j = jvp_program(*p.body, nonzero, carried);
   std::vector<std::size_t> in_groups{g.constants, g.carries, g.xs}, out_groups{g.carries, g.ys};
@@ -144,8 +131,9 @@ ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
     for (std::size_t i = 0; i < g.carries; ++i) out[i] = in[g.constants + i];
     return out;
   };
-  fixpoint(used, g,
-           [&](const Flags& in) { return part(needed_inputs(*p.body, outputs_for(in)), g.constants, g.carries); });
+  reach_fixpoint(used, g.constants, g.carries, [&](const Flags& in) {
+    return part(needed_inputs(*p.body, outputs_for(in)), g.constants, g.carries);
+  });
   Flags outputs = outputs_for(used), needed = needed_inputs(*p.body, outputs);
   for (std::size_t i = 0; i < g.inputs(); ++i) needed[i] = g.is_carry(i) ? used[i] : needed[i] || used[i];
   std::copy(outputs.begin(), outputs.end(), kept.begin());
@@ -189,7 +177,7 @@ Arrays split_loop(const ir::SplitArgs& a) {
   auto condition_unknown = [&](const Flags& in) {
     return p.condition && split(*p.condition, part(in, 0, g.constants + g.carries)).unknown_outputs[0];
   };
-  fixpoint(unknown, g, [&](const Flags& in) {
+  reach_fixpoint(unknown, g.constants, g.carries, [&](const Flags& in) {
     return condition_unknown(in) ? Flags(g.carries, true) : split(*p.body, in).unknown_outputs;
   });
   Flags unknown_outputs = split(*p.body, unknown).unknown_outputs;
@@ -212,7 +200,7 @@ Arrays split_loop(const ir::SplitArgs& a) {
     Flags c = needed_inputs(*p.condition, {true});
     for (std::size_t i = 0; i < c.size(); ++i) needed[i] = needed[i] || c[i];
   }
-  fixpoint(needed, g, [&](const Flags& in) {
+  reach_fixpoint(needed, g.constants, g.carries, [&](const Flags& in) {
     Flags out(g.outputs());
     for (std::size_t i : known_carries) out[i - g.constants] = in[i];
     return part(needed_inputs(body, out), g.constants, g.carries);
@@ -315,12 +303,15 @@ Arrays expanded(const LoopParams& p, std::span<const Array> x, const Location& a
 
 }  // namespace
 
+void no_reverse_over_reverse(const Location& at) {
+  throw Error("[while_loop] reverse-mode differentiation of reverse-mode differentiation is not available", at,
+              "differentiate the gradient in forward mode (jvp, hvp, jacfwd of grad), or use scan or a fori_loop with "
+              "static bounds");
+}
+
 Arrays transpose_loop(const ir::NestedTransposeArgs& a) {
   const LoopParams& p = of(a.params);
-  if (p.records && p.condition)
-    throw Error("[while_loop] reverse-mode differentiation of reverse-mode differentiation is not available", a.at,
-                "differentiate the gradient in forward mode (jvp, hvp, jacfwd of grad), or use scan or a fori_loop "
-                "with static bounds");
+  if (p.records && p.condition) no_reverse_over_reverse(a.at);
   auto whole = [&](std::span<const Array> x) { return !p.records ? bind_as_is(p, x, a.at) : expanded(p, x, a.at); };
   Staged s = stage(whole, Types(a.in.begin(), a.in.end()), "transpose", a.at);
   return transpose_program(s.program, a);
@@ -331,7 +322,7 @@ ir::Batched batch_loop(const ir::BatchArgs& a) {
   LoopGroups g(p);
   Flags mapped = a.mapped;
   bool guarded = false;  // examples end at different steps: those that have ended keep their carries
-  fixpoint(mapped, g, [&](const Flags& in) {
+  reach_fixpoint(mapped, g.constants, g.carries, [&](const Flags& in) {
     guarded =
         guarded || (p.condition && batch_program(*p.condition, part(in, 0, g.constants + g.carries), a.size).mapped[0]);
     return guarded ? Flags(g.carries, true) : batch_program(*p.body, in, a.size).mapped;

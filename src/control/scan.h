@@ -31,16 +31,16 @@ struct Groups {
   bool is_carry(std::size_t i) const { return i >= constants && i < constants + carries; }
 };
 
-// Repeats `step` (flags of all inputs -> flags of the carries it returns) until no carry flag is added.
+// Repeats `step` (flags of all inputs -> flags of the carries it returns) until none is added to those of the `count`
+// carries, which are the inputs from `first` on.
 template <class Step>
-void reach_fixpoint(Flags& in, const Groups& g, Step step) {
+void reach_fixpoint(Flags& in, std::size_t first, std::size_t count, Step step) {
   for (bool changed = true; changed;) {
     changed = false;
     Flags out = step(in);
-    for (std::size_t i = 0; i < g.carries; ++i) {
-      if (!out[i] || in[g.constants + i]) continue;
-      in[g.constants + i] = true;
-      changed = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!out[i] || in[first + i]) continue;
+      in[first + i] = changed = true;
     }
   }
 }

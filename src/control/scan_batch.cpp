@@ -9,7 +9,8 @@ ir::Batched batch_scan(const ir::BatchArgs& a) {
   const ir::Program& body = *p.program;
   Groups g(p);
   Flags mapped = a.mapped;
-  reach_fixpoint(mapped, g, [&](const Flags& in) { return batch_program(body, in, a.size).mapped; });
+  reach_fixpoint(mapped, g.constants, g.carries,
+                 [&](const Flags& in) { return batch_program(body, in, a.size).mapped; });
   Flags force(mapped.begin() + static_cast<std::ptrdiff_t>(g.constants),
               mapped.begin() + static_cast<std::ptrdiff_t>(g.constants + g.carries));
   BatchedProgram b = batch_program(body, mapped, a.size, force);

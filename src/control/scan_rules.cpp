@@ -114,7 +114,7 @@ ir::NestedJvp jvp_scan(const ParamsRef& params, std::span<const Array> x, std::s
   Groups g(p);
   Flags nonzero;
   for (const Array& dx : t) nonzero.push_back(dx.value() != nullptr);
-  reach_fixpoint(nonzero, g, [&](const Flags& in) { return jvp_program(body, in).nonzero; });
+  reach_fixpoint(nonzero, g.constants, g.carries, [&](const Flags& in) { return jvp_program(body, in).nonzero; });
   Flags force(nonzero.begin() + static_cast<std::ptrdiff_t>(g.constants),
               nonzero.begin() + static_cast<std::ptrdiff_t>(g.constants + g.carries));
   JvpProgram j = jvp_program(body, nonzero, force);
@@ -179,7 +179,7 @@ Arrays split_scan(const ir::SplitArgs& a) {
 
   Flags unknown;
   for (const Array& x : a.in) unknown.push_back(trace.unknown(x));
-  reach_fixpoint(unknown, g,
+  reach_fixpoint(unknown, g.constants, g.carries,
                  [&](const Flags& in) { return split(body, in, {.policy = trace.policy()}).unknown_outputs; });
   // With a policy the staged loop carries everything, so that it can recompute; what it does not need, dce removes.
   Flags force(outputs, with_policy);
@@ -343,7 +343,7 @@ ir::DceResult dce_scan(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
     for (std::size_t i = 0; i < g.carries; ++i) out[i] = in[g.constants + i];
     return out;
   };
-  reach_fixpoint(used, g, [&](const Flags& in) {
+  reach_fixpoint(used, g.constants, g.carries, [&](const Flags& in) {
     Flags needed = ir::eliminate_dead_code(body, outputs_for(in)).used_inputs;
     return Flags(needed.begin() + static_cast<std::ptrdiff_t>(g.constants), needed.end());
   });

@@ -21,29 +21,15 @@ ParamsRef made(T&&... p) {
   return std::make_shared<const UnwindParams>(std::forward<T>(p)...);
 }
 
-// Adds to the flags of the states what `advance` makes of the flags that are there.
+// What `advance` makes of the flags of the states, and `step` of those of the linear carries, joins them.
 template <class Step>
 void state_fixpoint(Flags& in, const UnwindGroups& g, Step advance) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    Flags out = advance(g.of_advance(in));
-    for (std::size_t i = 0; i < g.carries; ++i) {
-      if (!out[i] || in[g.states() + i]) continue;
-      in[g.states() + i] = changed = true;
-    }
-  }
+  reach_fixpoint(in, g.states(), g.carries, [&](const Flags& now) { return advance(g.of_advance(now)); });
 }
 template <class Step>
 void linear_fixpoint(Flags& in, const UnwindGroups& g, Step step) {
-  for (bool changed = true; changed;) {
-    changed = false;
-    Flags out = step(g.of_step(in));
-    for (std::size_t i = 0; i < g.linear_carries; ++i) {
-      std::size_t at = g.linear() + g.linear_constants + i;
-      if (!out[i] || in[at]) continue;
-      in[at] = changed = true;
-    }
-  }
+  reach_fixpoint(in, g.linear() + g.linear_constants, g.linear_carries,
+                 [&](const Flags& now) { return step(g.of_step(now)); });
 }
 Flags part(const Flags& f, std::size_t begin, std::size_t size) {
   return {f.begin() + static_cast<std::ptrdiff_t>(begin), f.begin() + static_cast<std::ptrdiff_t>(begin + size)};
@@ -175,10 +161,7 @@ Arrays transpose_unwind(const ir::NestedTransposeArgs& a) {
   bool nonlinear = false;
   for (std::size_t i = 0; i < g.linear(); ++i) nonlinear = nonlinear || a.linear[i];
   if (nonlinear) {
-    if (p.condition)
-      throw Error("[while_loop] reverse-mode differentiation of reverse-mode differentiation is not available", a.at,
-                  "differentiate the gradient in forward mode (jvp, hvp, jacfwd of grad), or use scan or a fori_loop "
-                  "with static bounds");
+    if (p.condition) no_reverse_over_reverse(a.at);
     Staged s = stage([&](std::span<const Array> x) { return expanded(p, x, a.at); }, Types(a.in.begin(), a.in.end()),
                      "transpose", a.at);
     return transpose_program(s.program, a);

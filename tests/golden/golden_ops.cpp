@@ -1,6 +1,6 @@
 // golden_ops [--filter text] [--list] [-v]: every recorded operation against this library. Reads the file named by the
 // environment variable ANEW_GOLDENS, else the repository's copy. Each failure is printed with its worst entry, skipped
-// operations by name; the last line is "N passed, N failed, N skipped". Exits with 1 if anything failed.
+// operations by name; the last line is "N passed, N failed, N skipped". Exits with 1 if anything failed or was skipped.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -44,7 +44,7 @@ class Runner {
     if (options_.list) return 0;
     for (const auto& [what, count] : skipped_by_name_) say(fmt::format("skipped {:3}: {}", count, what));
     say(fmt::format("{} passed, {} failed, {} skipped", passed_, failed_, skipped_));
-    return failed_ ? 1 : 0;
+    return failed_ || skipped_ ? 1 : 0;
   }
 
  private:
