@@ -60,9 +60,15 @@ struct Memory {
   Strides strides;
 };
 // What an equation runs as: kernels over (inputs..., outputs...) in order, or one call into the runtime.
+// A call allocates no data: `scratch` bytes (a multiple of 64, aligned to 64, undefined before and after) are its caller's
+// to provide. How many depends on params and types only, never on strides or threads, so a plan knows them.
+// in_place names the operand that output 0 may share its memory with, if that is row-major: the call then updates it.
 struct Lowered {
+  using Call = std::function<void(std::span<const Memory> in, std::span<const Memory> out, std::byte* scratch)>;
   std::vector<loops::Kernel> kernels;
-  std::function<void(std::span<const Memory> in, std::span<const Memory> out)> call;
+  Call call;
+  std::size_t scratch = 0;
+  int in_place = -1;
 };
 // Where a view finds its elements in its operand's memory.
 struct View {

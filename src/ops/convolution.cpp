@@ -256,10 +256,12 @@ Primitive convolution_primitive() {
   p.parse = &ConvParams::parse;
   p.infer = infer_convolution;
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{
-        {}, [q = params_of<ConvParams>(params)](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-          convolution(in[0].type.dtype, conv_shape(q, in[0], in[1], out[0]), in[0].data, in[1].data, out[0].data);
-        }};
+    return ir::Lowered{{},
+                       [q = params_of<ConvParams>(params)](std::span<const ir::Memory> in,
+                                                           std::span<const ir::Memory> out, std::byte*) {
+                         convolution(in[0].type.dtype, conv_shape(q, in[0], in[1], out[0]), in[0].data, in[1].data,
+                                     out[0].data);
+                       }};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& q = params_of<ConvParams>(*a.params);

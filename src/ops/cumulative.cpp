@@ -83,11 +83,11 @@ Primitive running(std::string name, Running kind) {
     return Types{a.in[0]};
   };
   p.lower = [kind](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{
-        {},
-        [kind, q = params_of<RunningParams>(params)](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-          run_along(kind, strided(in[0]), q.axis, q.reverse, strided(out[0]));
-        }};
+    return ir::Lowered{{},
+                       [kind, q = params_of<RunningParams>(params)](std::span<const ir::Memory> in,
+                                                                    std::span<const ir::Memory> out, std::byte*) {
+                         run_along(kind, strided(in[0]), q.axis, q.reverse, strided(out[0]));
+                       }};
   };
   p.facts.flops_per_element = 1;
   p.samples = [] { return running_samples(1, -1.5, 1.5); };
@@ -143,10 +143,11 @@ Primitive recurring() {
     return Types{a.in[0]};
   };
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{
-        {}, [q = params_of<RunningParams>(params)](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-          recur_along(strided(in[0]), strided(in[1]), q.axis, q.reverse, strided(out[0]));
-        }};
+    return ir::Lowered{{},
+                       [q = params_of<RunningParams>(params)](std::span<const ir::Memory> in,
+                                                              std::span<const ir::Memory> out, std::byte*) {
+                         recur_along(strided(in[0]), strided(in[1]), q.axis, q.reverse, strided(out[0]));
+                       }};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const RunningParams& q = of(a.params);

@@ -124,7 +124,7 @@ Primitive dot_row() {
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
     return ir::Lowered{{},
                        [d = params_of<DotParams>(params).dimensions()](std::span<const ir::Memory> in,
-                                                                       std::span<const ir::Memory> out) {
+                                                                       std::span<const ir::Memory> out, std::byte*) {
                          dot_general(in[0].type.dtype, {in[0].data, in[0].type.shape, in[0].strides},
                                      {in[1].data, in[1].type.shape, in[1].strides},
                                      {d.lhs_batch, d.rhs_batch, d.lhs_contracting, d.rhs_contracting}, out[0].data);

@@ -83,8 +83,8 @@ Primitive slicing() {
   };
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
     return ir::Lowered{{},
-                       [sizes = params_of<SliceSizes>(params).slice_sizes](std::span<const ir::Memory> in,
-                                                                           std::span<const ir::Memory> out) {
+                       [sizes = params_of<SliceSizes>(params).slice_sizes](
+                           std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte*) {
                          std::byte* from = moved(in[0], start_offset(in[0], in.subspan(1), sizes));
                          copy_array(strided(out[0]), {from, in[0].type.dtype, sizes, in[0].strides});
                        }};
@@ -147,11 +147,12 @@ Primitive updating() {
     return Types{a.in[0]};
   };
   p.lower = [](const ir::Params&, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{{}, [](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-                         copy_array(strided(out[0]), strided(in[0]));
-                         std::byte* to = moved(out[0], start_offset(out[0], in.subspan(2), in[1].type.shape));
-                         copy_array({to, in[1].type.dtype, in[1].type.shape, out[0].strides}, strided(in[1]));
-                       }};
+    auto call = [](std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte*) {
+      if (in[0].data != out[0].data) copy_array(strided(out[0]), strided(in[0]));
+      std::byte* to = moved(out[0], start_offset(out[0], in.subspan(2), in[1].type.shape));
+      copy_array({to, in[1].type.dtype, in[1].type.shape, out[0].strides}, strided(in[1]));
+    };
+    return ir::Lowered{.kernels = {}, .call = call, .in_place = 0};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     Array t = a.t[0].value() ? a.t[0] : zeros_of(type_of(a.x[0]));

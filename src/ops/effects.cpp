@@ -115,7 +115,7 @@ std::string text_of(const std::vector<std::string>& pieces, const Arrays& xs) {
 ir::Lowered lower_print(const ir::Params& params, std::span<const Type>, std::span<const Type>) {
   const auto& p = params_of<PrintParams>(params);
   auto print = [pieces = *pieces_of(p.format), batch = p.batch](std::span<const ir::Memory> in,
-                                                                std::span<const ir::Memory>) {
+                                                                std::span<const ir::Memory>, std::byte*) {
     TraceScope now(nullptr);
     std::int64_t lines = in.empty() ? 1 : examples(in[0].type.shape, batch);
     for (std::int64_t i = 0; i < lines; ++i) emit(text_of(pieces, example_of_all(in, batch, i)));
@@ -175,7 +175,8 @@ Types infer_callback(const ir::InferArgs& a) {
 
 ir::Lowered lower_callback(const ir::Params& params, std::span<const Type>, std::span<const Type>) {
   const auto& p = params_of<CallbackParams>(params);
-  auto call = [f = p.callback.f, batch = p.batch](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  auto call = [f = p.callback.f, batch = p.batch](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                                                  std::byte*) {
     TraceScope now(nullptr);
     std::int64_t calls = in.empty() ? 1 : examples(in[0].type.shape, batch);
     for (std::int64_t i = 0; i < calls; ++i) {

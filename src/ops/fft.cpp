@@ -99,8 +99,9 @@ void run_irfft(const FourierPlan<T>& plan, std::span<const ir::Memory> in, std::
 template <class F>
 ir::Lowered planned(DType dtype, std::int64_t n, F run) {
   auto call = [run]<class T>(std::shared_ptr<const FourierPlan<T>> plan) {
-    return ir::Lowered{
-        {}, [run, plan](std::span<const ir::Memory> in, std::span<const ir::Memory> out) { run(*plan, in, out); }};
+    return ir::Lowered{{}, [run, plan](std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte*) {
+                         run(*plan, in, out);
+                       }};
   };
   return dtype == f64 ? call(std::make_shared<const FourierPlan<double>>(n))
                       : call(std::make_shared<const FourierPlan<float>>(n));

@@ -158,7 +158,7 @@ ir::Lowered lower_gather(const ir::Params& params, std::span<const Type> in, std
   return {
       {},
       [q = params_of<GatherParams>(params), fill = fill_bits(params_of<GatherParams>(params).fill_value, in[0].dtype)](
-          std::span<const ir::Memory> x, std::span<const ir::Memory> out) {
+          std::span<const ir::Memory> x, std::span<const ir::Memory> out, std::byte*) {
         Places places{q.offset_dims,
                       q.collapsed_slice_dims,
                       q.start_index_map,

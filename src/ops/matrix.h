@@ -47,7 +47,7 @@ T* elements(const ir::Memory& m) {
 // A runtime call of body.template operator()<float or double>(in, out), as the first operand's type says.
 template <class F>
 ir::Lowered call_by_type(F body) {
-  return {{}, [body](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
+  return {{}, [body](std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte*) {
             if (in[0].type.dtype == f64) body.template operator()<double>(in, out);
             else body.template operator()<float>(in, out);
           }};

@@ -92,19 +92,19 @@ Types infer_scatter(std::string_view op, Join join, const ir::InferArgs& a) {
 }
 
 ir::Lowered lower_scatter(Join join, const ir::Params& params) {
-  return {
-      {},
-      [q = params_of<ScatterParams>(params), join](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-        Places places{q.update_window_dims,
-                      q.inserted_window_dims,
-                      q.scatter_dims_to_operand_dims,
-                      q.operand_batching_dims,
-                      q.scatter_indices_batching_dims,
-                      slice_sizes_of(q.dimensions(), in[0].type.shape.ndim(), in[2].type.shape),
-                      q.options().mode != lax::IndexMode::fill_or_drop};
-        copy_array(strided(out[0]), strided(in[0]));
-        scatter(strided(out[0]), strided(in[1]), strided(in[2]), places, join);
-      }};
+  auto call = [q = params_of<ScatterParams>(params), join](std::span<const ir::Memory> in,
+                                                           std::span<const ir::Memory> out, std::byte*) {
+    Places places{q.update_window_dims,
+                  q.inserted_window_dims,
+                  q.scatter_dims_to_operand_dims,
+                  q.operand_batching_dims,
+                  q.scatter_indices_batching_dims,
+                  slice_sizes_of(q.dimensions(), in[0].type.shape.ndim(), in[2].type.shape),
+                  q.options().mode != lax::IndexMode::fill_or_drop};
+    if (in[0].data != out[0].data) copy_array(strided(out[0]), strided(in[0]));
+    scatter(strided(out[0]), strided(in[1]), strided(in[2]), places, join);
+  };
+  return {.kernels = {}, .call = call, .in_place = 0};
 }
 
 // Every example has its own elements, so the updates of an element keep their order.

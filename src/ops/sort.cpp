@@ -55,13 +55,14 @@ Primitive sorting_row() {
     return Types(a.in.begin(), a.in.end());
   };
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{
-        {}, [q = params_of<SortParams>(params)](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-          std::vector<Strided> from, to;
-          for (const ir::Memory& m : in) from.push_back(strided(m));
-          for (const ir::Memory& m : out) to.push_back(strided(m));
-          sort_lines(from, to, q.dimension, q.num_keys);
-        }};
+    return ir::Lowered{{},
+                       [q = params_of<SortParams>(params)](std::span<const ir::Memory> in,
+                                                           std::span<const ir::Memory> out, std::byte*) {
+                         std::vector<Strided> from, to;
+                         for (const ir::Memory& m : in) from.push_back(strided(m));
+                         for (const ir::Memory& m : out) to.push_back(strided(m));
+                         sort_lines(from, to, q.dimension, q.num_keys);
+                       }};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& q = params_of<SortParams>(*a.params);
@@ -112,11 +113,11 @@ Primitive top_row() {
     return Types{{out, a.in[0].dtype}, {out, i32}};
   };
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{
-        {},
-        [axis = params_of<TopParams>(params).axis](std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-          top_k_lines(strided(in[0]), strided(out[0]), strided(out[1]), axis);
-        }};
+    return ir::Lowered{{},
+                       [axis = params_of<TopParams>(params).axis](std::span<const ir::Memory> in,
+                                                                  std::span<const ir::Memory> out, std::byte*) {
+                         top_k_lines(strided(in[0]), strided(out[0]), strided(out[1]), axis);
+                       }};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     return Arrays{take_along_axis(a.t[0], a.y[1], params_of<TopParams>(*a.params).axis, "clip"), Array()};
@@ -162,8 +163,8 @@ Primitive searching_row() {
   };
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
     return ir::Lowered{{},
-                       [right = params_of<SideParams>(params).side == "right"](std::span<const ir::Memory> in,
-                                                                               std::span<const ir::Memory> out) {
+                       [right = params_of<SideParams>(params).side == "right"](
+                           std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte*) {
                          search_sorted(strided(in[0]), strided(in[1]), right, strided(out[0]));
                        }};
   };

@@ -22,7 +22,8 @@ struct Prepared {
   ParamsRef params;
   Types in, out;
   std::vector<loops::Bytecode> kernels;
-  std::function<void(std::span<const ir::Memory>, std::span<const ir::Memory>)> call;
+  ir::Lowered::Call call;
+  std::size_t scratch = 0;  // bytes
 
   bool is_for(const Request& r) const {
     if (primitive != &r.primitive || in.size() != r.inputs.size()) return false;
@@ -54,6 +55,7 @@ std::shared_ptr<const Prepared> prepare(const Request& r) {
     ir::Lowered lowered = r.primitive.lower(*r.params, p->in, p->out);
     for (const loops::Kernel& k : lowered.kernels) p->kernels.emplace_back(k);
     p->call = std::move(lowered.call);
+    p->scratch = lowered.scratch;
   }
   if (r.primitive.facts.effects)
     return p;  // a user's callback would live, with all that it captures, as long as the thread
@@ -93,7 +95,8 @@ Arrays run_lowered(const Prepared& p, const Request& r) {
     std::vector<ir::Memory> in, to;
     for (const Array& x : r.inputs) in.push_back(memory_of(x));
     for (const Array& x : out) to.push_back(memory_of(x));
-    p.call(in, to);
+    BufferRef scratch = p.scratch ? allocate(p.scratch, r.at) : BufferRef{};
+    p.call(in, to, p.scratch ? scratch->data() : nullptr);
     return out;
   }
   constexpr std::size_t few = 8;
