@@ -42,32 +42,16 @@ bool holds(const ir::Program& condition, const Arrays& in) {
   return *reinterpret_cast<const bool*>(y.value()->data());
 }
 
-// The number of steps, where the loop counts: its condition is `i < end`, and the body adds 1 to the carry i.
+// The number of steps, where it is known before the loop starts.
 std::optional<std::int64_t> counted(const LoopParams& p, std::span<const Array> x) {
   if (!p.condition) return p.length;
-  const ir::Program &c = *p.condition, &b = *p.body;
-  if (c.eqns.size() != 1 || c.eqns[0].primitive->name != "lt" || !(c.outputs[0] == ir::Atom(c.eqns[0].outputs[0])))
-    return {};
-  auto input = [](const ir::Program& q, const ir::Atom& a) {
-    auto it = std::find(q.inputs.begin(), q.inputs.end(), a.is_var() ? a.var : -1);
-    return it == q.inputs.end() ? -1 : static_cast<int>(it - q.inputs.begin());
+  auto c = counter_of(p);
+  if (!c) return {};
+  auto number = [&](int i) {
+    return static_cast<std::int64_t>(static_cast<double>(x[static_cast<std::size_t>(i)].item()));
   };
-  const ir::Atom &i = c.eqns[0].inputs[0], &end = c.eqns[0].inputs[1];
-  int at = input(c, i), end_at = input(c, end);
-  if (at < p.constants || end_at >= p.constants || (end_at < 0 && end.is_var()) || !is_integer(c.type(i).dtype))
-    return {};
-  const ir::Atom& next = b.outputs[static_cast<std::size_t>(at - p.constants)];
-  for (const ir::Eqn& e : b.eqns) {
-    if (!next.is_var() || e.outputs.empty() || e.outputs[0] != next.var) continue;
-    bool adds = e.primitive->name == "add" && e.inputs[0] == ir::Atom(b.inputs[static_cast<std::size_t>(at)]) &&
-                !e.inputs[1].is_var() && e.inputs[1].literal.as_integer() == 1;
-    if (!adds) return {};
-    auto number = [](const Array& a) { return static_cast<std::int64_t>(static_cast<double>(a.item())); };
-    std::int64_t from = number(x[static_cast<std::size_t>(at)]);
-    std::int64_t to = end_at < 0 ? end.literal.as_integer() : number(x[static_cast<std::size_t>(end_at)]);
-    return std::max<std::int64_t>(0, to - from);
-  }
-  return {};
+  std::int64_t to = c->end_constant < 0 ? c->end_literal : number(c->end_constant);
+  return std::max<std::int64_t>(0, to - number(p.constants + c->carry));
 }
 
 // Keeps states on the way, where a schedule says so.
@@ -174,6 +158,30 @@ const ir::Primitive& loop_row(const LoopParams& p) { return p.condition ? while_
 std::int64_t slots_of(const LoopParams& p) {
   std::int64_t k = p.checkpoints > 0 ? p.checkpoints : default_checkpoints;
   return p.condition ? k : std::clamp<std::int64_t>(k, 1, std::max<std::int64_t>(p.length, 1));
+}
+
+std::optional<LoopCounter> counter_of(const LoopParams& p) {
+  if (!p.condition) return {};
+  const ir::Program &c = *p.condition, &b = *p.body;
+  if (c.eqns.size() != 1 || c.eqns[0].primitive->name != "lt" || !(c.outputs[0] == ir::Atom(c.eqns[0].outputs[0])))
+    return {};
+  auto input = [](const ir::Program& q, const ir::Atom& a) {
+    auto it = std::find(q.inputs.begin(), q.inputs.end(), a.is_var() ? a.var : -1);
+    return it == q.inputs.end() ? -1 : static_cast<int>(it - q.inputs.begin());
+  };
+  const ir::Atom &i = c.eqns[0].inputs[0], &end = c.eqns[0].inputs[1];
+  int at = input(c, i), end_at = input(c, end);
+  if (at < p.constants || end_at >= p.constants || (end_at < 0 && end.is_var()) || !is_integer(c.type(i).dtype))
+    return {};
+  const ir::Atom& next = b.outputs[static_cast<std::size_t>(at - p.constants)];
+  for (const ir::Eqn& e : b.eqns) {
+    if (!next.is_var() || e.outputs.empty() || e.outputs[0] != next.var) continue;
+    bool adds = e.primitive->name == "add" && e.inputs[0] == ir::Atom(b.inputs[static_cast<std::size_t>(at)]) &&
+                !e.inputs[1].is_var() && e.inputs[1].literal.as_integer() == 1;
+    if (!adds) return {};
+    return LoopCounter{at - p.constants, end_at, end_at < 0 ? end.literal.as_integer() : 0};
+  }
+  return {};
 }
 
 Arrays bind_loop(LoopParams params, const ir::Program& body, std::span<const Array> inputs, const Location& at) {

@@ -66,6 +66,13 @@ inline constexpr int default_checkpoints = 64;
 // ---- shared by the two files of each
 const ir::Primitive& loop_row(const LoopParams& p);
 std::int64_t slots_of(const LoopParams& p);
+// A while that counts: its condition is `carry < end`, and the body adds 1 to that carry. `end` is a constant or a literal.
+struct LoopCounter {
+  int carry;
+  int end_constant;  // -1: the literal
+  std::int64_t end_literal;
+};
+std::optional<LoopCounter> counter_of(const LoopParams& p);
 // Binds a loop without record in canonical form, as bind_scan does.
 Arrays bind_loop(LoopParams params, const ir::Program& body, std::span<const Array> inputs, const Location& at);
 

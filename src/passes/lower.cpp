@@ -1,0 +1,271 @@
+// Equations to steps. A view becomes a look at its operand's storage; a first-order row its kernels or call; control
+// flow a step with lowered Bodies. Rows of control flow are known here by their params (docs/architecture.md, exceptions).
+#include <fmt/format.h>
+
+#include <numeric>
+
+#include "control/loop.h"
+#include "control/unwind.h"
+#include "loops/build.h"
+#include "passes/lowered.h"
+#include "trace/trace.h"
+
+namespace anew::passes {
+namespace {
+
+Strides without_front(Strides s) {
+  s.erase(0);
+  return s;
+}
+
+class Lowering {
+ public:
+  Lowering(const ir::Program& program, std::span<const Strides> inputs)
+      : p_(program), b_(std::make_shared<Body>()), at_(program.types.size(), -1) {
+    for (std::size_t i = 0; i < p_.inputs.size(); ++i) {
+      const Type& t = p_.type(p_.inputs[i]);
+      int storage = b_->add_storage({.kind = Storage::Kind::input, .index = static_cast<int>(i), .bytes = t.bytes()});
+      int v = b_->add_value({t, storage, 0, inputs[i]});
+      b_->inputs.push_back(v);
+      at_[static_cast<std::size_t>(p_.inputs[i])] = v;
+    }
+  }
+
+  std::shared_ptr<Body> run() {
+    for (const ir::Eqn& e : p_.eqns) lower(e);
+    finish_outputs();
+    return b_;
+  }
+
+ private:
+  const Value& value(int v) const { return b_->values[static_cast<std::size_t>(v)]; }
+
+  int value_of(const ir::Atom& a) {
+    if (a.is_var()) return at_[static_cast<std::size_t>(a.var)];
+    int storage =
+        b_->add_storage({.kind = Storage::Kind::literal, .literal = a.literal, .bytes = size_of(a.literal.dtype)});
+    return b_->add_value({{{}, a.literal.dtype}, storage, 0, {}});
+  }
+
+  void lower(const ir::Eqn& e) {
+    std::vector<int> in;
+    for (const ir::Atom& a : e.inputs) in.push_back(value_of(a));
+    if (e.primitive->view) {
+      at_[static_cast<std::size_t>(e.outputs[0])] = look(e, in[0]);
+      return;
+    }
+    std::vector<int> out;
+    for (ir::Var v : e.outputs) {
+      out.push_back(b_->add_temporary(p_.type(v), e.primitive, e.at));
+      at_[static_cast<std::size_t>(v)] = out.back();
+    }
+    if (e.primitive->higher_order()) control(e, std::move(in), std::move(out));
+    else if (e.primitive->lower) first_order(e, in, out);
+    else ir::missing_rule(*e.primitive, "lower", "ops", e.at);
+  }
+
+  int look(const ir::Eqn& e, int of) {
+    const Type& out = p_.type(e.outputs[0]);
+    auto view = e.primitive->view(*e.params, value(of).type, value(of).strides, out);
+    if (!view) {
+      of = copied(of, e.primitive, e.at);
+      view = e.primitive->view(*e.params, value(of).type, value(of).strides, out);
+      if (!view) throw InternalError(fmt::format("[{}] has no view of a row-major operand", e.primitive->name));
+    }
+    Value v = value(of);
+    v.offset += view->offset * static_cast<std::int64_t>(size_of(v.type.dtype));
+    v.type = out;
+    v.strides = view->strides;
+    return b_->add_value(std::move(v));
+  }
+
+  // The same elements, dense, in a storage of their own.
+  int copied(int v, const ir::Primitive* primitive, const Location& at) {
+    const Type type = value(v).type;
+    int out = b_->add_temporary(type, primitive, at);
+    Step s;
+    s.kernel = loops::elementwise({type}, [](loops::Expr x) { return x; });
+    s.in = {v};
+    s.out = {out};
+    s.primitive = primitive;
+    s.at = at;
+    b_->steps.push_back(std::move(s));
+    return out;
+  }
+
+  Step step_of(const ir::Eqn& e, Step::Kind kind) {
+    Step s;
+    s.kind = kind;
+    s.primitive = e.primitive;
+    s.at = e.at;
+    s.effects = ir::has_effects(e);
+    return s;
+  }
+
+  void first_order(const ir::Eqn& e, const std::vector<int>& in, const std::vector<int>& out) {
+    std::vector<Type> in_types, out_types;
+    for (int v : in) in_types.push_back(value(v).type);
+    for (int v : out) out_types.push_back(value(v).type);
+    ir::Lowered lowered = e.primitive->lower(*e.params, in_types, out_types);
+    double elements = out_types.empty() ? 0 : static_cast<double>(out_types[0].shape.size());
+    if (lowered.call) {
+      Step s = step_of(e, Step::Kind::call);
+      s.in = in;
+      s.out = out;
+      s.call = std::move(lowered.call);
+      s.scratch = lowered.scratch;
+      s.in_place = lowered.in_place;
+      s.flops = e.primitive->facts.flops_per_element * elements;
+      b_->steps.push_back(std::move(s));
+      return;
+    }
+    for (loops::Kernel& kernel : lowered.kernels) {
+      Step s = step_of(e, Step::Kind::kernel);
+      s.flops = e.primitive->facts.flops_per_element * elements / static_cast<double>(lowered.kernels.size());
+      only_used(std::move(kernel), in, out, s);
+      b_->steps.push_back(std::move(s));
+    }
+  }
+
+  // The kernels of one equation have all its operands; a step keeps those that it touches.
+  static void only_used(loops::Kernel kernel, const std::vector<int>& in, const std::vector<int>& out, Step& s) {
+    std::vector<bool> used(kernel.operands.size(), false);
+    for (const loops::Access& a : kernel.accesses) used[static_cast<std::size_t>(a.operand)] = true;
+    for (const loops::Store& t : kernel.stores) used[static_cast<std::size_t>(t.to.operand)] = true;
+    std::vector<int> position(kernel.operands.size(), -1);
+    std::vector<ShapeDtype> operands;
+    for (std::size_t k = 0; k < used.size(); ++k) {
+      if (!used[k]) continue;
+      position[k] = static_cast<int>(operands.size());
+      operands.push_back(kernel.operands[k]);
+      if (k < in.size()) s.in.push_back(in[k]);
+      else s.out.push_back(out[k - in.size()]);
+    }
+    s.kernel = loops::over(std::move(kernel), std::move(operands), position);
+  }
+
+  std::vector<Strides> layouts(std::span<const int> values) const {
+    std::vector<Strides> out;
+    for (int v : values) out.push_back(value(v).strides);
+    return out;
+  }
+  std::vector<Strides> layouts_of_rows(std::span<const int> values) const {
+    std::vector<Strides> out;
+    for (int v : values) out.push_back(without_front(value(v).strides));
+    return out;
+  }
+  static std::vector<Strides> row_major_layouts(std::span<const Type> types) {
+    std::vector<Strides> out;
+    for (const Type& t : types) out.push_back(row_major(t.shape));
+    return out;
+  }
+  template <class... Parts>
+  static std::vector<Strides> joined(Parts... parts) {
+    std::vector<Strides> out;
+    (out.insert(out.end(), parts.begin(), parts.end()), ...);
+    return out;
+  }
+
+  void control(const ir::Eqn& e, std::vector<int> in, std::vector<int> out) {
+    const ir::Params& params = *e.params;
+    Step s = step_of(e, Step::Kind::loop);
+    if (auto* scan = dynamic_cast<const ScanParams*>(&params)) lower_scan(*scan, in, s);
+    else if (auto* loop = dynamic_cast<const LoopParams*>(&params)) lower_loop(*loop, in, s);
+    else if (auto* cond = dynamic_cast<const CondParams*>(&params)) lower_cond(*cond, in, s);
+    else if (auto* unwind = dynamic_cast<const UnwindParams*>(&params)) lower_unwind(*unwind, in, s);
+    else ir::missing_rule(*e.primitive, "lower", "passes", e.at);
+    s.in = std::move(in);
+    s.out = std::move(out);
+    b_->steps.push_back(std::move(s));
+  }
+
+  void lower_scan(const ScanParams& p, std::span<const int> in, Step& s) {
+    s.loop = {.constants = p.constants, .carries = p.carries, .length = p.length, .reverse = p.reverse};
+    s.bodies.push_back(loop_body(*p.program, s.loop, in));
+  }
+
+  std::shared_ptr<Body> loop_body(const ir::Program& program, const LoopInfo& l, std::span<const int> in) const {
+    auto k = static_cast<std::size_t>(l.constants), c = static_cast<std::size_t>(l.carries);
+    std::vector<Type> types = program.input_types();
+    return passes::lower(program, joined(layouts(in.first(k)), row_major_layouts(std::span(types).subspan(k, c)),
+                                         layouts_of_rows(in.subspan(k + c))));
+  }
+
+  void lower_loop(const LoopParams& p, std::span<const int> in, Step& s) {
+    s.loop = {.constants = p.constants,
+              .carries = p.carries,
+              .length = p.length,
+              .reverse = p.reverse,
+              .records = p.records,
+              .record = p.record,
+              .slots = slots_of(p)};
+    if (auto counter = counter_of(p)) {
+      s.loop.counter = counter->carry;
+      s.loop.end_constant = counter->end_constant;
+      s.loop.end_literal = counter->end_literal;
+    }
+    s.bodies.push_back(loop_body(*p.body, s.loop, in));
+    if (!p.condition) return;
+    auto k = static_cast<std::size_t>(p.constants);
+    std::vector<Type> types = p.condition->input_types();
+    s.bodies.push_back(
+        passes::lower(*p.condition, joined(layouts(in.first(k)), row_major_layouts(std::span(types).subspan(k)))));
+  }
+
+  void lower_cond(const CondParams& p, std::span<const int> in, Step& s) {
+    s.kind = Step::Kind::branch;
+    std::vector<Strides> inputs = layouts(in.subspan(1));
+    for (const ir::ProgramRef& branch : p.branches) s.bodies.push_back(passes::lower(*branch, inputs));
+  }
+
+  void lower_unwind(const UnwindParams& p, std::span<const int> in, Step& s) {
+    UnwindGroups g(p);
+    s.kind = Step::Kind::unwind;
+    s.unwind = {.constants = p.constants,
+                .xs = p.xs,
+                .carries = p.carries,
+                .linear_constants = p.linear_constants,
+                .linear_carries = p.linear_carries,
+                .length = p.condition ? -1 : p.length,
+                .reverse = p.reverse,
+                .backward = p.backward};
+    std::vector<Type> types = p.step->input_types();
+    std::vector<Strides> first =
+        joined(layouts(in.first(g.constants)), row_major_layouts(std::span(types).subspan(g.constants, g.carries)),
+               layouts_of_rows(in.subspan(g.constants, g.xs)));
+    s.bodies.push_back(passes::lower(*p.advance, first));
+    std::size_t linear = g.constants + g.carries + g.xs;
+    s.bodies.push_back(passes::lower(
+        *p.step, joined(first, layouts(in.subspan(g.linear(), g.linear_constants)),
+                        row_major_layouts(std::span(types).subspan(linear + g.linear_constants, g.linear_carries)),
+                        layouts_of_rows(in.subspan(g.linear() + g.linear_constants + g.linear_carries)))));
+  }
+
+  // Every output gets memory of the caller: the storage of its value where that is a whole temporary, else a copy.
+  void finish_outputs() {
+    for (std::size_t k = 0; k < p_.outputs.size(); ++k) {
+      int v = value_of(p_.outputs[k]);
+      const Value& x = value(v);
+      const Storage& s = b_->storage_of(v);
+      bool whole = s.kind == Storage::Kind::temporary && x.dense() && x.offset == 0 && s.bytes == x.type.bytes();
+      if (!whole) v = copied(v, value(v).primitive, value(v).at);
+      Storage& own = b_->storage_of(v);
+      own.kind = Storage::Kind::output;
+      own.index = static_cast<int>(k);
+      b_->outputs.push_back(v);
+    }
+  }
+
+  const ir::Program& p_;
+  std::shared_ptr<Body> b_;
+  std::vector<int> at_;  // value of each variable
+};
+
+}  // namespace
+
+std::shared_ptr<Body> lower(const ir::Program& program, std::span<const Strides> inputs) {
+  if (inputs.size() != program.inputs.size()) throw InternalError("[lower] one layout per input");
+  return Lowering(program, inputs).run();
+}
+
+}  // namespace anew::passes

@@ -1,0 +1,170 @@
+// The lowered form: making it, looking at it, checking it.
+#include "passes/lowered.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/trace.h"
+
+namespace anew::passes {
+
+bool Value::dense() const { return strides == row_major(type.shape) || type.shape.size() == 0; }
+
+int Body::add_storage(Storage s) {
+  storages.push_back(s);
+  return static_cast<int>(storages.size()) - 1;
+}
+
+int Body::add_value(Value v) {
+  values.push_back(std::move(v));
+  return static_cast<int>(values.size()) - 1;
+}
+
+int Body::add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at) {
+  int storage = add_storage({.bytes = type.bytes()});
+  return add_value({type, storage, 0, row_major(type.shape), primitive, at});
+}
+
+std::vector<Span> spans_of(const Body& body) {
+  std::vector<Span> spans(body.storages.size());
+  auto touch = [&](int value, int step) {
+    Span& s = spans[static_cast<std::size_t>(body.values[static_cast<std::size_t>(value)].storage)];
+    s.first = std::min(s.first, step);
+    s.last = std::max(s.last, step);
+  };
+  for (int v : body.inputs) touch(v, -1);
+  for (std::size_t i = 0; i < body.steps.size(); ++i) {
+    for (int v : body.steps[i].in) touch(v, static_cast<int>(i));
+    for (int v : body.steps[i].out) touch(v, static_cast<int>(i));
+  }
+  for (int v : body.outputs) touch(v, static_cast<int>(body.steps.size()));
+  return spans;
+}
+
+namespace {
+
+std::string name_of(const Body& body, int v) {
+  const Value& x = body.values[static_cast<std::size_t>(v)];
+  const Storage& s = body.storages[static_cast<std::size_t>(x.storage)];
+  std::string out;
+  switch (s.kind) {
+    case Storage::Kind::input: out = fmt::format("in{}", s.index); break;
+    case Storage::Kind::output: out = fmt::format("out{}", s.index); break;
+    case Storage::Kind::literal: out = s.literal.str(); break;
+    case Storage::Kind::temporary: out = fmt::format("t{}", x.storage); break;
+  }
+  if (s.kind != Storage::Kind::literal) out += ":" + x.type.str();
+  if (x.offset != 0) out += fmt::format("+{}", x.offset);
+  if (!x.dense()) out += fmt::format("@{}", x.strides.str());
+  return out;
+}
+
+void indent(std::string& out, const std::string& text, const std::string& by) {
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(text.find('\n', at), text.size());
+    out += by + text.substr(at, end - at) + "\n";
+    at = end + 1;
+  }
+}
+
+const char* kind_name(Step::Kind k) {
+  static constexpr const char* names[] = {"kernel", "call", "loop", "branch", "unwind"};
+  return names[static_cast<int>(k)];
+}
+
+class Verifier {
+ public:
+  explicit Verifier(const Body& body) : b_(body), written_(body.storages.size(), false) {}
+
+  void check() {
+    for (std::size_t i = 0; i < b_.values.size(); ++i) check_value(i);
+    for (std::size_t s = 0; s < b_.storages.size(); ++s)
+      written_[s] = b_.storages[s].kind == Storage::Kind::input || b_.storages[s].kind == Storage::Kind::literal;
+    for (std::size_t i = 0; i < b_.steps.size(); ++i) check_step(i);
+    std::vector<bool> seen(b_.storages.size(), false);
+    for (std::size_t k = 0; k < b_.outputs.size(); ++k) {
+      const Value& v = value(b_.outputs[k]);
+      const Storage& s = b_.storages[static_cast<std::size_t>(v.storage)];
+      require(written_[static_cast<std::size_t>(v.storage)], fmt::format("output {} is never written", k));
+      require(s.kind == Storage::Kind::output || s.kind == Storage::Kind::input,
+              "an output in no memory of the caller");
+      require(v.dense() && v.offset == 0, "an output that is not dense");
+      require(!seen[static_cast<std::size_t>(v.storage)], "two outputs in one storage");
+      seen[static_cast<std::size_t>(v.storage)] = true;
+    }
+  }
+
+ private:
+  const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
+  static void require(bool ok, const std::string& text) {
+    if (!ok) throw InternalError("[lowered] " + text);
+  }
+
+  void check_value(std::size_t i) const {
+    const Value& v = b_.values[i];
+    if (v.storage < 0) return;  // fused away
+    require(v.storage < std::ssize(b_.storages), fmt::format("value {} has no storage", i));
+    require(v.strides.ndim() == v.type.shape.ndim(), fmt::format("value {} has strides of another rank", i));
+    const Storage& s = b_.storages[static_cast<std::size_t>(v.storage)];
+    if (s.kind == Storage::Kind::input || v.type.shape.size() == 0) return;
+    std::int64_t low = 0, high = 0;
+    for (int d = 0; d < v.type.shape.ndim(); ++d) {
+      std::int64_t reach = (v.type.shape[d] - 1) * v.strides[d];
+      (reach < 0 ? low : high) += reach;
+    }
+    auto size = static_cast<std::int64_t>(size_of(v.type.dtype));
+    require(v.offset + low * size >= 0 && v.offset + (high + 1) * size <= static_cast<std::int64_t>(s.bytes),
+            fmt::format("value {} reaches beyond its storage", i));
+  }
+
+  void check_step(std::size_t i) {
+    const Step& s = b_.steps[i];
+    for (int v : s.in) {
+      require(v >= 0 && v < std::ssize(b_.values) && value(v).storage >= 0, fmt::format("step {} reads nothing", i));
+      require(written_[static_cast<std::size_t>(value(v).storage)],
+              fmt::format("step {} reads {} before it is written", i, name_of(b_, v)));
+    }
+    for (int v : s.out) {
+      require(v >= 0 && v < std::ssize(b_.values) && value(v).storage >= 0, fmt::format("step {} writes nothing", i));
+      require(value(v).dense() && b_.storage_of(v).kind != Storage::Kind::literal,
+              fmt::format("step {} writes where it may not", i));
+      written_[static_cast<std::size_t>(value(v).storage)] = true;
+    }
+    if (s.kind == Step::Kind::kernel) {
+      loops::verify(s.kernel);
+      require(s.kernel.operands.size() == s.in.size() + s.out.size(), fmt::format("operands of step {}", i));
+      for (std::size_t k = 0; k < s.kernel.operands.size(); ++k)
+        require(s.kernel.operands[k] == value(k < s.in.size() ? s.in[k] : s.out[k - s.in.size()]).type,
+                fmt::format("operand {} of step {} has another type", k, i));
+    }
+    for (const auto& body : s.bodies) verify(*body);
+  }
+
+  const Body& b_;
+  std::vector<bool> written_;
+};
+
+}  // namespace
+
+std::string str(const Body& body) {
+  std::string out = "in";
+  for (int v : body.inputs) out += " " + name_of(body, v);
+  out += "\n";
+  for (const Step& s : body.steps) {
+    for (std::size_t i = 0; i < s.out.size(); ++i) out += (i ? ", " : "") + name_of(body, s.out[i]);
+    out += fmt::format(" = {}", s.kind == Step::Kind::kernel ? "" : kind_name(s.kind));
+    if (s.kind != Step::Kind::kernel) out += fmt::format(" {}", s.primitive ? s.primitive->name : "");
+    for (std::size_t i = 0; i < s.in.size(); ++i) out += (i ? ", " : " ") + name_of(body, s.in[i]);
+    out += "\n";
+    if (s.kind == Step::Kind::kernel) indent(out, s.kernel.str(), "  ");
+    for (const auto& nested : s.bodies) indent(out, str(*nested), "  | ");
+  }
+  out += "out";
+  for (int v : body.outputs) out += " " + name_of(body, v);
+  return out + "\n";
+}
+
+void verify(const Body& body) { Verifier(body).check(); }
+
+}  // namespace anew::passes

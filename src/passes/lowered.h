@@ -1,0 +1,136 @@
+// The lowered form of a Program: steps over values in storages. A step is a kernel, a call into the runtime, or control
+// flow with Bodies of its own. Views are not steps: a value is a strided look at a storage, and several may look at one.
+// Invariants: a storage is written before it is read, in the order of the steps; a step writes whole values that lie
+// dense in row-major order, or (kernels of one equation, such as concatenate) parts of one, one after the other; inputs
+// and literals are never written, but for carries that a loop updates in place; every output of a Body is a storage of
+// its own. `verify` states the rest.
+#pragma once
+#include <anew/array.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/primitive.h"
+#include "ir/program.h"
+#include "loops/kernel.h"
+
+namespace anew::passes {
+
+using ir::Strides;
+using ir::Type;
+
+struct Storage {
+  enum class Kind : std::uint8_t {
+    input,      // memory of the caller; `index`: which input of the Body
+    output,     // memory of the caller; `index`: which output of the Body
+    literal,    // a scalar; `literal` holds it
+    temporary,  // in the arena
+  };
+  Kind kind = Kind::temporary;
+  int index = -1;
+  ir::Literal literal = {};
+  std::size_t bytes = 0;
+  // Of an input: a temporary of the caller that nobody reads afterwards, dense in row-major order, so that it may be
+  // overwritten once this Body has read it (unused so far at the top, where arguments belong to the user).
+  bool donated = false;
+};
+
+struct Value {
+  Type type;
+  int storage = -1;
+  std::int64_t offset = 0;                   // of element 0, in bytes
+  Strides strides;                           // in elements
+  const ir::Primitive* primitive = nullptr;  // that made it; null: an input
+  Location at = {};
+  bool dense() const;  // row-major, without gaps
+};
+
+struct Body;
+
+// What a loop is (scan, while, sweep). Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what
+// it records: for a while the number of steps and the steps of kept states; kept states. Bodies: the loop's body
+// (constants, carries, xs) -> (carries, ys), then the condition, if any: (constants, carries) -> bool.
+struct LoopInfo {
+  int constants = 0, carries = 0;
+  std::int64_t length = -1;  // of a loop without condition
+  bool reverse = false;
+  bool records = false;
+  std::vector<int> record = {};  // carries whose states are kept
+  std::int64_t slots = 0;        // states kept, besides the one before the last step
+  // A while that counts: its number of steps is max(0, end - carry `counter`), known before it starts.
+  int counter = -1, end_constant = -1;
+  std::int64_t end_literal = 0;
+  // Set by `alias`: carry i is updated in place, or has two buffers that swap.
+  std::vector<bool> in_place = {};
+};
+
+// Inputs: constants, xs, (of a while: its number of steps, the steps of the kept states,) kept states, linear constants,
+// linear carries, linear xs. Outputs: linear carries, linear ys. Bodies: advance (constants, carries, xs) -> carries and
+// step (constants, carries, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys).
+struct UnwindInfo {
+  int constants = 0, xs = 0, carries = 0, linear_constants = 0, linear_carries = 0;
+  std::int64_t length = -1;  // -1: an operand says it
+  bool reverse = false, backward = false;
+  std::vector<bool> in_place = {};    // of the linear carries; set by `alias`
+  std::vector<bool> own_stacks = {};  // kept states that may be overwritten where they lie; set by `alias`
+};
+
+struct Step {
+  enum class Kind : std::uint8_t { kernel, call, loop, branch, unwind };
+  Kind kind = Kind::kernel;
+  std::vector<int> in, out;  // values; a kernel's operands are `in`, then `out`
+  loops::Kernel kernel;
+  std::function<void(std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch)> call = {};
+  std::size_t scratch = 0;  // bytes that the step needs while it runs, nested plans included
+  int in_place = -1;        // of a call: the input that output 0 may share memory with
+  bool effects = false;
+  std::vector<std::shared_ptr<Body>> bodies = {};  // branches of a cond: inputs of the step behind the index
+  LoopInfo loop = {};
+  UnwindInfo unwind = {};
+  const ir::Primitive* primitive = nullptr;  // of the equation it comes from; of a fused kernel: the last
+  Location at = {};
+  double flops = 0;
+};
+
+struct Body {
+  std::vector<Storage> storages;
+  std::vector<Value> values;
+  std::vector<int> inputs, outputs;  // values
+  std::vector<Step> steps;
+
+  const Type& type(int value) const { return values[static_cast<std::size_t>(value)].type; }
+  Storage& storage_of(int value) {
+    return storages[static_cast<std::size_t>(values[static_cast<std::size_t>(value)].storage)];
+  }
+  const Storage& storage_of(int value) const { return const_cast<Body*>(this)->storage_of(value); }
+  int add_storage(Storage s);
+  int add_value(Value v);
+  // A new dense value in a temporary of its own.
+  int add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at);
+};
+
+// Of each storage: the first and last step that touches it (-1: before the first, `steps.size()`: after the last).
+struct Span {
+  int first = 1 << 30, last = -2;
+};
+std::vector<Span> spans_of(const Body& body);
+
+// Text of all steps, kernels included; for logs and golden tests.
+std::string str(const Body& body);
+// Throws InternalError where an invariant does not hold, in nested Bodies too.
+void verify(const Body& body);
+
+// ---- the passes, in order. Each works on nested Bodies too.
+// Equations become steps; the layouts are those of the Program's inputs.
+std::shared_ptr<Body> lower(const ir::Program& program, std::span<const Strides> inputs);
+// Kernels that can share a loop nest become one.
+void fuse(Body& body);
+// Another order of the steps where it lowers the peak.
+void order(Body& body);
+// Storages that can share memory are one: in place, carries.
+void alias(Body& body);
+
+}  // namespace anew::passes
