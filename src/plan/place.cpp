@@ -1,0 +1,348 @@
+// Three ways to place pieces, from cheap to thorough; the first that meets the lower bound ends the search:
+//   in order of time, as an allocator would (best fit), forwards and backwards;
+//   in some order on top of all that is already there (a skyline): what lives long lies at the bottom;
+//   in some order at the lowest gap among the pieces that live at the same time, then again and again with the pieces
+//   that stick out moved nearer to the front of the order.
+// The first two are O(n log n). The third is as costly as there are pairs of pieces that live together, and is bounded.
+#include "plan/place.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <numeric>
+#include <set>
+
+namespace anew::plan {
+namespace {
+
+using Order = std::vector<int>;
+using Offsets = std::vector<std::size_t>;  // in units of `alignment`
+
+// Pairs that live together beyond which the third way is not tried, and comparisons it may spend in all.
+constexpr std::size_t most_pairs = 2'000'000;
+constexpr std::size_t most_work = 6'000'000;
+constexpr int most_rounds = 200;
+
+// A piece: its lifetime in ranks of the distinct begins, which overlap exactly where the steps do; its size in units.
+struct Piece {
+  int begin, end;
+  std::size_t units;
+  std::size_t length() const { return static_cast<std::size_t>(end - begin) + 1; }
+};
+struct Problem {
+  std::vector<Piece> pieces;
+  Order used;  // pieces that have bytes
+  int steps = 0;
+  std::vector<std::size_t> live;  // units, by step
+  std::size_t bound = 0;          // the most of them
+};
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+Problem problem_of(std::span<const Interval> intervals) {
+  Problem p;
+  std::vector<std::int64_t> begins;
+  for (const Interval& i : intervals)
+    if (i.bytes) begins.push_back(i.begin);
+  std::sort(begins.begin(), begins.end());
+  begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+  p.steps = static_cast<int>(begins.size());
+  // The rank of the last begin that is not after `step`.
+  auto rank = [&](std::int64_t step) {
+    return static_cast<int>(std::upper_bound(begins.begin(), begins.end(), step) - begins.begin()) - 1;
+  };
+  std::vector<std::size_t> starts(begins.size() + 1), stops(begins.size() + 1);
+  for (const Interval& i : intervals) {
+    p.pieces.push_back({0, 0, (i.bytes + alignment - 1) / alignment});
+    if (!i.bytes) continue;
+    Piece& piece = p.pieces.back();
+    piece.begin = rank(i.begin);
+    piece.end = std::max(piece.begin, rank(i.end));
+    p.used.push_back(static_cast<int>(p.pieces.size()) - 1);
+    starts[at(piece.begin)] += piece.units;
+    stops[at(piece.end) + 1] += piece.units;
+  }
+  std::size_t live = 0;
+  for (std::size_t step = 0; step < begins.size(); ++step) {
+    live = live + starts[step] - stops[step];
+    p.live.push_back(live);
+    p.bound = std::max(p.bound, live);
+  }
+  return p;
+}
+
+// ---- in order of time
+
+// Free stretches below `top`, found by offset and by size.
+class FreeList {
+ public:
+  std::size_t take(std::size_t units) {
+    auto fit = by_size_.lower_bound({units, 0});
+    if (fit == by_size_.end()) {
+      std::size_t start = top_;
+      if (auto last = by_offset_.rbegin(); last != by_offset_.rend() && last->first + last->second == top_) {
+        start = last->first;
+        erase(start, last->second);
+      }
+      top_ = start + units;
+      return start;
+    }
+    auto [size, start] = *fit;
+    erase(start, size);
+    if (size > units) insert(start + units, size - units);
+    return start;
+  }
+  void give(std::size_t start, std::size_t units) {
+    auto next = by_offset_.lower_bound(start);
+    if (next != by_offset_.end() && next->first == start + units) {
+      units += next->second;
+      erase(next->first, next->second);
+    }
+    auto before = by_offset_.lower_bound(start);
+    if (before != by_offset_.begin() && (--before)->first + before->second == start) {
+      start = before->first;
+      units += before->second;
+      erase(before->first, before->second);
+    }
+    insert(start, units);
+  }
+
+ private:
+  void insert(std::size_t start, std::size_t units) {
+    by_offset_.emplace(start, units);
+    by_size_.emplace(units, start);
+  }
+  void erase(std::size_t start, std::size_t units) {
+    by_offset_.erase(start);
+    by_size_.erase({units, start});
+  }
+  std::size_t top_ = 0;
+  std::map<std::size_t, std::size_t> by_offset_;
+  std::set<std::pair<std::size_t, std::size_t>> by_size_;
+};
+
+Offsets in_time(const Problem& p, bool backwards) {
+  std::vector<Order> begins(at(p.steps)), ends(at(p.steps));
+  for (int i : p.used) {
+    const Piece& piece = p.pieces[at(i)];
+    int begin = backwards ? p.steps - 1 - piece.end : piece.begin;
+    int end = backwards ? p.steps - 1 - piece.begin : piece.end;
+    begins[at(begin)].push_back(i);
+    ends[at(end)].push_back(i);
+  }
+  Offsets offsets(p.pieces.size());
+  FreeList free;
+  for (int step = 0; step < p.steps; ++step) {
+    Order& now = begins[at(step)];
+    std::stable_sort(now.begin(), now.end(),
+                     [&](int a, int b) { return p.pieces[at(a)].length() > p.pieces[at(b)].length(); });
+    for (int i : now) offsets[at(i)] = free.take(p.pieces[at(i)].units);
+    for (int i : ends[at(step)]) free.give(offsets[at(i)], p.pieces[at(i)].units);
+  }
+  return offsets;
+}
+
+// ---- on top of what is there
+
+// The height at every step: largest over a range, and a range set to one height that is not below what it holds.
+class Skyline {
+ public:
+  explicit Skyline(int steps) : leaves_(std::bit_ceil(at(std::max(steps, 1)))), most_(2 * leaves_), set_(2 * leaves_) {}
+  std::size_t most(int begin, int end) const { return most(1, 0, leaves_, at(begin), at(end) + 1); }
+  void raise(int begin, int end, std::size_t height) { raise(1, 0, leaves_, at(begin), at(end) + 1, height); }
+
+ private:
+  std::size_t most(std::size_t node, std::size_t lo, std::size_t hi, std::size_t begin, std::size_t end) const {
+    if (begin >= hi || end <= lo) return 0;
+    if (begin <= lo && hi <= end) return most_[node];
+    std::size_t middle = (lo + hi) / 2;
+    return std::max({set_[node], most(2 * node, lo, middle, begin, end), most(2 * node + 1, middle, hi, begin, end)});
+  }
+  void raise(std::size_t node, std::size_t lo, std::size_t hi, std::size_t begin, std::size_t end, std::size_t height) {
+    if (begin >= hi || end <= lo) return;
+    most_[node] = std::max(most_[node], height);
+    if (begin <= lo && hi <= end) return void(set_[node] = std::max(set_[node], height));
+    std::size_t middle = (lo + hi) / 2;
+    raise(2 * node, lo, middle, begin, end, height);
+    raise(2 * node + 1, middle, hi, begin, end, height);
+  }
+  std::size_t leaves_;
+  std::vector<std::size_t> most_;  // over the node's range
+  std::vector<std::size_t> set_;   // everywhere in the node's range
+};
+
+Offsets on_top(const Problem& p, const Order& order) {
+  Offsets offsets(p.pieces.size());
+  Skyline skyline(p.steps);
+  for (int i : order) {
+    const Piece& piece = p.pieces[at(i)];
+    offsets[at(i)] = skyline.most(piece.begin, piece.end);
+    skyline.raise(piece.begin, piece.end, offsets[at(i)] + piece.units);
+  }
+  return offsets;
+}
+
+// ---- into gaps
+
+// Whom each piece lives together with.
+struct Neighbours {
+  std::vector<std::size_t> first;
+  Order list;
+  std::span<const int> of(int i) const {
+    return std::span(list).subspan(first[at(i)], first[at(i) + 1] - first[at(i)]);
+  }
+};
+// Nothing where there are too many pairs.
+bool find_neighbours(const Problem& p, Neighbours& n) {
+  Order by_begin = p.used;
+  std::stable_sort(by_begin.begin(), by_begin.end(),
+                   [&](int a, int b) { return p.pieces[at(a)].begin < p.pieces[at(b)].begin; });
+  std::vector<std::pair<int, int>> pairs;
+  Order live;
+  for (int i : by_begin) {
+    std::erase_if(live, [&](int j) { return p.pieces[at(j)].end < p.pieces[at(i)].begin; });
+    if (pairs.size() + live.size() > most_pairs) return false;
+    for (int j : live) pairs.emplace_back(i, j);
+    live.push_back(i);
+  }
+  n.first.assign(p.pieces.size() + 1, 0);
+  for (auto [i, j] : pairs) ++n.first[at(i) + 1], ++n.first[at(j) + 1];
+  std::partial_sum(n.first.begin(), n.first.end(), n.first.begin());
+  n.list.resize(2 * pairs.size());
+  std::vector<std::size_t> next(n.first.begin(), n.first.end() - 1);
+  for (auto [i, j] : pairs) {
+    n.list[next[at(i)]++] = j;
+    n.list[next[at(j)]++] = i;
+  }
+  return true;
+}
+
+// Gives up where the work is spent; pieces that are not placed are left at `nowhere`.
+constexpr std::size_t nowhere = ~std::size_t{0};
+Offsets into_gaps(const Problem& p, const Neighbours& neighbours, const Order& order, std::size_t& work) {
+  Offsets offsets(p.pieces.size(), nowhere);
+  std::vector<std::pair<std::size_t, std::size_t>> taken;
+  for (int i : order) {
+    taken.clear();
+    for (int j : neighbours.of(i))
+      if (offsets[at(j)] != nowhere) taken.emplace_back(offsets[at(j)], offsets[at(j)] + p.pieces[at(j)].units);
+    std::size_t cost = neighbours.of(i).size() + taken.size() * static_cast<std::size_t>(std::bit_width(taken.size()));
+    if (cost > work) return {};
+    work -= cost;
+    std::sort(taken.begin(), taken.end());
+    std::size_t start = 0;
+    for (auto [from, to] : taken) {
+      if (from >= start + p.pieces[at(i)].units) break;
+      start = std::max(start, to);
+    }
+    offsets[at(i)] = start;
+  }
+  return offsets;
+}
+
+std::size_t height(const Problem& p, const Offsets& offsets) {
+  std::size_t h = 0;
+  for (int i : p.used) h = std::max(h, offsets[at(i)] + p.pieces[at(i)].units);
+  return h;
+}
+
+// Keeps the best; `done` once it cannot be better.
+struct Search {
+  const Problem& problem;
+  Offsets best = {};
+  std::size_t best_height = nowhere;
+  bool done() const { return best_height == problem.bound; }
+  std::size_t offer(Offsets offsets) {
+    std::size_t h = height(problem, offsets);
+    if (h < best_height) {
+      best_height = h;
+      best = std::move(offsets);
+    }
+    return h;
+  }
+};
+
+// Pieces that reach the height come nearer to the front, so that they are placed before those they lie on.
+void bring_forward(const Problem& p, const Offsets& offsets, std::size_t height, Order& order) {
+  for (std::size_t k = 0; k < order.size(); ++k) {
+    int i = order[k];
+    if (offsets[at(i)] + p.pieces[at(i)].units < height) continue;
+    auto from = order.begin() + static_cast<std::ptrdiff_t>(k);
+    std::rotate(order.begin() + static_cast<std::ptrdiff_t>(k / 2), from, from + 1);
+  }
+}
+
+void search(Search& s) {
+  const Problem& p = s.problem;
+  for (bool backwards : {false, true}) {
+    s.offer(in_time(p, backwards));
+    if (s.done()) return;
+  }
+  std::vector<Order> orders;
+  auto add_order = [&](auto key) {  // the largest key first, else as given
+    orders.push_back(p.used);
+    std::stable_sort(orders.back().begin(), orders.back().end(),
+                     [&](int a, int b) { return key(p.pieces[at(a)]) > key(p.pieces[at(b)]); });
+  };
+  Skyline live(p.steps);
+  for (int step = 0; step < p.steps; ++step) live.raise(step, step, p.live[at(step)]);
+  add_order([](const Piece& x) { return x.length(); });
+  add_order([&](const Piece& x) { return std::pair(live.most(x.begin, x.end), x.length()); });
+  add_order([&](const Piece& x) { return std::pair(live.most(x.begin, x.end), x.units); });
+  add_order([](const Piece& x) { return x.length() * x.units; });
+  add_order([](const Piece& x) { return x.units; });
+  add_order([](const Piece& x) { return -x.begin; });
+  add_order([](const Piece& x) { return x.end; });
+  for (const Order& order : orders) {
+    s.offer(on_top(p, order));
+    if (s.done()) return;
+  }
+  Neighbours neighbours;
+  if (!find_neighbours(p, neighbours)) return;
+  std::size_t work = most_work;
+  struct Start {
+    std::size_t height;
+    Order order;
+    Offsets offsets;
+  };
+  std::vector<Start> starts;
+  for (Order& order : orders) {
+    Offsets offsets = into_gaps(p, neighbours, order, work);
+    if (offsets.empty()) return;
+    std::size_t h = s.offer(offsets);
+    if (s.done()) return;
+    starts.push_back({h, std::move(order), std::move(offsets)});
+  }
+  std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) { return a.height < b.height; });
+  for (Start& start : starts) {
+    std::size_t share = work / 3;
+    work -= share;
+    for (int round = 0; round < most_rounds; ++round) {
+      bring_forward(p, start.offsets, start.height, start.order);
+      start.offsets = into_gaps(p, neighbours, start.order, share);
+      if (start.offsets.empty()) break;
+      start.height = s.offer(start.offsets);
+      if (s.done()) return;
+    }
+    work += share;
+  }
+}
+
+}  // namespace
+
+Placement place(std::span<const Interval> intervals) {
+  Problem p = problem_of(intervals);
+  Placement result{Offsets(intervals.size()), 0};
+  if (p.used.empty()) return result;
+  Search s{p};
+  search(s);
+  for (int i : p.used) {
+    result.offsets[at(i)] = s.best[at(i)] * alignment;
+    result.bytes = std::max(result.bytes, result.offsets[at(i)] + intervals[at(i)].bytes);
+  }
+  return result;
+}
+
+std::size_t lower_bound(std::span<const Interval> intervals) { return problem_of(intervals).bound * alignment; }
+
+}  // namespace anew::plan
