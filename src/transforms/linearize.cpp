@@ -27,6 +27,9 @@ void check_count(std::size_t given, std::size_t wanted, std::string_view what, c
   if (given != wanted) throw Error(fmt::format("{}: got {} arrays, expected {}", what, given, wanted), at);
 }
 
+// Neither weak nor a literal; other arrays are themselves, since an alias would be told apart from them and kept twice.
+Array as_argument(const Array& x) { return x.value()->weak || x.value()->literal ? fresh_alias(x) : x; }
+
 // Keeps the residuals that are read, in report order.
 void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& captured, const Arrays& arguments,
              std::uint64_t start, const SplitTrace& split) {
@@ -147,6 +150,9 @@ std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const Fl
     Array t = wanted < 0 || static_cast<int>(i) < wanted ? trace->tangent(outputs[i]) : Array();
     if (t.value()) t = split->staged(t);
     outputs[i] = trace->primal(outputs[i]);
+    // An argument that comes back is the caller's array again, so that nobody keeps it twice.
+    for (std::size_t k = 0; k < arguments.size(); ++k)
+      if (outputs[i].value() == arguments[k].value()) outputs[i] = x[k];
     if (outputs[i].value()->weak) outputs[i] = fresh_alias(outputs[i]);
     state->out.push_back(type_of(outputs[i]));
     state->nonzero.push_back(t.value() != nullptr);
@@ -236,7 +242,7 @@ std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, s
   Arrays in, y, dy;
   for (std::size_t i = 0; i < x.size(); ++i) {
     check_operand(x[i], at);
-    Array primal = fresh_alias(x[i]);
+    Array primal = as_argument(x[i]);
     Type t = type_of(primal);
     in.push_back(
         is_float(t.dtype)

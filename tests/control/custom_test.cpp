@@ -178,6 +178,7 @@ TEST(Custom, ZerosAreArraysUnlessAskedFor) {
   auto f = make({});
   EXPECT_EQ(grad([&](Array x) { return f(x, 3.0); })(2.0).item(), 3);
   EXPECT_EQ(zeros_seen, 1);
+  EXPECT_EQ(jvp([&](Array x) { return f(x, 3.0); }, 2.0, 1.0).second.item(), 3) << "a zero, not any array";
   auto g = make({.symbolic_zeros = true});
   EXPECT_EQ(grad([&](Array x) { return g(x, 3.0); })(2.0).item(), 3);
   EXPECT_EQ(symbolic, 1);
@@ -198,6 +199,26 @@ TEST(Custom, ZerosAreArraysUnlessAskedFor) {
   EXPECT_EQ(grad([&](Array x) { return k(x).first; })(2.0).item(), 1);
   EXPECT_EQ(zeros_seen, 1);
   EXPECT_EQ(symbolic, 1);
+}
+
+// A rule that returns what it is given keeps nothing twice, whichever way it was differentiated inside.
+TEST(Custom, ARuleThatGivesItsArgumentBack) {
+  auto kept = [](auto rule) {
+    auto same = custom_jvp([](Array x) { return x; }, rule);
+    auto f = [=](Array x) {
+      Array y = same(x);
+      return scan([&](Array c, none_t) { return std::pair(c * dot(y, x), none); }, sum(x), none, {.length = 3}).first;
+    };
+    Array x = array({1.0, 2.0});
+    auto [y, linear] = linearize(f, x);
+    EXPECT_EQ(linear.residuals().size(), saved_residuals(f, x).size());
+  };
+  auto id = [](Array x) { return x; };
+  kept([=](std::tuple<Array> x, std::tuple<Array> t) { return jvp(id, std::get<0>(x), std::get<0>(t)); });
+  kept([=](std::tuple<Array> x, std::tuple<Array> t) {
+    auto [y, linear] = linearize(id, std::get<0>(x));
+    return std::pair(y, linear(std::get<0>(t)));
+  });
 }
 
 TEST(Custom, Printed) {

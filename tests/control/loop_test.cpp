@@ -69,6 +69,17 @@ TEST(While, GradientEqualsUnrolledWithAnyNumberOfStates) {
   }
 }
 
+// The backward loop goes on with the cotangent that later uses of a constant have left.
+TEST(While, AConstantThatIsUsedAgain) {
+  auto again = [](FlatFunction f) -> FlatFunction { return [=](In x) { return Arrays{f(x)[0] * cos(x[1])}; }; };
+  Arrays x{a, w}, want = gradient(again(unrolled(9)), x);
+  for (int k : {1, 3, 20}) {
+    Arrays got = gradient(again(sines(9, {}, k)), x);
+    same(got[0], want[0]);
+    same(got[1], want[1]);
+  }
+}
+
 TEST(While, LinearizeAndPullbackTwice) {
   Arrays x{a, w};
   auto [y, l] = flat::linearize(sines(4), x);

@@ -44,6 +44,16 @@ TEST(Scan, CarriesThatDoNotChangeAndYsThatAreXs) {
   Program p = make_program(f)(2.0, xs);
   EXPECT_NE(p.str().find("num_carry=1"), std::string::npos) << p;
 }
+// Its tangent is a zero after one step, but there is one before it: the loop must carry it.
+TEST(Scan, ACarryThatForgetsItsStart) {
+  auto f = [](Array start) {
+    auto [c, ys] = scan([](Array c, Array x) { return std::pair(x, c * x); }, start, array({2., 3., 5.}));
+    return c + sum(ys);
+  };
+  EXPECT_EQ(f(7.0).item(), 5 + 14 + 6 + 15);
+  EXPECT_EQ(jvp(f, 7.0, 1.0).second.item(), 2);
+  EXPECT_EQ(grad(f)(7.0).item(), 2);
+}
 TEST(Scan, InsideScanInsideGrad) {
   auto f = [](Array x) {
     auto outer = [](Array c, none_t) {

@@ -88,6 +88,37 @@ in 0:f64[2] ;
 } ;
 out 32 ;
 )"},
+    // A rule that gives an argument back gave an alias of it, told apart from the argument: kept twice, named once.
+    {"RuleThatGivesItsArgumentBack", R"(
+in 0:f32[1,1] ;
+14 = custom_jvp 0 0 0 {
+  in 3:f32[1,1] 4:f32[1,1] 5:f32[1,1] ;
+  out 5 ;
+} ;
+19 20 21 = scan[0,0,1,0] 14 {
+  in 15:f32[1,1] ;
+  17 = matmul 14 0 ;
+  out 17 15 17 ;
+} ;
+out 20 ;
+)"},
+    {"VmapThatGivesItsArgumentBack", R"(
+in 0:f32[1,1] ;
+14 = custom_jvp 0 0 0 {
+  in 3:f32[1,1] 4:f32[1,1] 5:f32[1,1] ;
+  6 = vmap[1,0] 5 5 {
+    in 7:f32[1] 8:f32[1] ;
+    out 7 ;
+  } ;
+  out 6 ;
+} ;
+19 20 21 = scan[0,0,1,0] 14 {
+  in 15:f32[1,1] ;
+  17 = matmul 14 0 ;
+  out 17 15 17 ;
+} ;
+out 20 ;
+)"},
 };
 
 class FuzzRegression : public testing::TestWithParam<Regression> {};

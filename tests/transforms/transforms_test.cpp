@@ -33,6 +33,16 @@ TEST(Grad, OfCapturedValuesThroughEveryWrapper) {
   EXPECT_FLOAT_EQ(via([](auto f) { return jit(f); }), want);
   EXPECT_FLOAT_EQ(via([](auto f) { return checkpoint(jit(f)); }), want);
 }
+TEST(Grad, OfOneValueThatIsTwoOutputs) {
+  auto two = [](Array x) {
+    Array y = sin(x);
+    return std::pair(y, y);
+  };
+  float want = std::cos(0.5f);
+  EXPECT_FLOAT_EQ(grad([&](Array x) { return jit(two)(x).first; })(0.5).item<float>(), want);
+  EXPECT_FLOAT_EQ(grad([&](Array x) { return jit(two)(x).second; })(0.5).item<float>(), want);
+  EXPECT_FLOAT_EQ(grad([&](Array x) { return checkpoint(two)(x).first; })(0.5).item<float>(), want);
+}
 TEST(Grad, ThirdOrder) {
   auto d3 = grad(grad(grad([](Array x) { return sin(x) * x; })));
   auto c3 = grad(checkpoint(grad(checkpoint(grad(checkpoint([](Array x) { return sin(x) * x; }))))));
