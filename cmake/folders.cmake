@@ -3,9 +3,9 @@
 # tools/check_includes reads these lines too and holds every #include to them.
 
 anew_folder(base)
-anew_folder(runtime base)
-anew_folder(loops base)
 anew_folder(plan base)
+anew_folder(runtime base plan)
+anew_folder(loops base)
 anew_folder(ir runtime loops)
 anew_folder(trace ir)
 anew_folder(tree trace)

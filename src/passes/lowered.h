@@ -85,6 +85,10 @@ struct Step {
   loops::Kernel kernel;
   std::function<void(std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch)> call = {};
   std::size_t scratch = 0;  // bytes that the step needs while it runs, nested plans included
+  // Set by `place`: where parts of the scratch begin. Branch: the plan of the branch taken. Loop: its body's plan, its
+  // condition's, the decision, then the second buffer of each carry. Unwind: plans of advance and step; per stack its two
+  // buffers and its copy; then the second buffer of each linear carry.
+  std::vector<std::size_t> parts = {};
   int in_place = -1;        // of a call: the input that output 0 may share memory with
   bool effects = false;
   std::vector<std::shared_ptr<Body>> bodies = {};  // branches of a cond: inputs of the step behind the index
@@ -100,6 +104,9 @@ struct Body {
   std::vector<Value> values;
   std::vector<int> inputs, outputs;  // values
   std::vector<Step> steps;
+  // Set by `place`: of each storage in the arena, of each step's scratch, and the size of all.
+  std::vector<std::size_t> offsets, scratch_offsets;
+  std::size_t bytes = 0;
 
   const Type& type(int value) const { return values[static_cast<std::size_t>(value)].type; }
   Storage& storage_of(int value) {
@@ -132,5 +139,7 @@ void fuse(Body& body);
 void order(Body& body);
 // Storages that can share memory are one: in place, carries.
 void alias(Body& body);
+// Offsets of temporaries and scratch in one arena.
+void place(Body& body);
 
 }  // namespace anew::passes

@@ -1,0 +1,203 @@
+// Storages that can share memory become one. An output takes the place of an input that nobody reads afterwards, where
+// the step can work in place: a kernel that reads the input only where it writes, a call that says so, the carries of a
+// loop. A carry of a loop's body is updated in place where its new value is written after the old one was last read;
+// else it has two buffers. Invariant: the text of the steps stays the same, only storages of values change.
+#include <algorithm>
+#include <numeric>
+
+#include "passes/lowered.h"
+
+namespace anew::passes {
+namespace {
+
+class Aliasing {
+ public:
+  explicit Aliasing(Body& body) : b_(body), spans_(spans_of(body)), instead_(body.storages.size()) {
+    std::iota(instead_.begin(), instead_.end(), 0);
+  }
+  ~Aliasing() {
+    for (Value& v : b_.values)
+      if (v.storage >= 0) v.storage = find(v.storage);
+  }
+  Aliasing(const Aliasing&) = delete;
+
+  void run() {
+    for (std::size_t i = 0; i < b_.steps.size(); ++i) {
+      Step& s = b_.steps[i];
+      switch (s.kind) {
+        case Step::Kind::kernel: in_kernel(i); break;
+        case Step::Kind::call:
+          if (s.in_place >= 0) join(i, s.in[static_cast<std::size_t>(s.in_place)], s.out[0]);
+          break;
+        case Step::Kind::loop:
+          for (int c = 0; c < s.loop.carries; ++c)
+            join(i, s.in[static_cast<std::size_t>(s.loop.constants + c)], s.out[static_cast<std::size_t>(c)]);
+          break;
+        case Step::Kind::unwind: in_unwind(i); break;
+        case Step::Kind::branch: break;
+      }
+    }
+  }
+
+  // Carries (inputs from `first` on, outputs from 0 on): which are updated in place.
+  std::vector<bool> carries(int first, int count, const std::vector<int>& not_these) {
+    std::vector<bool> in_place(static_cast<std::size_t>(count), false);
+    for (int c = 0; c < count; ++c) {
+      if (std::find(not_these.begin(), not_these.end(), c) != not_these.end()) continue;
+      int in = b_.inputs[static_cast<std::size_t>(first + c)], out = b_.outputs[static_cast<std::size_t>(c)];
+      int from = storage_of(in), to = storage_of(out);
+      const Span old = spans_[static_cast<std::size_t>(from)], now = spans_[static_cast<std::size_t>(to)];
+      if (storage(to).kind != Storage::Kind::output || now.first > static_cast<int>(b_.steps.size())) continue;
+      bool fits = now.first > old.last;
+      if (!fits && now.first == old.last && now.first >= 0) {
+        const Step& s = b_.steps[static_cast<std::size_t>(now.first)];
+        fits = works_in_place(s, from, to);
+      }
+      if (!fits) continue;
+      replace(to, from);
+      in_place[static_cast<std::size_t>(c)] = true;
+    }
+    return in_place;
+  }
+
+ private:
+  const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
+  const Storage& storage(int s) const { return b_.storages[static_cast<std::size_t>(s)]; }
+  int find(int s) const {
+    while (instead_[static_cast<std::size_t>(s)] != s) s = instead_[static_cast<std::size_t>(s)];
+    return s;
+  }
+  int storage_of(int v) const { return find(value(v).storage); }
+  bool whole(int v) const {
+    const Value& x = value(v);
+    return x.dense() && x.offset == 0 && storage(find(x.storage)).bytes == x.type.bytes();
+  }
+  // How often a step names a storage among its inputs.
+  int readers(const Step& s, int storage) const {
+    return static_cast<int>(std::count_if(s.in.begin(), s.in.end(), [&](int v) { return storage_of(v) == storage; }));
+  }
+
+  // All values of storage `from` now lie in storage `to`.
+  void replace(int from, int to) {
+    instead_[static_cast<std::size_t>(from)] = to;
+    Span& s = spans_[static_cast<std::size_t>(to)];
+    const Span& f = spans_[static_cast<std::size_t>(from)];
+    s.first = std::min(s.first, f.first);
+    s.last = std::max(s.last, f.last);
+  }
+
+  // The output takes the memory of the input, which ends at step i.
+  bool join(std::size_t i, int in, int out) {
+    int from = storage_of(in), to = storage_of(out);
+    const Storage &f = storage(from), &t = storage(to);
+    if (from == to || f.kind != Storage::Kind::temporary || f.bytes != t.bytes || f.bytes == 0) return false;
+    if (t.kind != Storage::Kind::temporary && t.kind != Storage::Kind::output) return false;
+    if (spans_[static_cast<std::size_t>(from)].last != static_cast<int>(i) ||
+        spans_[static_cast<std::size_t>(to)].first != static_cast<int>(i))
+      return false;
+    if (!whole(in) || !whole(out) || readers(b_.steps[i], from) != 1) return false;
+    replace(from, to);
+    return true;
+  }
+
+  // May a step write storage `to` where it reads `from`?
+  bool works_in_place(const Step& s, int from, int to) const {
+    if (s.kind == Step::Kind::call)
+      return s.in_place >= 0 && readers(s, from) == 1 && storage_of(s.out[0]) == to &&
+             storage_of(s.in[static_cast<std::size_t>(s.in_place)]) == from &&
+             whole(s.in[static_cast<std::size_t>(s.in_place)]) && whole(s.out[0]);
+    if (s.kind == Step::Kind::loop) {
+      for (int c = 0; c < s.loop.carries; ++c) {
+        int in = s.in[static_cast<std::size_t>(s.loop.constants + c)], out = s.out[static_cast<std::size_t>(c)];
+        if (storage_of(out) == to && storage_of(in) == from) return readers(s, from) == 1 && whole(in) && whole(out);
+      }
+      return false;
+    }
+    if (s.kind != Step::Kind::kernel) return false;
+    const loops::Kernel& k = s.kernel;
+    if (k.combine != loops::Combine::none) return false;
+    const loops::Store* store = nullptr;
+    for (const loops::Store& t : k.stores) {
+      auto at = static_cast<std::size_t>(t.to.operand) - s.in.size();
+      if (storage_of(s.out[at]) != to) continue;
+      if (store) return false;
+      store = &t;
+    }
+    if (!store) return false;
+    const Value& out = value(s.out[static_cast<std::size_t>(store->to.operand) - s.in.size()]);
+    // Another output that is a mere copy of the input might be read from it after it was overwritten.
+    if (k.stores.size() > 1)
+      for (const loops::Store& t : k.stores)
+        if (k.nodes[static_cast<std::size_t>(t.node)].op == loops::Op::load) return false;
+    for (std::size_t o = 0; o < s.in.size(); ++o) {
+      const Value& in = value(s.in[o]);
+      if (find(in.storage) != from) continue;
+      if (size_of(in.type.dtype) != size_of(out.type.dtype) || in.type.shape != out.type.shape ||
+          in.strides != out.strides || in.offset != out.offset)
+        return false;
+      for (const loops::Access& a : k.accesses)
+        if (a.operand == static_cast<int>(o) && a.index != store->to.index) return false;
+    }
+    return true;
+  }
+
+  void in_kernel(std::size_t i) {
+    const Step& s = b_.steps[i];
+    for (int out : s.out) {
+      int to = storage_of(out);
+      if (spans_[static_cast<std::size_t>(to)].first != static_cast<int>(i) || !whole(out)) continue;
+      if (storage(to).kind != Storage::Kind::temporary && storage(to).kind != Storage::Kind::output) continue;
+      for (int in : s.in) {
+        int from = storage_of(in);
+        if (from == to || storage(from).kind != Storage::Kind::temporary || storage(from).bytes != storage(to).bytes ||
+            storage(from).bytes == 0 || spans_[static_cast<std::size_t>(from)].last != static_cast<int>(i))
+          continue;
+        if (!works_in_place(s, from, to)) continue;
+        replace(from, to);
+        break;
+      }
+    }
+  }
+
+  void in_unwind(std::size_t i) {
+    Step& s = b_.steps[i];
+    const UnwindInfo& u = s.unwind;
+    int states = u.constants + u.xs + (u.length < 0 ? 2 : 0);
+    s.unwind.own_stacks.assign(static_cast<std::size_t>(u.carries), false);
+    for (int c = 0; c < u.carries; ++c) {
+      int v = s.in[static_cast<std::size_t>(states + c)], at = storage_of(v);
+      s.unwind.own_stacks[static_cast<std::size_t>(c)] =
+          storage(at).kind == Storage::Kind::temporary && whole(v) && readers(s, at) == 1 &&
+          spans_[static_cast<std::size_t>(at)].last == static_cast<int>(i);
+    }
+    const int linear = states + u.carries + u.linear_constants;
+    for (int c = 0; c < u.linear_carries; ++c)
+      join(i, s.in[static_cast<std::size_t>(linear + c)], s.out[static_cast<std::size_t>(c)]);
+  }
+
+  Body& b_;
+  std::vector<Span> spans_;
+  std::vector<int> instead_;  // the storage that took the place of each
+};
+
+// Bodies of a loop and an unwind: their carries too.
+void alias_nested(Step& s) {
+  for (std::size_t n = 0; n < s.bodies.size(); ++n) {
+    Body& body = *s.bodies[n];
+    alias(body);
+    if (s.kind == Step::Kind::loop && n == 0)
+      s.loop.in_place = Aliasing(body).carries(s.loop.constants, s.loop.carries, s.loop.record);
+    if (s.kind == Step::Kind::unwind && n == 1)
+      s.unwind.in_place = Aliasing(body).carries(
+          s.unwind.constants + s.unwind.carries + s.unwind.xs + s.unwind.linear_constants, s.unwind.linear_carries, {});
+  }
+}
+
+}  // namespace
+
+void alias(Body& body) {
+  for (Step& s : body.steps) alias_nested(s);
+  Aliasing(body).run();
+}
+
+}  // namespace anew::passes

@@ -1,0 +1,281 @@
+// Steps of a placed Body to steps of a Code. Kernels that compute the same on the same layout share their code.
+#include "passes/generate.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "loops/interpreter.h"
+
+namespace anew::passes {
+namespace {
+
+class InterpretedKernel final : public KernelCode {
+ public:
+  explicit InterpretedKernel(const LaidKernel& k) : code_(*k.kernel), strides_(k.strides) {
+    units = code_.partition().units;
+    scratch = code_.partition().scratch;
+    nanoseconds = code_.partition().nanoseconds;
+  }
+  void run(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) const override {
+    with(operands, [&](std::span<const loops::Operand> o) { loops::run(code_, o, {begin, end}, scratch); });
+  }
+  void finish(std::byte* const* operands, std::byte* scratch) const override {
+    with(operands, [&](std::span<const loops::Operand> o) { loops::finish(code_, o, scratch); });
+  }
+
+ private:
+  template <class F>
+  void with(std::byte* const* operands, F f) const {
+    loops::Operand o[max_operands];
+    for (std::size_t i = 0; i < strides_.size(); ++i) o[i] = {operands[i], strides_[i].begin()};
+    f(std::span<const loops::Operand>(o, strides_.size()));
+  }
+  static constexpr std::size_t max_operands = 256;
+  loops::Bytecode code_;
+  std::vector<Strides> strides_;
+};
+
+class CallStep final : public ExecutableStep {
+ public:
+  struct Operand {
+    Place place;
+    Type type;
+    Strides strides;
+  };
+  CallStep(const Step& s, std::vector<Operand> in, std::vector<Operand> out, Place scratch)
+      : call_(s.call), in_(std::move(in)), out_(std::move(out)), scratch_(scratch) {}
+  void run(std::byte* const* table, std::byte**) const override {
+    constexpr std::size_t few = 8;
+    std::array<ir::Memory, few> near;
+    std::vector<ir::Memory> far;
+    std::size_t n = in_.size() + out_.size();
+    if (n > few) far.resize(n);
+    ir::Memory* m = n > few ? far.data() : near.data();
+    for (std::size_t i = 0; i < in_.size(); ++i) m[i] = {in_[i].place.in(table), in_[i].type, in_[i].strides};
+    for (std::size_t i = 0; i < out_.size(); ++i)
+      m[in_.size() + i] = {out_[i].place.in(table), out_[i].type, out_[i].strides};
+    call_(std::span<const ir::Memory>(m, in_.size()), std::span<const ir::Memory>(m + in_.size(), out_.size()),
+          scratch_.storage < 0 ? nullptr : scratch_.in(table));
+  }
+
+ private:
+  std::function<void(std::span<const ir::Memory>, std::span<const ir::Memory>, std::byte*)> call_;
+  std::vector<Operand> in_, out_;
+  Place scratch_;
+};
+
+std::size_t hash_of(const LaidKernel& k) {
+  std::size_t h = loops::hash_value(*k.kernel);
+  for (const Strides& s : k.strides)
+    for (std::int64_t n : s) hash_combine(h, static_cast<std::size_t>(n));
+  return h;
+}
+
+// All kernels of a Body and those nested in it, each distinct one once.
+class KernelTable {
+ public:
+  explicit KernelTable(const Body& body) { collect(body); }
+  const std::vector<LaidKernel>& kernels() const { return kernels_; }
+  std::size_t of(const Step& s) const { return index_.at(&s); }
+
+ private:
+  void collect(const Body& body) {
+    for (const Step& s : body.steps) {
+      for (const auto& nested : s.bodies) collect(*nested);
+      if (s.kind != Step::Kind::kernel) continue;
+      LaidKernel k{&s.kernel, {}};
+      for (int v : s.in) k.strides.push_back(body.values[static_cast<std::size_t>(v)].strides);
+      for (int v : s.out) k.strides.push_back(body.values[static_cast<std::size_t>(v)].strides);
+      auto [begin, end] = seen_.equal_range(hash_of(k));
+      auto it = std::find_if(begin, end, [&](const auto& e) { return kernels_[e.second] == k; });
+      if (it == end) {
+        it = seen_.emplace(hash_of(k), kernels_.size());
+        kernels_.push_back(std::move(k));
+      }
+      index_.emplace(&s, it->second);
+    }
+  }
+  std::vector<LaidKernel> kernels_;
+  std::unordered_multimap<std::size_t, std::size_t> seen_;
+  std::unordered_map<const Step*, std::size_t> index_;
+};
+
+class Generator {
+ public:
+  Generator(const Body& body, const KernelTable& table, std::span<const std::shared_ptr<const KernelCode>> codes)
+      : b_(body), table_(table), codes_(codes) {}
+
+  std::unique_ptr<Code> run() {
+    auto code = std::make_unique<Code>();
+    // One more storage than values need: the start of the arena, from which scratch is found.
+    base_ = static_cast<int>(b_.storages.size());
+    code->storages = base_ + 1;
+    code->bytes = b_.bytes;
+    for (std::size_t i = 0; i < b_.storages.size(); ++i) {
+      const Storage& s = b_.storages[i];
+      if (s.kind == Storage::Kind::temporary) code->temporaries.push_back({static_cast<int>(i), b_.offsets[i]});
+      if (s.kind == Storage::Kind::literal) code->constants.push_back({static_cast<int>(i), s.literal.bits});
+    }
+    code->temporaries.push_back({base_, 0});
+    for (int v : b_.inputs) code->inputs.push_back(value(v).storage);
+    for (int v : b_.outputs) code->outputs.push_back(value(v).storage);
+    for (std::size_t i = 0; i < b_.steps.size(); ++i) code->steps.push_back(step(i));
+    code->table = code->storages + deepest_;
+    return code;
+  }
+
+ private:
+  const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
+  Place place(int v) const { return {value(v).storage, value(v).offset}; }
+  StridedPlace strided(int v) const { return {place(v), value(v).type, value(v).strides}; }
+  Place scratch(std::size_t i, std::size_t part = 0) const {
+    const Step& s = b_.steps[i];
+    std::size_t at = b_.scratch_offsets[i] + (s.parts.empty() ? 0 : s.parts[part]);
+    return {base_, static_cast<std::int64_t>(at)};
+  }
+  Rows rows(int v) const {
+    const Value& x = value(v);
+    return {place(v), x.strides[0] * static_cast<std::int64_t>(size_of(x.type.dtype))};
+  }
+  void needs(int pointers) { deepest_ = std::max(deepest_, pointers); }
+  std::unique_ptr<const Code> nested(const Body& body) const { return Generator(body, table_, codes_).run(); }
+
+  std::unique_ptr<const ExecutableStep> step(std::size_t i) {
+    const Step& s = b_.steps[i];
+    switch (s.kind) {
+      case Step::Kind::kernel: {
+        std::vector<Place> operands;
+        for (int v : s.in) operands.push_back(place(v));
+        for (int v : s.out) operands.push_back(place(v));
+        needs(static_cast<int>(operands.size()));
+        return std::make_unique<KernelStep>(codes_[table_.of(s)], std::move(operands), scratch(i));
+      }
+      case Step::Kind::call: {
+        std::vector<CallStep::Operand> in, out;
+        for (int v : s.in) in.push_back({place(v), value(v).type, value(v).strides});
+        for (int v : s.out) out.push_back({place(v), value(v).type, value(v).strides});
+        return std::make_unique<CallStep>(s, std::move(in), std::move(out), s.scratch ? scratch(i) : Place{});
+      }
+      case Step::Kind::branch: return branch(i);
+      case Step::Kind::loop: return loop(i);
+      case Step::Kind::unwind: return unwind(i);
+    }
+    throw InternalError("[generate] a step of no kind");
+  }
+
+  std::unique_ptr<const ExecutableStep> branch(std::size_t i) {
+    const Step& s = b_.steps[i];
+    auto to = std::make_unique<BranchStep>();
+    to->index = place(s.in[0]);
+    to->scratch = scratch(i);
+    for (std::size_t k = 1; k < s.in.size(); ++k) to->inputs.push_back(place(s.in[k]));
+    for (int v : s.out) to->outputs.push_back(place(v));
+    for (const auto& body : s.bodies) {
+      to->branches.push_back(nested(*body));
+      needs(to->branches.back()->table);
+    }
+    return to;
+  }
+
+  Carry carry(int in, int out, bool in_place, Place other) const {
+    return {strided(in), place(out), other, in_place, value(out).type.bytes()};
+  }
+
+  std::unique_ptr<const ExecutableStep> loop(std::size_t i) {
+    const Step& s = b_.steps[i];
+    const LoopInfo& l = s.loop;
+    auto k = static_cast<std::size_t>(l.constants), c = static_cast<std::size_t>(l.carries);
+    auto to = std::make_unique<LoopStep>();
+    to->length = l.length;
+    to->reverse = l.reverse;
+    to->body = nested(*s.bodies[0]);
+    to->body_base = scratch(i, 0);
+    to->condition_base = scratch(i, 1);
+    to->decision = scratch(i, 2);
+    if (s.bodies.size() > 1) to->condition = nested(*s.bodies[1]);
+    for (std::size_t n = 0; n < k; ++n) to->constants.push_back(place(s.in[n]));
+    for (std::size_t n = 0; n < c; ++n)
+      to->carries.push_back(carry(s.in[k + n], s.out[n], l.in_place[n], scratch(i, 3 + n)));
+    for (std::size_t n = k + c; n < s.in.size(); ++n) to->xs.push_back(rows(s.in[n]));
+    std::size_t out = s.bodies[0]->outputs.size();
+    for (std::size_t n = c; n < out; ++n) to->ys.push_back(rows(s.out[n]));
+    if (l.records) {
+      to->records = true;
+      to->slots = l.slots;
+      if (to->condition) {
+        to->step_count = place(s.out[out++]);
+        to->kept_steps = place(s.out[out++]);
+      }
+      for (int r : l.record) to->record.push_back({r, rows(s.out[out++])});
+    }
+    if (l.counter >= 0) {
+      to->counts = true;
+      to->counter = strided(s.in[k + static_cast<std::size_t>(l.counter)]);
+      if (l.end_constant >= 0) to->end = strided(s.in[static_cast<std::size_t>(l.end_constant)]);
+      to->end_literal = l.end_literal;
+    }
+    needs(CarryBuffers::size(c) + to->body->table + (to->condition ? to->condition->table : 0));
+    return to;
+  }
+
+  std::unique_ptr<const ExecutableStep> unwind(std::size_t i) {
+    const Step& s = b_.steps[i];
+    const UnwindInfo& u = s.unwind;
+    auto to = std::make_unique<UnwindStep>();
+    to->length = u.length;
+    to->reverse = u.reverse;
+    to->backward = u.backward;
+    to->advance = nested(*s.bodies[0]);
+    to->step = nested(*s.bodies[1]);
+    to->advance_base = scratch(i, 0);
+    to->step_base = scratch(i, 1);
+    std::size_t at = 0, part = 2;
+    for (int n = 0; n < u.constants; ++n) to->constants.push_back(place(s.in[at++]));
+    for (int n = 0; n < u.xs; ++n) to->xs.push_back(rows(s.in[at++]));
+    if (u.length < 0) {
+      to->step_count = strided(s.in[at++]);
+      to->kept_steps = strided(s.in[at++]);
+    }
+    for (int n = 0; n < u.carries; ++n, part += 3) {
+      int stack = s.in[at++];
+      const Value& v = value(stack);
+      to->slots = v.type.shape[0] - 1;
+      std::size_t bytes = s.bodies[0]->type(s.bodies[0]->outputs[static_cast<std::size_t>(n)]).bytes();
+      Place work = u.own_stacks[static_cast<std::size_t>(n)] ? place(stack) : scratch(i, part + 2);
+      to->stacks.push_back(
+          {strided(stack), {work, static_cast<std::int64_t>(bytes)}, {scratch(i, part), scratch(i, part + 1)}, bytes});
+    }
+    for (int n = 0; n < u.linear_constants; ++n) to->linear_constants.push_back(place(s.in[at++]));
+    for (int n = 0; n < u.linear_carries; ++n) {
+      auto c = static_cast<std::size_t>(n);
+      to->linear_carries.push_back(carry(s.in[at++], s.out[c], u.in_place[c], scratch(i, part++)));
+    }
+    while (at < s.in.size()) to->linear_xs.push_back(rows(s.in[at++]));
+    for (std::size_t n = static_cast<std::size_t>(u.linear_carries); n < s.out.size(); ++n)
+      to->linear_ys.push_back(rows(s.out[n]));
+    needs(CarryBuffers::size(to->linear_carries.size()) + static_cast<int>(to->stacks.size()) + to->advance->table +
+          to->step->table);
+    return to;
+  }
+
+  const Body& b_;
+  const KernelTable& table_;
+  std::span<const std::shared_ptr<const KernelCode>> codes_;
+  int base_ = 0, deepest_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::shared_ptr<const KernelCode>> interpret_kernels(std::span<const LaidKernel> kernels) {
+  std::vector<std::shared_ptr<const KernelCode>> codes;
+  for (const LaidKernel& k : kernels) codes.push_back(std::make_shared<InterpretedKernel>(k));
+  return codes;
+}
+
+std::unique_ptr<Code> generate(const Body& body, const CompileKernels& compile) {
+  KernelTable table(body);
+  auto codes = compile(table.kernels());
+  return Generator(body, table, codes).run();
+}
+
+}  // namespace anew::passes

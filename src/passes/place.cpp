@@ -1,0 +1,100 @@
+// One arena: offsets of temporaries and of every step's scratch. A nested Body is planned first; to the plan outside it
+// is scratch of that size (branches: the largest). A loop's condition never runs beside its body, so they share memory.
+#include "plan/place.h"
+
+#include <algorithm>
+
+#include "loops/interpreter.h"
+#include "passes/lowered.h"
+
+namespace anew::passes {
+namespace {
+
+// Pieces of scratch one behind the other.
+class Pieces {
+ public:
+  explicit Pieces(Step& s) : s_(s) { s.parts.clear(), s.scratch = 0; }
+  void add(std::size_t bytes) {
+    s_.parts.push_back(round(end_));
+    end_ = s_.parts.back() + bytes;
+    if (bytes) s_.scratch = end_;
+  }
+  // From the same place on as the last one.
+  void beside_last(std::size_t bytes) {
+    s_.parts.push_back(s_.parts.back());
+    end_ = std::max(end_, s_.parts.back() + bytes);
+    s_.scratch = std::max(s_.scratch, bytes ? end_ : 0);
+  }
+
+ private:
+  static std::size_t round(std::size_t n) { return (n + plan::alignment - 1) / plan::alignment * plan::alignment; }
+  Step& s_;
+  std::size_t end_ = 0;
+};
+
+void place_scratch(Body& body, Step& s) {
+  for (const auto& nested : s.bodies) place(*nested);
+  Pieces pieces(s);
+  auto bytes_of = [&](int v) { return body.type(v).bytes(); };
+  switch (s.kind) {
+    case Step::Kind::kernel:
+    case Step::Kind::call: return;
+    case Step::Kind::branch: {
+      std::size_t most = 0;
+      for (const auto& nested : s.bodies) most = std::max(most, nested->bytes);
+      return pieces.add(most);
+    }
+    case Step::Kind::loop:
+      pieces.add(s.bodies[0]->bytes);
+      pieces.beside_last(s.bodies.size() > 1 ? s.bodies[1]->bytes : 0);
+      pieces.add(s.bodies.size() > 1 ? 1 : 0);
+      for (int c = 0; c < s.loop.carries; ++c)
+        pieces.add(s.loop.in_place[static_cast<std::size_t>(c)] ? 0 : bytes_of(s.out[static_cast<std::size_t>(c)]));
+      return;
+    case Step::Kind::unwind: {
+      const UnwindInfo& u = s.unwind;
+      pieces.add(s.bodies[0]->bytes);
+      pieces.beside_last(s.bodies[1]->bytes);
+      const int states = u.constants + u.xs + (u.length < 0 ? 2 : 0);
+      for (int c = 0; c < u.carries; ++c) {
+        int stack = s.in[static_cast<std::size_t>(states + c)];
+        std::size_t state = s.bodies[0]->type(s.bodies[0]->outputs[static_cast<std::size_t>(c)]).bytes();
+        pieces.add(state);
+        pieces.add(state);
+        pieces.add(u.own_stacks[static_cast<std::size_t>(c)] ? 0 : bytes_of(stack));
+      }
+      for (int c = 0; c < u.linear_carries; ++c)
+        pieces.add(u.in_place[static_cast<std::size_t>(c)] ? 0 : bytes_of(s.out[static_cast<std::size_t>(c)]));
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void place(Body& body) {
+  for (Step& s : body.steps) {
+    if (s.kind == Step::Kind::kernel) s.scratch = loops::Bytecode(s.kernel).partition().scratch;
+    else if (s.kind != Step::Kind::call) place_scratch(body, s);
+  }
+  std::vector<Span> spans = spans_of(body);
+  std::vector<plan::Interval> intervals;
+  std::vector<std::size_t*> to;
+  body.offsets.assign(body.storages.size(), 0);
+  body.scratch_offsets.assign(body.steps.size(), 0);
+  for (std::size_t i = 0; i < body.storages.size(); ++i) {
+    if (body.storages[i].kind != Storage::Kind::temporary || spans[i].last < 0) continue;
+    intervals.push_back({spans[i].first, spans[i].last, body.storages[i].bytes});
+    to.push_back(&body.offsets[i]);
+  }
+  for (std::size_t i = 0; i < body.steps.size(); ++i) {
+    if (body.steps[i].scratch == 0) continue;
+    intervals.push_back({static_cast<std::int64_t>(i), static_cast<std::int64_t>(i), body.steps[i].scratch});
+    to.push_back(&body.scratch_offsets[i]);
+  }
+  plan::Placement placement = plan::place(intervals);
+  for (std::size_t k = 0; k < to.size(); ++k) *to[k] = placement.offsets[k];
+  body.bytes = placement.bytes;
+}
+
+}  // namespace anew::passes

@@ -1,0 +1,187 @@
+// Running a Code: kernels, branches and loops. What is recorded by a loop, and walked back, is in unwind_step.cpp.
+#include "runtime/executable.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "plan/revolve.h"
+#include "runtime/strided.h"
+
+namespace anew {
+
+void Code::enter(std::byte** table, std::byte* base) const {
+  for (const Temporary& t : temporaries) table[t.storage] = base + t.offset;
+  for (const Constant& c : constants)
+    table[c.storage] = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&c.bits));
+}
+
+void Code::run(std::byte** table) const {
+  for (const auto& step : steps) step->run(table, table + storages);
+}
+
+// ---- kernels
+
+namespace {
+constexpr double worth = 8000;  // nanoseconds of work below which a second thread does not pay
+constexpr std::size_t few = 16;
+}  // namespace
+
+KernelStep::KernelStep(std::shared_ptr<const KernelCode> code, std::vector<Place> operands, Place scratch)
+    : code_(std::move(code)), operands_(std::move(operands)), scratch_(scratch) {
+  if (code_->units < 2 || code_->nanoseconds < worth) return;
+  auto pieces = static_cast<std::int64_t>(std::min(64.0, code_->nanoseconds / (worth / 2)));
+  grain_ = std::max<std::int64_t>(1, code_->units / std::max<std::int64_t>(pieces, 2));
+  if (grain_ > 512) grain_ = (grain_ + 511) / 512 * 512;
+}
+
+void KernelStep::run(std::byte* const* table, std::byte** more) const {
+  // Pointers of a kernel with many operands go into the free table, which has room for them.
+  std::array<std::byte*, few> near;
+  std::byte** operands = operands_.size() <= few ? near.data() : more;
+  for (std::size_t i = 0; i < operands_.size(); ++i) operands[i] = operands_[i].in(table);
+  std::byte* scratch = code_->scratch ? scratch_.in(table) : nullptr;
+  if (grain_ == 0) code_->run(operands, 0, code_->units, scratch);
+  else
+    parallel_for(code_->units, grain_,
+                 [&](std::int64_t begin, std::int64_t end) { code_->run(operands, begin, end, scratch); });
+  if (scratch) code_->finish(operands, scratch);
+}
+
+// ---- branches
+
+void BranchStep::run(std::byte* const* table, std::byte** more) const {
+  std::int32_t i = 0;
+  std::memcpy(&i, index.in(table), sizeof i);
+  const Code& code = *branches[static_cast<std::size_t>(std::clamp<std::int64_t>(i, 0, std::ssize(branches) - 1))];
+  code.enter(more, scratch.in(table));
+  for (std::size_t k = 0; k < inputs.size(); ++k) more[code.inputs[k]] = inputs[k].in(table);
+  for (std::size_t k = 0; k < outputs.size(); ++k) more[code.outputs[k]] = outputs[k].in(table);
+  code.run(more);
+}
+
+// ---- carries
+
+CarryBuffers::CarryBuffers(const std::vector<Carry>& carries, std::byte* const* table, std::int64_t steps,
+                           std::byte** pointers)
+    : carries_(carries), now_(pointers) {
+  const bool odd = steps > 0 && steps % 2 == 1;
+  for (std::size_t i = 0; i < carries.size(); ++i) {
+    const Carry& c = carries[i];
+    std::byte* last = c.last.in(table);
+    std::byte* other = c.in_place ? last : c.other.in(table);
+    now_[2 * i] = odd ? other : last;
+    now_[2 * i + 1] = odd ? last : other;
+    std::byte* first = c.first.place.in(table);
+    if (first == now_[2 * i]) continue;
+    const Shape dense = [&] {
+      Shape s = c.first.type.shape;
+      std::int64_t n = 1;
+      for (int d = s.ndim(); d-- > 0;) {
+        std::int64_t size = s[d];
+        s[d] = n;
+        n *= size;
+      }
+      return s;
+    }();
+    copy_array({now_[2 * i], c.first.type.dtype, c.first.type.shape, dense},
+               {first, c.first.type.dtype, c.first.type.shape, c.first.strides});
+  }
+}
+
+void CarryBuffers::swap() {
+  for (std::size_t i = 0; i < carries_.size(); ++i) std::swap(now_[2 * i], now_[2 * i + 1]);
+}
+
+void CarryBuffers::settle(std::byte* const* table) {
+  for (std::size_t i = 0; i < carries_.size(); ++i) {
+    std::byte* last = carries_[i].last.in(table);
+    if (now_[2 * i] != last && carries_[i].bytes) std::memcpy(last, now_[2 * i], carries_[i].bytes);
+  }
+}
+
+// ---- loops
+
+std::int64_t LoopStep::known_length(std::byte* const* table) const {
+  if (length >= 0) return length;
+  if (!counts) return -1;
+  std::int64_t from = read_integer(counter.place.in(table), counter.type.dtype, 0);
+  std::int64_t to = end.place.storage < 0 ? end_literal : read_integer(end.place.in(table), end.type.dtype, 0);
+  return std::max<std::int64_t>(0, to - from);
+}
+
+void LoopStep::run(std::byte* const* table, std::byte** more) const {
+  std::byte** in_body = more + CarryBuffers::size(carries.size());
+  std::byte** in_condition = in_body + body->table;
+  const std::int64_t known = known_length(table);
+  // Which states are recorded follows from the length; read before a carry is overwritten.
+  std::vector<std::int64_t> stops;
+  std::optional<plan::OnlineStops> online;
+  std::int32_t* kept =
+      records && kept_steps.storage >= 0 ? reinterpret_cast<std::int32_t*>(kept_steps.in(table)) : nullptr;
+  if (records) {
+    if (known < 0) online.emplace(static_cast<int>(slots));
+    else if (known > 0) stops = plan::forward_stops(known, slots);
+    if (kept) std::fill_n(kept, slots, -1);
+  }
+  CarryBuffers state(carries, table, known, more);
+  auto write = [&](std::int64_t row, bool before) {
+    for (const Record& r : record) {
+      auto c = static_cast<std::size_t>(r.carry);
+      if (carries[c].bytes)
+        std::memcpy(r.states.place.in(table) + row * r.states.step, before ? state.next(c) : state.state(c),
+                    carries[c].bytes);
+    }
+  };
+
+  body->enter(in_body, body_base.in(table));
+  if (condition) condition->enter(in_condition, condition_base.in(table));
+  for (std::size_t i = 0; i < constants.size(); ++i) {
+    in_body[body->inputs[i]] = constants[i].in(table);
+    if (condition) in_condition[condition->inputs[i]] = constants[i].in(table);
+  }
+  std::int64_t step = 0;
+  std::size_t next_stop = 0;
+  for (;; ++step) {
+    if (condition) {
+      for (std::size_t i = 0; i < carries.size(); ++i)
+        in_condition[condition->inputs[constants.size() + i]] = state.state(i);
+      std::byte* yes = decision.in(table);
+      in_condition[condition->outputs[0]] = yes;
+      condition->run(in_condition);
+      if (*yes == std::byte{0}) break;
+    } else if (step == length) {
+      break;
+    }
+    if (records) {
+      std::int64_t slot = -1;
+      if (online) slot = online->place(step);
+      else if (next_stop < stops.size() && stops[next_stop] == step) slot = static_cast<std::int64_t>(next_stop++);
+      if (slot >= 0) {
+        if (kept) kept[slot] = static_cast<std::int32_t>(step);
+        write(slot, false);
+      }
+    }
+    const std::int64_t row = reverse ? length - 1 - step : step;
+    for (std::size_t i = 0; i < carries.size(); ++i) {
+      in_body[body->inputs[constants.size() + i]] = state.state(i);
+      if (!carries[i].in_place) in_body[body->outputs[i]] = state.next(i);
+    }
+    for (std::size_t i = 0; i < xs.size(); ++i)
+      in_body[body->inputs[constants.size() + carries.size() + i]] = xs[i].place.in(table) + row * xs[i].step;
+    for (std::size_t i = 0; i < ys.size(); ++i)
+      in_body[body->outputs[carries.size() + i]] = ys[i].place.in(table) + row * ys[i].step;
+    body->run(in_body);
+    state.swap();
+  }
+  if (records) {
+    write(slots, step > 0);
+    if (step == 0) write(0, false);
+    auto count = static_cast<std::int32_t>(step);
+    if (step_count.storage >= 0) std::memcpy(step_count.in(table), &count, sizeof count);
+  }
+  state.settle(table);
+}
+
+}  // namespace anew

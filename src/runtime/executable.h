@@ -1,0 +1,175 @@
+// What a compiled Program runs as: a tree of steps over a table of pointers, one per storage. A Code is one Body: its
+// temporaries lie at fixed offsets from a base that its caller gives, inputs and outputs are pointers that its caller
+// sets; a loop sets those of its slots anew for every step. Invariant: running allocates nothing; a step touches only
+// the storages it names. A Code is immutable, so several threads may run it at once, each with a table of its own.
+#pragma once
+#include <anew/base.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "runtime/pool.h"
+
+namespace anew {
+
+// Memory in a storage.
+struct Place {
+  int storage = -1;
+  std::int64_t offset = 0;  // in bytes
+  std::byte* in(std::byte* const* table) const { return table[storage] + offset; }
+};
+
+// A place with the layout of an array.
+struct StridedPlace {
+  Place place;
+  ShapeDtype type;
+  Shape strides;  // in elements
+};
+
+class ExecutableStep {
+ public:
+  virtual ~ExecutableStep() = default;
+  // `more`: free table behind the table of this step's Code.
+  virtual void run(std::byte* const* table, std::byte** more) const = 0;
+};
+
+class Code {
+ public:
+  std::vector<std::unique_ptr<const ExecutableStep>> steps;
+  std::vector<int> inputs, outputs;  // storages, set by the caller; an output may be the storage of an input
+  struct Temporary {
+    int storage;
+    std::size_t offset;
+  };
+  std::vector<Temporary> temporaries;
+  struct Constant {
+    int storage;
+    std::uint64_t bits;
+  };
+  std::vector<Constant> constants;
+  int storages = 0;       // length of its table
+  int table = 0;          // the same with those of nested Codes behind it
+  std::size_t bytes = 0;  // of temporaries and scratch, from the base
+
+  // Points the table at temporaries and constants; inputs and outputs remain.
+  void enter(std::byte** table, std::byte* base) const;
+  void run(std::byte** table) const;
+};
+
+// A kernel, compiled or interpreted.
+class KernelCode {
+ public:
+  virtual ~KernelCode() = default;
+  std::int64_t units = 0;   // independent pieces of work
+  std::size_t scratch = 0;  // bytes of partial results, shared by all pieces
+  double nanoseconds = 0;   // estimate of the whole on one thread
+  virtual void run(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) const = 0;
+  virtual void finish(std::byte* const* operands, std::byte* scratch) const = 0;
+};
+
+class KernelStep final : public ExecutableStep {
+ public:
+  KernelStep(std::shared_ptr<const KernelCode> code, std::vector<Place> operands, Place scratch);
+  void run(std::byte* const* table, std::byte** more) const override;
+
+ private:
+  std::shared_ptr<const KernelCode> code_;
+  std::vector<Place> operands_;
+  Place scratch_;
+  std::int64_t grain_ = 0;  // 0: one thread
+};
+
+// Runs the Code that an i32 chooses (clamped).
+class BranchStep final : public ExecutableStep {
+ public:
+  Place index, scratch;
+  std::vector<Place> inputs, outputs;
+  std::vector<std::unique_ptr<const Code>> branches;
+  void run(std::byte* const* table, std::byte** more) const override;
+};
+
+// An array that a loop walks along its leading axis.
+struct Rows {
+  Place place;
+  std::int64_t step = 0;  // bytes from one row to the next
+};
+// A carry: its first value, where its last one goes, and the other of its two buffers (none: updated in place).
+struct Carry {
+  StridedPlace first;
+  Place last, other;
+  bool in_place = false;
+  std::size_t bytes = 0;
+};
+// The two buffers of a set of carries: which one holds the state, which one is free.
+class CarryBuffers {
+ public:
+  // `steps` from now to the end, if known: the last state shall end in its place without a copy.
+  CarryBuffers(const std::vector<Carry>& carries, std::byte* const* table, std::int64_t steps, std::byte** pointers);
+  std::byte* state(std::size_t i) const { return now_[2 * i]; }
+  std::byte* next(std::size_t i) const { return now_[2 * i + 1]; }
+  void swap();
+  // Moves the state to its place.
+  void settle(std::byte* const* table);
+  // Pointers that a set of n carries needs.
+  static int size(std::size_t n) { return static_cast<int>(2 * n); }
+
+ private:
+  const std::vector<Carry>& carries_;
+  std::byte** now_;
+};
+
+class LoopStep final : public ExecutableStep {
+ public:
+  std::vector<Place> constants;
+  std::vector<Carry> carries;
+  std::vector<Rows> xs, ys;
+  std::unique_ptr<const Code> body, condition;  // the condition's output is a bool at `decision`
+  Place body_base, condition_base, decision;
+  std::int64_t length = -1;
+  bool reverse = false;
+  // What is recorded: carries, where their states go, how many.
+  struct Record {
+    int carry;
+    Rows states;
+  };
+  bool records = false;
+  std::vector<Record> record;
+  std::int64_t slots = 0;
+  Place step_count, kept_steps;  // of a while
+  // A loop that counts: integers.
+  StridedPlace counter, end;
+  bool counts = false;
+  std::int64_t end_literal = 0;  // where `end` has no storage
+
+  void run(std::byte* const* table, std::byte** more) const override;
+
+ private:
+  std::int64_t known_length(std::byte* const* table) const;
+};
+
+class UnwindStep final : public ExecutableStep {
+ public:
+  std::vector<Place> constants, linear_constants;
+  std::vector<Rows> xs, linear_xs, linear_ys;
+  // Kept states: the operand, where they are worked on (the same place if they may be overwritten), two buffers for a
+  // state on its way.
+  struct Stack {
+    StridedPlace from;
+    Rows at;
+    Place buffers[2];
+    std::size_t bytes;  // of a state
+  };
+  std::vector<Stack> stacks;
+  std::vector<Carry> linear_carries;
+  std::unique_ptr<const Code> advance, step;
+  Place advance_base, step_base;
+  std::int64_t length = -1, slots = 0;  // length -1: that of `step_count`
+  StridedPlace step_count, kept_steps;
+  bool reverse = false, backward = false;
+
+  void run(std::byte* const* table, std::byte** more) const override;
+};
+
+}  // namespace anew
