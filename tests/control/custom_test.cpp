@@ -199,6 +199,17 @@ TEST(Custom, ZerosAreArraysUnlessAskedFor) {
   EXPECT_EQ(grad([&](Array x) { return k(x).first; })(2.0).item(), 1);
   EXPECT_EQ(zeros_seen, 1);
   EXPECT_EQ(symbolic, 1);
+
+  // A rule may return such a zero: it adds nothing to what other uses of the argument have given.
+  auto both = custom_vjp([](Array x, Array y) { return std::pair(x, y); },
+                         [](Array x, Array y) { return std::pair(std::pair(x, y), none); },
+                         [](none_t, std::pair<Array, Array> ct) { return std::tuple(ct.first, ct.second); },
+                         {.symbolic_zeros = true});
+  auto used_again = [&](Array x, Array y) {
+    Array first = both(x, y).first;
+    return first * square(y);
+  };
+  EXPECT_EQ(grad<1>(used_again)(2.0, 3.0).item(), 12);
 }
 
 // A rule that returns what it is given keeps nothing twice, whichever way it was differentiated inside.

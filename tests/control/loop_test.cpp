@@ -71,7 +71,12 @@ TEST(While, GradientEqualsUnrolledWithAnyNumberOfStates) {
 
 // The backward loop goes on with the cotangent that later uses of a constant have left.
 TEST(While, AConstantThatIsUsedAgain) {
-  auto again = [](FlatFunction f) -> FlatFunction { return [=](In x) { return Arrays{f(x)[0] * cos(x[1])}; }; };
+  auto again = [](FlatFunction f) -> FlatFunction {
+    return [=](In x) {
+      Array y = f(x)[0];  // first the loop
+      return Arrays{y * cos(x[1])};
+    };
+  };
   Arrays x{a, w}, want = gradient(again(unrolled(9)), x);
   for (int k : {1, 3, 20}) {
     Arrays got = gradient(again(sines(9, {}, k)), x);
