@@ -1,0 +1,171 @@
+// Modules of machine code: kernels are compiled to object files, in two parts on two threads where there are many, and
+// linked into one JITDylib of a session that all modules of the process share. See codegen.h.
+#include "codegen/codegen.h"
+
+#include <fmt/format.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+#include "codegen/generate.h"
+
+namespace anew::codegen {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+template <class T>
+T must(llvm::Expected<T> x, const char* what) {
+  if (!x) throw InternalError(fmt::format("[codegen] {}: {}", what, llvm::toString(x.takeError())));
+  return std::move(*x);
+}
+void must(llvm::Error e, const char* what) {
+  if (e) throw InternalError(fmt::format("[codegen] {}: {}", what, llvm::toString(std::move(e))));
+}
+
+llvm::orc::LLJIT& session() {
+  static llvm::orc::LLJIT* jit = [] {  // never destroyed: modules may outlive static objects
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    return must(llvm::orc::LLJITBuilder().create(), "cannot start LLVM's JIT").release();
+  }();
+  return *jit;
+}
+
+// The functions of the C library that LLVM may call for operations without an instruction.
+llvm::orc::SymbolMap library_symbols() {
+  auto& jit = session();
+  llvm::orc::SymbolMap map;
+  auto add = [&](const char* name, auto* function) {
+    map[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function), llvm::JITSymbolFlags::Exported};
+  };
+  add("fmod", static_cast<double (*)(double, double)>(&::fmod));
+  add("fmodf", static_cast<float (*)(float, float)>(&::fmodf));
+  add("fma", static_cast<double (*)(double, double, double)>(&::fma));
+  add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf));
+  add("memset", static_cast<void* (*)(void*, int, std::size_t)>(&::memset));
+  add("memcpy", static_cast<void* (*)(void*, const void*, std::size_t)>(&::memcpy));
+  return map;
+}
+
+std::size_t text_bytes(const Bytes& object) {
+  const llvm::StringRef text(reinterpret_cast<const char*>(object.data()), object.size());
+  const auto file =
+      must(llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(text, "kernels")), "bad object");
+  std::size_t bytes = 0;
+  for (const auto& section : file->sections())
+    if (section.isText()) bytes += section.getSize();
+  return bytes;
+}
+
+class Native final : public Module {
+ public:
+  Native(std::vector<Bytes> objects, std::span<const Function> present) : objects_(std::move(objects)) {
+    static std::atomic<std::uint64_t> counter;
+    auto& jit = session();
+    auto made = jit.createJITDylib(fmt::format("kernels{}", counter++));
+    must(made.takeError(), "cannot make a library");
+    dylib_ = &*made;
+    try {
+      link(present);
+    } catch (...) {
+      llvm::consumeError(jit.getExecutionSession().removeJITDylib(*dylib_));
+      throw;
+    }
+  }
+  ~Native() override { llvm::consumeError(session().getExecutionSession().removeJITDylib(*dylib_)); }
+  const std::vector<Bytes>& objects() const { return objects_; }
+
+ private:
+  // `present`: which functions there are; their addresses mean nothing yet.
+  void link(std::span<const Function> present) {
+    auto& jit = session();
+    must(dylib_->define(llvm::orc::absoluteSymbols(library_symbols())), "cannot define library functions");
+    for (const Bytes& object : objects_) {
+      code_bytes_ += text_bytes(object);
+      const llvm::StringRef text(reinterpret_cast<const char*>(object.data()), object.size());
+      must(jit.addObjectFile(*dylib_, llvm::MemoryBuffer::getMemBuffer(text, "kernels", false)),
+           "cannot add an object");
+    }
+    auto find = [&]<class F>(const std::string& name, F*& to) {
+      to = must(jit.lookup(*dylib_, name), "cannot link").toPtr<F*>();
+    };
+    for (std::size_t n = 0; n < present.size(); ++n) {
+      Function& f = functions_.emplace_back();
+      if (present[n].run) find(run_name(n), f.run);
+      if (present[n].finish) find(finish_name(n), f.finish);
+    }
+  }
+
+  std::vector<Bytes> objects_;
+  llvm::orc::JITDylib* dylib_;
+};
+
+// Stands for a function that will be there.
+void run_marker(std::byte* const*, std::int64_t, std::int64_t, std::byte*) {}
+void finish_marker(std::byte* const*, std::byte*) {}
+
+}  // namespace
+
+bool available() { return true; }
+
+std::shared_ptr<const Module> compile(std::span<const Source> kernels) { return compile(kernels, host()); }
+
+std::shared_ptr<const Module> compile(std::span<const Source> kernels, const Machine& machine) {
+  std::vector<Function> present(kernels.size());
+  std::vector<std::size_t> numbers;
+  for (std::size_t n = 0; n < kernels.size(); ++n)
+    if (can_compile(*kernels[n].kernel)) numbers.push_back(n);
+  // Neighbours are often alike, so every part gets each second one.
+  const std::size_t parts =
+      std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), (numbers.size() + 7) / 8);
+  std::vector<Bytes> objects(parts);
+  std::vector<std::exception_ptr> failures(parts);
+  auto compile_part = [&](std::size_t part) noexcept {
+    try {
+      llvm::LLVMContext context;
+      llvm::Module module("kernels", context);
+      set_target(module, machine);
+      for (std::size_t i = part; i < numbers.size(); i += parts) {
+        const std::size_t n = numbers[i];
+        present[n] = {run_marker, generate(module, kernels[n], n, machine) ? finish_marker : nullptr};
+      }
+      objects[part] = assemble(module, machine);
+    } catch (...) {
+      failures[part] = std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t part = 1; part < parts; ++part) threads.emplace_back(compile_part, part);
+  if (parts) compile_part(0);
+  for (std::thread& t : threads) t.join();
+  for (const std::exception_ptr& f : failures)
+    if (f) std::rethrow_exception(f);
+  return std::make_shared<Native>(std::move(objects), present);
+}
+
+std::string llvm_ir(const Source& kernel) { return llvm_ir(kernel, host()); }
+
+std::string llvm_ir(const Source& kernel, const Machine& machine) {
+  if (!can_compile(*kernel.kernel)) return "";
+  llvm::LLVMContext context;
+  llvm::Module module("kernel", context);
+  set_target(module, machine);
+  generate(module, kernel, 0, machine);
+  std::string text;
+  llvm::raw_string_ostream(text) << module;
+  return text;
+}
+
+std::vector<std::byte> object(const Module&) { return {}; }
+std::shared_ptr<const Module> load(std::span<const std::byte>, std::size_t) { return nullptr; }
+
+}  // namespace anew::codegen

@@ -1,0 +1,60 @@
+// Machine code for kernels: one native function per kernel and layout of its operands, made by LLVM. It computes what
+// the block interpreter computes, bit for bit (payloads of nans excepted), over the same units and the same scratch, so a
+// caller may take either for every piece of the work. Without LLVM nothing is compiled and the interpreter does it all.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "loops/kernel.h"
+
+namespace anew::codegen {
+
+// A kernel and where the elements of its operands lie: per operand one stride per dimension, in elements. Zero and
+// negative strides are allowed; they are fixed at compile time, addresses are not.
+struct Source {
+  const loops::Kernel* kernel = nullptr;
+  std::vector<Shape> strides;
+};
+// Dense row-major strides of a shape.
+Shape dense_strides(const Shape& shape);
+
+// Null where the kernel has to be interpreted. The caller sets the floating point mode. An operand is the address of
+// element 0; an output may share the memory of an input that has the same index map and strides.
+struct Function {
+  // Units [begin, end) of loops::Bytecode(kernel).partition(), into its scratch.
+  void (*run)(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) = nullptr;
+  // After all units; null where the partition has no scratch.
+  void (*finish)(std::byte* const* operands, std::byte* scratch) = nullptr;
+};
+
+// Owns machine code; the functions are valid while it lives. Immutable, usable from several threads.
+class Module {
+ public:
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+  virtual ~Module() = default;
+  std::span<const Function> functions() const { return functions_; }  // one per source, in order
+  std::size_t code_bytes() const { return code_bytes_; }
+
+ protected:
+  Module() = default;
+  std::vector<Function> functions_;
+  std::size_t code_bytes_ = 0;
+};
+
+bool available();
+// One module for all of them; null without LLVM. Thread-safe.
+std::shared_ptr<const Module> compile(std::span<const Source> kernels);
+// What is given to LLVM, for inspection; empty where the kernel has to be interpreted.
+std::string llvm_ir(const Source& kernel);
+
+// The module as bytes that this machine can load again with `load`; empty without LLVM.
+std::vector<std::byte> object(const Module& module);
+// Null where the bytes are not those of a module of this machine, this LLVM and `count` kernels.
+std::shared_ptr<const Module> load(std::span<const std::byte> bytes, std::size_t count);
+
+}  // namespace anew::codegen

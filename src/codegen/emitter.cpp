@@ -1,0 +1,298 @@
+// See emitter.h.
+#include "codegen/emitter.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "loops/instruction.h"
+
+namespace anew::codegen {
+
+using llvm::Type;
+using llvm::Value;
+using loops::Op;
+
+int width_of(const Layout& layout, const Machine& machine) {
+  // Wide values take two registers each, or all of a loop with many of them takes half as many lanes.
+  return machine.vector_bytes / (layout.wide * 2 > layout.work ? 8 : 4);
+}
+
+Emitter::Emitter(llvm::Function* function, const Layout& l, const Machine& machine)
+    : b(llvm::BasicBlock::Create(function->getContext(), "entry", function)),
+      layout(l),
+      width(width_of(l, machine)),
+      function_(function),
+      masks_(machine.masks),
+      values_(l.kernel.nodes.size()),
+      splats_(l.kernel.nodes.size()) {
+  std::vector<Value*> base(l.kernel.operands.size());
+  for (const Stream& s : l.streams) {
+    if (s.operand < 0) {
+      position_.push_back(number(0));
+      continue;
+    }
+    Value*& pointer = base[static_cast<std::size_t>(s.operand)];
+    if (!pointer)
+      pointer = b.CreateLoad(b.getPtrTy(),
+                             b.CreateConstGEP1_64(b.getPtrTy(), argument(0), static_cast<std::uint64_t>(s.operand)));
+    Type* type = memory_type(b.getContext(), s.dtype);
+    position_.push_back(s.offset ? b.CreateGEP(type, pointer, number(s.offset)) : pointer);
+  }
+}
+
+// ---- loops
+
+Values Emitter::loop(Value* from, Value* to, std::int64_t step, Values carried,
+                     FunctionRef<Values(Value*, const Values&)> body) {
+  llvm::BasicBlock* before = b.GetInsertBlock();
+  auto block = [&](const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, function_); };
+  llvm::BasicBlock *head = block("loop"), *inside = block("body"), *after = block("after");
+  b.CreateBr(head);
+  b.SetInsertPoint(head);
+  llvm::PHINode* i = b.CreatePHI(b.getInt64Ty(), 2);
+  i->addIncoming(from, before);
+  Values phis;
+  for (Value* c : carried) {
+    llvm::PHINode* phi = b.CreatePHI(c->getType(), 2);
+    phi->addIncoming(c, before);
+    phis.push_back(phi);
+  }
+  b.CreateCondBr(b.CreateICmpSLT(i, to), inside, after);
+  b.SetInsertPoint(inside);
+  const Values next = body(i, phis);
+  i->addIncoming(b.CreateAdd(i, number(step), "", true, true), b.GetInsertBlock());
+  for (std::size_t k = 0; k < phis.size(); ++k)
+    llvm::cast<llvm::PHINode>(phis[k])->addIncoming(next[k], b.GetInsertBlock());
+  b.CreateBr(head);
+  after->moveAfter(b.GetInsertBlock());
+  b.SetInsertPoint(after);
+  return phis;
+}
+
+void Emitter::loop(Value* from, Value* to, std::int64_t step, FunctionRef<void(Value*)> body) {
+  loop(from, to, step, {}, [&](Value* i, const Values&) -> Values {
+    body(i);
+    return {};
+  });
+}
+
+void Emitter::when(Value* condition, FunctionRef<void()> body) {
+  auto* inside = llvm::BasicBlock::Create(b.getContext(), "when", function_);
+  auto* after = llvm::BasicBlock::Create(b.getContext(), "done", function_);
+  b.CreateCondBr(condition, inside, after);
+  b.SetInsertPoint(inside);
+  body();
+  b.CreateBr(after);
+  after->moveAfter(b.GetInsertBlock());
+  b.SetInsertPoint(after);
+}
+
+Value* Emitter::mask_of(Value* present) {
+  auto* bits = b.getIntNTy(static_cast<unsigned>(width));
+  Value* n = b.CreateTrunc(smaller(present, number(width)), b.getInt32Ty());
+  Value* below = b.CreateSub(b.CreateShl(b.getInt32(1), n), b.getInt32(1));
+  return b.CreateBitCast(b.CreateTrunc(below, bits), lanes_of(b.getInt1Ty(), width));
+}
+
+void Emitter::for_lanes(Value* from, Value* to, FunctionRef<void(const Lanes&)> body) {
+  if (masks_) return loop(from, to, width, [&](Value* i) { body({i, width, 1, {mask_of(b.CreateSub(to, i))}}); });
+  Value* whole = b.CreateAdd(from, b.CreateAnd(b.CreateSub(to, from), number(-width)));
+  loop(from, whole, width, [&](Value* i) { body({i, width}); });
+  loop(whole, to, 1, [&](Value* i) { body({i, 1}); });
+}
+
+void Emitter::walk(int first, Value* from, Value* to, FunctionRef<void(const Lanes&, Value*)> body) {
+  const int inner = layout.inner();
+  if (first == inner) return for_lanes(from, to, [&](const Lanes& lanes) { body(lanes, lanes.at); });
+  Value* extent = number(layout.extents[static_cast<std::size_t>(inner)]);
+  Value* rows = b.CreateUDiv(b.CreateAdd(to, b.CreateSub(extent, number(1))), extent);
+  loop(b.CreateUDiv(from, extent), rows, 1, [&](Value* row) {
+    const Position before = position_;
+    Value* start = b.CreateMul(row, extent);
+    move_flat(first, inner, row);
+    emit(Place::row);
+    for_lanes(larger(b.CreateSub(from, start), number(0)), smaller(b.CreateSub(to, start), extent),
+              [&](const Lanes& lanes) { body(lanes, b.CreateAdd(start, lanes.at)); });
+    position_ = before;
+  });
+}
+
+Value* Emitter::local(Type* element, std::int64_t count) {
+  Builder at(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+  auto* memory = at.CreateAlloca(llvm::ArrayType::get(element, static_cast<std::uint64_t>(count)));
+  memory->setAlignment(llvm::Align(64));
+  return memory;
+}
+
+// ---- positions
+
+void Emitter::move(int dimension, Value* index) {
+  for (std::size_t s = 0; s < position_.size(); ++s) {
+    const std::int64_t stride = layout.streams[s].strides[static_cast<std::size_t>(dimension)];
+    if (stride == 0) continue;
+    Value* by = stride == 1 ? index : b.CreateMul(index, number(stride));
+    position_[s] = layout.streams[s].operand < 0
+                       ? b.CreateAdd(position_[s], by)
+                       : b.CreateGEP(memory_type(b.getContext(), layout.streams[s].dtype), position_[s], by);
+  }
+}
+
+void Emitter::move_flat(int first, int last, Value* flat) {
+  for (int d = last - 1; d >= first; --d) {
+    Value* extent = number(layout.extents[static_cast<std::size_t>(d)]);
+    move(d, d == first ? flat : b.CreateURem(flat, extent));
+    if (d != first) flat = b.CreateUDiv(flat, extent);
+  }
+}
+
+// ---- memory
+
+Value* Emitter::load_dense(Type* element, Value* pointer, int lanes, Value* mask, Value* other) {
+  Type* type = lanes_of(element, lanes);
+  const llvm::Align align(element->getScalarSizeInBits() / 8);
+  if (!mask) return b.CreateAlignedLoad(type, pointer, align);
+  return b.CreateMaskedLoad(type, pointer, align, mask, other ? other : llvm::Constant::getNullValue(type));
+}
+
+void Emitter::store_dense(Value* x, Value* pointer, Value* mask) {
+  const llvm::Align align(x->getType()->getScalarSizeInBits() / 8);
+  if (mask) b.CreateMaskedStore(x, pointer, align, mask);
+  else b.CreateAlignedStore(x, pointer, align);
+}
+
+// Where element `copy` of the lanes lies.
+Value* Emitter::element(const Stream& s, Value* position, const Lanes& lanes, int copy) {
+  const std::int64_t stride = s.strides[static_cast<std::size_t>(layout.inner())];
+  Type* type = memory_type(b.getContext(), s.dtype);
+  if (stride == 0) return position;
+  Value* at = copy ? b.CreateAdd(lanes.at, number(copy * lanes.width)) : lanes.at;
+  return b.CreateGEP(type, position, stride == 1 ? at : b.CreateMul(at, number(stride)));
+}
+
+// The addresses of lanes whose elements are apart.
+Value* Emitter::lane_pointers(const Stream& s, Value* pointer, int lanes) {
+  const std::int64_t stride = s.strides[static_cast<std::size_t>(layout.inner())];
+  const bool narrow = std::abs(stride) < std::numeric_limits<std::int32_t>::max() / 64;
+  llvm::SmallVector<llvm::Constant*> offsets;
+  for (int l = 0; l < lanes; ++l)
+    offsets.push_back(llvm::ConstantInt::getSigned(narrow ? b.getInt32Ty() : b.getInt64Ty(), stride * l));
+  return b.CreateGEP(memory_type(b.getContext(), s.dtype), pointer, llvm::ConstantVector::get(offsets));
+}
+
+Value* Emitter::load(const Stream& s, Value* position, const Lanes& lanes, int copy) {
+  const std::int64_t stride = s.strides[static_cast<std::size_t>(layout.inner())];
+  Type* type = memory_type(b.getContext(), s.dtype);
+  const llvm::Align align(size_of(s.dtype));
+  Value* pointer = element(s, position, lanes, copy);
+  if (lanes.width == 1 || stride == 1)
+    return from_memory(b, s.dtype, load_dense(type, pointer, lanes.width, lanes.mask(copy), nullptr));
+  if (size_of(s.dtype) >= 4 || lanes.masks.empty()) {
+    Value* mask = lanes.mask(copy);
+    if (!mask) mask = llvm::Constant::getAllOnesValue(lanes_of(b.getInt1Ty(), lanes.width));
+    Value* pointers = lane_pointers(s, pointer, lanes.width);
+    return from_memory(b, s.dtype,
+                       b.CreateMaskedGather(lanes_of(type, lanes.width), pointers, align, mask,
+                                            llvm::Constant::getNullValue(lanes_of(type, lanes.width))));
+  }
+  // Small elements have no gather; absent lanes read the first one.
+  Value* x = llvm::Constant::getNullValue(lanes_of(type, lanes.width));
+  for (int l = 0; l < lanes.width; ++l) {
+    Value* there = b.CreateExtractElement(lanes.mask(copy), static_cast<std::uint64_t>(l));
+    Value* offset = l ? b.CreateSelect(there, number(stride * l), number(0)) : number(0);
+    x = b.CreateInsertElement(x, b.CreateAlignedLoad(type, b.CreateGEP(type, pointer, offset), align),
+                              static_cast<std::uint64_t>(l));
+  }
+  return from_memory(b, s.dtype, x);
+}
+
+Value* Emitter::indices(const Stream& s, DType dtype, Value* position, const Lanes& lanes, int copy) {
+  const std::int64_t stride = s.strides[static_cast<std::size_t>(layout.inner())];
+  Type* type = value_type(b.getContext(), dtype);
+  Value* at = copy ? b.CreateAdd(lanes.at, number(copy * lanes.width)) : lanes.at;
+  Value* first = b.CreateAdd(position, stride == 1 ? at : b.CreateMul(at, number(stride)));
+  first = b.CreateTrunc(first, type);
+  if (lanes.width == 1) return first;
+  llvm::SmallVector<llvm::Constant*> offsets;
+  for (int l = 0; l < lanes.width; ++l) offsets.push_back(llvm::ConstantInt::getSigned(type, stride * l));
+  return b.CreateAdd(b.CreateVectorSplat(static_cast<unsigned>(lanes.width), first),
+                     llvm::ConstantVector::get(offsets));
+}
+
+void Emitter::store(int store, const Lanes& lanes, Value* x, int copy) {
+  const auto at = static_cast<std::size_t>(layout.stores[static_cast<std::size_t>(store)]);
+  const Stream& s = layout.streams[at];
+  x = to_memory(b, s.dtype, layout.node(layout.kernel.stores[static_cast<std::size_t>(store)].node).dtype, x);
+  Value* pointer = element(s, position_[at], lanes, copy);
+  if (lanes.width == 1 || s.strides[static_cast<std::size_t>(layout.inner())] == 1)
+    return store_dense(x, pointer, lanes.mask(copy));
+  b.CreateMaskedScatter(x, lane_pointers(s, pointer, lanes.width), llvm::Align(size_of(s.dtype)), lanes.mask(copy));
+}
+
+void Emitter::store_one(int store, Value* x) {
+  const auto at = static_cast<std::size_t>(layout.stores[static_cast<std::size_t>(store)]);
+  const Stream& s = layout.streams[at];
+  store_dense(to_memory(b, s.dtype, layout.node(layout.kernel.stores[static_cast<std::size_t>(store)].node).dtype, x),
+              position_[at], nullptr);
+}
+
+// ---- nodes
+
+void Emitter::set(int node, int copy, Value* x) {
+  auto& copies = values_[static_cast<std::size_t>(node)];
+  if (static_cast<int>(copies.size()) <= copy) copies.resize(static_cast<std::size_t>(copy) + 1);
+  copies[static_cast<std::size_t>(copy)] = x;
+}
+
+Value* Emitter::value(int node, int lanes, int copy) const {
+  const auto n = static_cast<std::size_t>(node);
+  if (by_lane(layout.place[n])) return values_[n][static_cast<std::size_t>(copy)];
+  return lanes == 1 ? values_[n][0] : splats_[n];
+}
+
+void Emitter::emit(Place place) {
+  for (std::size_t n = 0; n < values_.size(); ++n) {
+    if (layout.place[n] != place) continue;
+    const int id = static_cast<int>(n);
+    const loops::Node& node = layout.node(id);
+    Value* x;
+    if (node.op == Op::load || node.op == Op::index) {
+      const auto at = static_cast<std::size_t>(layout.stream_of[n]);
+      const Stream& s = layout.streams[at];
+      if (node.op == Op::load)
+        x = from_memory(b, s.dtype,
+                        load_dense(memory_type(b.getContext(), s.dtype), position_[at], 1, nullptr, nullptr));
+      else x = b.CreateTrunc(position_[at], value_type(b.getContext(), node.dtype));
+    } else {
+      auto operand = [&](std::int32_t o) { return o < 0 ? nullptr : value(o, 1); };
+      x = operate(b, node, node.a < 0 ? node.dtype : layout.node(node.a).dtype, operand(node.a), operand(node.b),
+                  operand(node.c), 1);
+    }
+    set(id, 0, x);
+    if (layout.splat[n]) splats_[n] = b.CreateVectorSplat(static_cast<unsigned>(width), x);
+  }
+}
+
+void Emitter::emit(Place place, const Lanes& lanes) {
+  for (std::size_t n = 0; n < values_.size(); ++n) {
+    if (layout.place[n] != place) continue;
+    const int id = static_cast<int>(n);
+    const loops::Node& node = layout.node(id);
+    for (int copy = 0; copy < lanes.copies; ++copy) {
+      if (node.op == Op::load || node.op == Op::index) {
+        const auto at = static_cast<std::size_t>(layout.stream_of[n]);
+        const Stream& s = layout.streams[at];
+        set(id, copy,
+            node.op == Op::load ? load(s, position_[at], lanes, copy)
+                                : indices(s, node.dtype, position_[at], lanes, copy));
+        continue;
+      }
+      auto operand = [&](std::int32_t o) { return o < 0 ? nullptr : value(o, lanes.width, copy); };
+      set(id, copy,
+          operate(b, node, layout.node(node.a).dtype, operand(node.a), operand(node.b), operand(node.c), lanes.width));
+    }
+  }
+}
+
+}  // namespace anew::codegen

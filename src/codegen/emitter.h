@@ -1,0 +1,91 @@
+// Writes one LLVM function over the nest of a Layout: loops, positions in memory, loads and stores, and the nodes of a
+// kernel at the place of the nest where they belong. The forms (elementwise.cpp, rows.cpp, columns.cpp) are written with
+// it. Invariant: within one pass over a place all loads come before all stores, so a result may replace an operand.
+#pragma once
+#include "codegen/layout.h"
+#include "codegen/machine.h"
+#include "codegen/operations.h"
+
+namespace anew::codegen {
+
+using Values = llvm::SmallVector<llvm::Value*, 8>;
+template <class F>
+using FunctionRef = llvm::function_ref<F>;
+
+// Elements computed together: iterations at, at + 1, ... of the innermost loop, `copies` times `width` of them.
+struct Lanes {
+  llvm::Value* at = nullptr;
+  int width = 1;
+  int copies = 1;
+  llvm::SmallVector<llvm::Value*, 4> masks = {};  // per copy, which of them there are; none: all
+  llvm::Value* mask(int copy) const { return masks.empty() ? nullptr : masks[static_cast<std::size_t>(copy)]; }
+};
+
+class Emitter {
+ public:
+  Emitter(llvm::Function* function, const Layout& layout, const Machine& machine);
+
+  Builder b;
+  const Layout& layout;
+  const int width;  // of a vector
+
+  // ---- numbers and loops
+  llvm::Value* number(std::int64_t n) { return b.getInt64(static_cast<std::uint64_t>(n)); }
+  llvm::Value* smaller(llvm::Value* x, llvm::Value* y) { return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y); }
+  llvm::Value* larger(llvm::Value* x, llvm::Value* y) { return b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, x, y); }
+  llvm::Value* argument(unsigned n) { return function_->getArg(n); }
+  // for (i = from; i < to; i += step) carried = body(i, carried)
+  Values loop(llvm::Value* from, llvm::Value* to, std::int64_t step, Values carried,
+              FunctionRef<Values(llvm::Value*, const Values&)> body);
+  void loop(llvm::Value* from, llvm::Value* to, std::int64_t step, FunctionRef<void(llvm::Value*)> body);
+  void when(llvm::Value* condition, FunctionRef<void()> body);
+  // The innermost iterations [from, to) as vectors, the rest masked or one by one.
+  void for_lanes(llvm::Value* from, llvm::Value* to, FunctionRef<void(const Lanes&)> body);
+  // Iterations [from, to) of the dimensions first, ..., innermost, in order, with nodes of Place::row; `body` gets the
+  // flat number of its first iteration too.
+  void walk(int first, llvm::Value* from, llvm::Value* to, FunctionRef<void(const Lanes&, llvm::Value*)> body);
+  llvm::Value* mask_of(llvm::Value* present);                   // the first `present` lanes; all where there are more
+  llvm::Value* local(llvm::Type* element, std::int64_t count);  // memory of this call
+
+  // ---- positions: every stream has one, moved by indices of dimensions
+  using Position = std::vector<llvm::Value*>;
+  const Position& position() const { return position_; }
+  void set_position(Position p) { position_ = std::move(p); }
+  void move(int dimension, llvm::Value* index);
+  // Moves by the flat number of an iteration of dimensions [first, last).
+  void move_flat(int first, int last, llvm::Value* flat);
+
+  // ---- nodes
+  void emit(Place place);
+  void emit(Place place, const Lanes& lanes);
+  llvm::Value* value(int node, int width, int copy = 0) const;
+  // Elements at `pointer`, dense, as the type of `pointer`'s elements; absent lanes are `other`.
+  llvm::Value* load_dense(llvm::Type* element, llvm::Value* pointer, int width, llvm::Value* mask, llvm::Value* other);
+  void store_dense(llvm::Value* x, llvm::Value* pointer, llvm::Value* mask);
+  // Into the memory of store number `store`; x is a value of the node's dtype.
+  void store(int store, const Lanes& lanes, llvm::Value* x, int copy = 0);
+  void store_one(int store, llvm::Value* x);  // at the position itself
+
+ private:
+  llvm::Value* load(const Stream& s, llvm::Value* at, const Lanes& lanes, int copy);
+  llvm::Value* indices(const Stream& s, DType dtype, llvm::Value* at, const Lanes& lanes, int copy);
+  llvm::Value* lane_pointers(const Stream& s, llvm::Value* pointer, int width);
+  llvm::Value* element(const Stream& s, llvm::Value* position, const Lanes& lanes, int copy);
+  void set(int node, int copy, llvm::Value* x);
+
+  llvm::Function* function_;
+  const bool masks_;
+  Position position_;
+  std::vector<llvm::SmallVector<llvm::Value*, 4>> values_;
+  std::vector<llvm::Value*> splats_;
+};
+
+// The number of lanes for a kernel.
+int width_of(const Layout& layout, const Machine& machine);
+
+// Each writes the function `run` or `finish` of a kernel of its form.
+void emit_elementwise(Emitter& e);
+void emit_rows(Emitter& e, bool finish);
+void emit_columns(Emitter& e, bool finish);
+
+}  // namespace anew::codegen

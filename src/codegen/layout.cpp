@@ -1,0 +1,140 @@
+// See layout.h.
+#include "codegen/layout.h"
+
+#include <algorithm>
+
+#include "loops/build.h"
+
+namespace anew::codegen {
+namespace {
+
+using loops::Form;
+using loops::Op;
+
+void add_access(loops::Stream& s, Stream& out, const loops::Access& access, const loops::Kernel& k,
+                std::span<const Shape> strides) {
+  out.operand = access.operand;
+  out.dtype = k.operands[static_cast<std::size_t>(access.operand)].dtype;
+  const Shape& by_dim = strides[static_cast<std::size_t>(access.operand)];
+  for (std::size_t d = 0; d < access.index.size(); ++d) {
+    const loops::Affine& f = access.index[d];
+    const std::int64_t stride = by_dim[static_cast<int>(d)];
+    out.offset += f.constant * stride;
+    for (std::size_t v = 0; v < f.coefficients.size(); ++v) s.raw[v] += f.coefficients[v] * stride;
+  }
+}
+
+}  // namespace
+
+Layout::Layout(const Source& source) : code(*source.kernel), kernel(loops::expand(*source.kernel)) {
+  if (source.strides.size() != kernel.operands.size())
+    throw InternalError("[codegen] a kernel is compiled with the strides of each of its operands");
+  for (std::size_t o = 0; o < kernel.operands.size(); ++o)
+    if (source.strides[o].ndim() != kernel.operands[o].shape.ndim())
+      throw InternalError("[codegen] an operand has one stride per dimension");
+  make_streams(source);
+  find_places();
+}
+
+int Layout::first_of(int section) const {
+  return static_cast<int>(std::lower_bound(sections.begin(), sections.end(), section) - sections.begin());
+}
+
+void Layout::make_streams(const Source& source) {
+  const std::size_t count = kernel.nodes.size();
+  std::vector<bool> used(count);
+  for (const loops::Store& s : kernel.stores) used[static_cast<std::size_t>(s.node)] = true;
+  for (std::size_t n = count; n-- > 0;)
+    if (used[n])
+      for (std::int32_t x : {kernel.nodes[n].a, kernel.nodes[n].b, kernel.nodes[n].c})
+        if (x >= 0) used[static_cast<std::size_t>(x)] = true;
+  place.assign(count, Place::unused);
+  for (std::size_t n = 0; n < count; ++n)
+    if (used[n]) place[n] = Place::entry;
+
+  std::vector<loops::Stream> raw;
+  stream_of.assign(count, -1);
+  auto add = [&]() -> loops::Stream& {
+    streams.emplace_back();
+    return raw.emplace_back();
+  };
+  for (std::size_t n = 0; n < count; ++n) {
+    const loops::Node& node = kernel.nodes[n];
+    if (!used[n] || (node.op != Op::load && node.op != Op::index)) continue;
+    stream_of[n] = static_cast<int>(streams.size());
+    loops::Stream& s = add();
+    if (node.op == Op::load) add_access(s, streams.back(), kernel.accesses[node.imm], kernel, source.strides);
+    else s.raw[node.imm] = 1;
+  }
+  for (const loops::Store& store : kernel.stores) {
+    stores.push_back(static_cast<int>(streams.size()));
+    loops::Stream& s = add();
+    add_access(s, streams.back(), store.to, kernel, source.strides);
+  }
+  make_nest(raw);
+}
+
+void Layout::make_nest(std::vector<loops::Stream>& raw) {
+  loops::Nest nest;
+  const auto& loops = body().loops;
+  loops::make_nest(nest, loops.data(), static_cast<int>(loops.size()), raw.data(), raw.size());
+  extents.assign(nest.extent, nest.extent + nest.rank);
+  sections.assign(nest.section, nest.section + nest.rank);
+  for (std::size_t s = 0; s < streams.size(); ++s) streams[s].strides.assign(raw[s].stride, raw[s].stride + nest.rank);
+  // Loops of one iteration are gone; every form needs those it is written for.
+  if (body().form == Form::elementwise) ensure(0, 1);
+  if (body().form != Form::elementwise) ensure(1, 0);
+  if (body().form == Form::columns) ensure(2, 1);
+}
+
+void Layout::ensure(int section, std::int64_t stride_of_stores) {
+  const int at = first_of(section);
+  if (at < rank() && sections[static_cast<std::size_t>(at)] == section) return;
+  extents.insert(extents.begin() + at, 1);
+  sections.insert(sections.begin() + at, section);
+  for (std::size_t s = 0; s < streams.size(); ++s)
+    streams[s].strides.insert(streams[s].strides.begin() + at,
+                              s >= static_cast<std::size_t>(stores[0]) ? stride_of_stores : 0);
+}
+
+void Layout::find_places() {
+  const std::size_t count = kernel.nodes.size();
+  const std::uint32_t last = 1u << inner();
+  const std::uint32_t reduced = ((1u << first_of(2)) - 1) & ~((1u << first_of(1)) - 1);
+  auto placed = [&](std::uint32_t depends) {
+    switch (body().form) {
+      case Form::elementwise: return depends & last ? Place::vector : depends ? Place::row : Place::entry;
+      case Form::rows:
+        return depends & last ? Place::vector : depends & reduced ? Place::row : depends ? Place::result : Place::entry;
+      default:
+        return depends & last      ? depends & reduced ? Place::vector : Place::strip
+               : depends & reduced ? Place::down
+               : depends           ? Place::row
+                                   : Place::entry;
+    }
+  };
+  std::vector<std::uint32_t> depends(count);
+  splat.assign(count, false);
+  auto read_by_lane = [&](std::int32_t n) {
+    if (n >= 0 && !by_lane(place[static_cast<std::size_t>(n)])) splat[static_cast<std::size_t>(n)] = true;
+  };
+  for (std::size_t n = 0; n < count; ++n) {
+    if (place[n] == Place::unused) continue;
+    const loops::Node& node = kernel.nodes[n];
+    if (stream_of[n] >= 0) {
+      const Stream& s = streams[static_cast<std::size_t>(stream_of[n])];
+      for (int d = 0; d < rank(); ++d)
+        if (s.strides[static_cast<std::size_t>(d)] != 0) depends[n] |= 1u << d;
+    }
+    for (std::int32_t x : {node.a, node.b, node.c})
+      if (x >= 0) depends[n] |= depends[static_cast<std::size_t>(x)];
+    place[n] = placed(depends[n]);
+    if (!by_lane(place[n])) continue;
+    ++work;
+    wide += size_of(loops::register_type(node.dtype)) == 8;
+    for (std::int32_t x : {node.a, node.b, node.c}) read_by_lane(x);
+  }
+  for (const loops::Store& s : kernel.stores) read_by_lane(s.node);
+}
+
+}  // namespace anew::codegen

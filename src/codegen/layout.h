@@ -1,0 +1,57 @@
+// A kernel seen from its memory: the loop nest with neighbouring loops merged where strides allow it, one stream per
+// load, loop variable and store, and for every node the innermost place of the nest at which it has to be computed.
+// No LLVM in it: everything follows from the kernel and the strides of its operands.
+#pragma once
+#include "codegen/codegen.h"
+#include "loops/bytecode.h"
+
+namespace anew::codegen {
+
+// Where in the nest a node is computed. Places before `strip` have one value, strip and vector one per lane.
+enum class Place : std::uint8_t {
+  unused,
+  entry,   // once per call
+  result,  // per result of a reduction
+  row,     // per run of the innermost loop
+  down,    // columns: per reduced element, the same for all lanes
+  strip,   // columns: per lane, the same for all reduced elements
+  vector,  // per element
+};
+constexpr bool by_lane(Place p) { return p >= Place::strip; }
+
+struct Stream {
+  int operand = -1;  // -1: a loop variable
+  DType dtype = i64;
+  std::int64_t offset = 0;            // of the first element, in elements
+  std::vector<std::int64_t> strides;  // by dimension of the nest, in elements
+};
+
+struct Layout {
+  explicit Layout(const Source& source);
+
+  loops::Bytecode code;               // of the kernel as given: its form and partition
+  loops::Kernel kernel;               // with calls expanded
+  std::vector<std::int64_t> extents;  // of the merged nest: outer dimensions, then reduced, then inner ones
+  std::vector<int> sections;          // 0, 1, 2
+  std::vector<Stream> streams;
+  std::vector<int> stream_of;  // by node: of a load or index, else -1
+  std::vector<int> stores;     // streams of the stores
+  std::vector<Place> place;    // by node
+  std::vector<bool> splat;     // by node: computed once, read by lane
+
+  const loops::Bytecode::Body& body() const { return code.body(); }
+  int rank() const { return static_cast<int>(extents.size()); }
+  int inner() const { return rank() - 1; }
+  int first_of(int section) const;  // the first dimension of the section or a later one
+  const loops::Node& node(int n) const { return kernel.nodes[static_cast<std::size_t>(n)]; }
+  // How many nodes are computed by lane, and how many of those in 8 bytes.
+  int work = 0, wide = 0;
+
+ private:
+  void make_streams(const Source& source);
+  void make_nest(std::vector<loops::Stream>& streams);
+  void ensure(int section, std::int64_t stride_of_stores);
+  void find_places();
+};
+
+}  // namespace anew::codegen

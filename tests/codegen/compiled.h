@@ -1,0 +1,82 @@
+// Compiled kernels against the block interpreter, bit for bit: the same memory, the same strides, cut in pieces at odd
+// places. The interpreter itself is held to a scalar reference by tests/loops.
+#pragma once
+#include "codegen/machine.h"
+#include "loops/memory.h"
+
+namespace anew::codegen::test {
+
+using loops::Bytecode;
+using loops::Kernel;
+using loops::Operand;
+using loops::Range;
+using loops::test::pick;
+using loops::test::Random;
+using loops::test::same;
+using loops::test::Tensor;
+using loops::test::uniform;
+
+// A kernel with memory for it.
+struct Trial {
+  Kernel kernel;
+  std::vector<Tensor> memory;
+
+  Trial(Kernel k, Random& g, bool plain) : kernel(std::move(k)) {
+    for (const ShapeDtype& t : kernel.operands) memory.emplace_back(t, g, plain);
+    for (Tensor& t : memory) t.randomize(g);
+  }
+  Source source() const {
+    Source s{&kernel, {}};
+    for (const Tensor& t : memory) s.strides.emplace_back(t.strides);
+    return s;
+  }
+};
+
+// All units in pieces of random size in random order.
+inline void run_pieces(const Function& f, const loops::Partition& p, std::vector<Tensor>& memory, Random& g) {
+  std::vector<std::byte*> operands;
+  for (Tensor& t : memory) operands.push_back(static_cast<std::byte*>(t.operand().data));
+  std::vector<std::uint64_t> scratch(p.scratch / 8 + 1, 0xabababababababab);
+  auto* bytes = reinterpret_cast<std::byte*>(scratch.data());
+  std::vector<Range> ranges;
+  const bool whole = uniform(g, 0, 2) == 0;
+  for (std::int64_t at = 0; at < p.units;) {
+    const std::int64_t n =
+        whole ? p.units : std::min(p.units - at, uniform(g, 1, std::max<std::int64_t>(1, p.units / 2)));
+    ranges.push_back({at, at + n});
+    at += n;
+  }
+  std::shuffle(ranges.begin(), ranges.end(), g);
+  for (Range r : ranges) f.run(operands.data(), r.begin, r.end, bytes);
+  if (f.finish) f.finish(operands.data(), bytes);
+}
+
+// Compiles all of them as one module and compares each with the interpreter; gives how many were compiled.
+inline std::size_t check(std::vector<Trial>& trials, Random& g, const Machine& machine = host()) {
+  std::vector<Source> sources;
+  for (const Trial& t : trials) sources.push_back(t.source());
+  const auto module = compile(sources, machine);
+  std::size_t compiled = 0;
+  for (std::size_t n = 0; n < trials.size(); ++n) {
+    const Function& f = module->functions()[n];
+    if (!f.run) continue;
+    ++compiled;
+    Trial& t = trials[n];
+    const Bytecode code(t.kernel);
+    EXPECT_EQ(f.finish != nullptr, code.partition().scratch != 0);
+    std::vector<Tensor> expected = t.memory, found = t.memory;
+    std::vector<Operand> operands;
+    for (Tensor& m : expected) operands.push_back(m.operand());
+    loops::run(code, operands);
+    run_pieces(f, code.partition(), found, g);
+    for (std::size_t o = 0; o < expected.size(); ++o) {
+      std::string why;
+      EXPECT_TRUE(same(found[o], expected[o], why)) << "kernel " << n << ", operand #" << o << ": " << why << "\n"
+                                                    << t.kernel.str();
+      if (!why.empty()) return compiled;
+    }
+  }
+  return compiled;
+}
+
+}  // namespace anew::codegen::test
