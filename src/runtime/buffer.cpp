@@ -5,7 +5,6 @@
 // the user may be.
 #include "runtime/buffer.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,20 +14,9 @@
 #include <mutex>
 #include <new>
 
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
-
-#if defined(__SANITIZE_ADDRESS__)
-#define ANEW_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ANEW_ASAN 1
-#endif
-#endif
-#ifdef ANEW_ASAN
-#include <sanitizer/asan_interface.h>
-#endif
+#include "runtime/account.h"
+#include "runtime/arena.h"
+#include "runtime/pages.h"
 
 namespace anew {
 namespace {
@@ -36,8 +24,6 @@ namespace {
 constexpr std::size_t alignment = 64;
 constexpr std::size_t header = 64;
 constexpr std::size_t large = std::size_t{1} << 20;  // from here on blocks are mapped one by one
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-constexpr std::size_t impossible = std::size_t{1} << 47;  // the address space of a process
 constexpr std::uint32_t borrowed = std::numeric_limits<std::uint32_t>::max();
 
 // Classes 0.. hold 64, 80 -> 128 bytes and so on: multiples of 64, four steps per power of two from 256 on.
@@ -52,7 +38,7 @@ constexpr std::size_t class_bytes(std::uint32_t c) {
   const std::uint32_t log = (c - 4) / 4 + 8, quarter = (c - 4) % 4;
   return (std::size_t{1} << log) + ((std::size_t{quarter} + 1) << (log - 2));
 }
-constexpr std::uint32_t classes = class_of(impossible) + 1;
+constexpr std::uint32_t classes = class_of(Account::impossible) + 1;
 constexpr std::uint32_t first_large = class_of(large) + 1;
 constexpr std::uint32_t local_classes = class_of(64 << 10) + 1;  // what a thread keeps at hand: up to 64 KB each
 static_assert(class_bytes(class_of(257)) == 320 && class_bytes(class_of(320)) == 320 && class_of(256) == 3);
@@ -65,43 +51,9 @@ constexpr auto local_limits = [] {
   return limits;
 }();
 
-std::atomic<std::size_t> live{0}, peak{0}, cached{0}, system_calls{0};
-
-void poison([[maybe_unused]] const std::byte* data, [[maybe_unused]] std::size_t bytes) {
-#ifdef ANEW_ASAN
-  __asan_poison_memory_region(data, bytes);
-#endif
-}
-void unpoison([[maybe_unused]] const std::byte* data, [[maybe_unused]] std::size_t bytes) {
-#ifdef ANEW_ASAN
-  __asan_unpoison_memory_region(data, bytes);
-#endif
-}
+std::atomic<std::size_t> cached{0}, system_calls{0};
 
 std::size_t mapped_bytes(std::uint32_t c) { return (class_bytes(c) + huge_page - 1) / huge_page * huge_page; }
-
-std::byte* map_large(std::size_t bytes) {
-#if defined(__linux__)
-  void* raw = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (raw == MAP_FAILED) return nullptr;
-  auto* begin = static_cast<std::byte*>(raw);
-  const std::size_t skip = (huge_page - reinterpret_cast<std::uintptr_t>(begin) % huge_page) % huge_page;
-  if (skip) munmap(begin, skip);
-  if (skip != huge_page) munmap(begin + skip + bytes, huge_page - skip);
-  madvise(begin + skip, bytes, MADV_HUGEPAGE);
-  return begin + skip;
-#else
-  return static_cast<std::byte*>(::operator new(bytes, std::align_val_t{huge_page}, std::nothrow));
-#endif
-}
-
-void unmap_large(std::byte* data, [[maybe_unused]] std::size_t bytes) {
-#if defined(__linux__)
-  munmap(data, bytes);
-#else
-  ::operator delete(data, std::align_val_t{huge_page});
-#endif
-}
 
 std::size_t default_cache_limit() {
   return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 4;
@@ -169,7 +121,7 @@ struct BufferMaker {
       b->size_class_ = c;
       return b;
     }
-    std::byte* data = map_large(mapped_bytes(c));
+    std::byte* data = map_pages(mapped_bytes(c));
     if (!data) return nullptr;
     Buffer* b = new Buffer;
     b->data_ = data;
@@ -184,7 +136,7 @@ struct BufferMaker {
       b->~Buffer();
       ::operator delete(static_cast<void*>(b), std::align_val_t{alignment});
     } else {
-      unmap_large(b->data_, mapped_bytes(c));
+      unmap_pages(b->data_, mapped_bytes(c));
       delete b;
     }
   }
@@ -227,18 +179,14 @@ struct BufferMaker {
   }
 
   static BufferRef make(std::size_t bytes, const Location& at) {
-    if (bytes > impossible) throw Error(fmt::format("[allocate] no machine has {} bytes", bytes), at);
+    Account::check(bytes, at);
     const std::uint32_t c = class_of(bytes);
     Buffer* b = c < local_classes ? local.lists[c].pop() : nullptr;
-    if (!b && !(b = take(c)))
-      throw Error(fmt::format("[allocate] the system has no {} bytes left ({} in use)", bytes, live.load()), at);
+    if (!b && !(b = take(c))) Account::fail(bytes, at);
     unpoison(b->data_, bytes);
     b->bytes_ = bytes;
     b->references_.store(1, std::memory_order_relaxed);
-    const std::size_t now = live.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    for (std::size_t p = peak.load(std::memory_order_relaxed);
-         now > p && !peak.compare_exchange_weak(p, now, std::memory_order_relaxed);) {
-    }
+    Account::charge(bytes);
     return BufferRef(b);
   }
 
@@ -247,7 +195,7 @@ struct BufferMaker {
       delete b;
       return;
     }
-    live.fetch_sub(b->bytes_, std::memory_order_relaxed);
+    Account::discharge(b->bytes_);
     const std::uint32_t c = b->size_class_;
     poison(b->data_, class_bytes(c));
     if (c < local_classes && local.lists[c].count < local_limits[c] && open_local()) local.lists[c].push(b);
@@ -290,11 +238,16 @@ BufferRef borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner) {
   return BufferMaker::borrow(data, bytes, std::move(owner));
 }
 
-MemoryStatistics memory_statistics() { return {live.load(), peak.load(), cached.load(), system_calls.load()}; }
+MemoryStatistics memory_statistics() {
+  return {Account::live.load(), Account::peak.load(), cached.load() + free_arena_bytes(), system_calls.load()};
+}
 
-void reset_peak() { peak.store(live.load()); }
+void reset_peak() { Account::peak.store(Account::live.load()); }
 
-void release_cached() { BufferMaker::release_all(); }
+void release_cached() {
+  BufferMaker::release_all();
+  release_free_arenas();
+}
 
 void set_cache_limit(std::size_t bytes) {
   {

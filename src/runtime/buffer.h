@@ -72,11 +72,12 @@ BufferRef allocate(std::size_t bytes, const Location& at = Location::current());
 // Memory of somebody else, kept alive by `owner` (its deleter runs when the last reference goes).
 BufferRef borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner);
 
+// Arenas (runtime/arena.h) count like buffers.
 struct MemoryStatistics {
-  std::size_t live_bytes = 0;    // asked for and not yet freed
-  std::size_t peak_bytes = 0;    // the largest live_bytes since the last reset_peak()
-  std::size_t cached_bytes = 0;  // free blocks kept for later, but for the few small ones each thread has at hand
-  std::size_t system_allocations = 0;
+  std::size_t live_bytes = 0;          // asked for and not yet freed
+  std::size_t peak_bytes = 0;          // the largest live_bytes since the last reset_peak()
+  std::size_t cached_bytes = 0;        // free blocks kept for later, but for the few small ones each thread has at hand
+  std::size_t system_allocations = 0;  // of buffers
 };
 MemoryStatistics memory_statistics();
 void reset_peak();
@@ -84,5 +85,24 @@ void reset_peak();
 void release_cached();
 // Bound on free blocks that are kept; the default is a quarter of the machine's memory.
 void set_cache_limit(std::size_t bytes);
+
+// The high-water mark of this thread: the most bytes that it allocated, by allocate() and as arenas, less those it freed,
+// at any time since the meter was made. Meters nest like scopes; one belongs to the thread that made it.
+class MemoryMeter {
+ public:
+  MemoryMeter();
+  ~MemoryMeter();
+  MemoryMeter(const MemoryMeter&) = delete;
+  MemoryMeter& operator=(const MemoryMeter&) = delete;
+  std::size_t peak() const;
+
+ private:
+  MemoryMeter* outer_;
+  std::int64_t start_, before_;  // bytes of the thread when this was made; the mark of the meter around it
+};
+
+// For tests: the n-th allocate() or Arena of this thread from now on (1: the next) throws as if the system had no memory
+// left, once; -1: none does.
+void fail_allocation_after(std::int64_t n);
 
 }  // namespace anew

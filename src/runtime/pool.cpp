@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <chrono>
@@ -40,6 +41,7 @@ void relax() {
 }
 
 thread_local bool inside_chunk = false;
+thread_local int thread_limit = max_threads;
 
 // A scheduler likes to wake a thread on the core of the one that wakes it, where a worker can only be in the way and,
 // because it soon sleeps again, is never moved. So it moves itself: off that core once, then free to run anywhere.
@@ -75,6 +77,7 @@ class Pool {
     const int n = threads_.load(std::memory_order_relaxed);
     return n > 0 ? n : first_threads();
   }
+  int allowed() { return std::min(threads(), thread_limit); }
 
   void set_threads(int n) {
     if (inside_chunk) throw InternalError("set_threads from inside a chunk of parallel_for");
@@ -88,7 +91,7 @@ class Pool {
 
   void run(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int64_t, std::int64_t)> body) {
     const std::int64_t chunks = n / grain + (n % grain != 0);
-    if (chunks > 1 && threads() > 1 && !busy_.exchange(true, std::memory_order_acquire)) {
+    if (chunks > 1 && allowed() > 1 && !busy_.exchange(true, std::memory_order_acquire)) {
       fork_join(n, grain, chunks, body);
       return;
     }
@@ -122,6 +125,7 @@ class Pool {
                  FunctionRef<void(std::int64_t, std::int64_t)> body) {
     if (workers_.empty()) start();
     n_ = n, grain_ = grain, chunks_ = chunks, body_ = &body;
+    limit_.store(static_cast<std::uint64_t>(thread_limit), std::memory_order_relaxed);
     next_.store(0, std::memory_order_relaxed);
     failed_.store(std::numeric_limits<std::int64_t>::max(), std::memory_order_relaxed);
     // Pairs with sleep(): either the sleeper sees this job or we see the sleeper.
@@ -202,9 +206,12 @@ class Pool {
     return (state & open_bit) && state / generation_step != done;
   }
 
+  // Not where the job has as many threads as it may. The limit that is read is that of this generation, or the state has
+  // changed since and the exchange fails.
   bool enter(std::uint64_t state) {
     const std::uint64_t generation = state / generation_step;
-    while ((state & open_bit) && state / generation_step == generation)
+    while ((state & open_bit) && state / generation_step == generation &&
+           (state & inside_mask) + 1 < limit_.load(std::memory_order_relaxed))
       if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel, std::memory_order_acquire))
         return true;
     return false;
@@ -241,6 +248,7 @@ class Pool {
   alignas(64) std::atomic<bool> busy_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<int> threads_{0}, sleepers_{0}, caller_core_{-1};
+  std::atomic<std::uint64_t> limit_{max_threads};  // of threads in the job
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<std::thread> workers_;
@@ -264,8 +272,15 @@ void parallel_for(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int6
   Pool::instance().run(n, grain, body);
 }
 
-int threads() { return Pool::instance().threads(); }
+int threads() { return Pool::instance().allowed(); }
 
 void set_threads(int n) { Pool::instance().set_threads(n); }
+
+ThreadLimit::ThreadLimit(int n) : before_(thread_limit) {
+  if (n < 0) throw Error(fmt::format("[threads] a limit of threads is 0 or more, not {}", n));
+  if (n > 0) thread_limit = std::min(thread_limit, n);
+}
+
+ThreadLimit::~ThreadLimit() { thread_limit = before_; }
 
 }  // namespace anew

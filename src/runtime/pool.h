@@ -37,11 +37,24 @@ class FunctionRef<R(Args...)> {
 // thread. An exception is that of the first chunk that throws, as if they had run in order; later ones may be skipped.
 void parallel_for(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int64_t begin, std::int64_t end)> body);
 
-// Threads that take part, the caller's included: ANEW_THREADS, or one per core.
+// Threads that take part, the caller's included: ANEW_THREADS, or one per core; a ThreadLimit may allow fewer.
 int threads();
 // Waits until the pool is free. Not callable from inside a chunk.
 void set_threads(int n);
 // Reads the text of ANEW_THREADS.
 int parse_threads(const char* text);
+
+// While it lives, parallel_for called by this thread uses at most n threads, the caller's included; 0: as many as there
+// are. Limits nest, the smallest holds. Bits do not change.
+class ThreadLimit {
+ public:
+  explicit ThreadLimit(int n);
+  ~ThreadLimit();
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+ private:
+  int before_;
+};
 
 }  // namespace anew

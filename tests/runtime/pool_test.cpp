@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -196,6 +197,53 @@ TEST_F(PoolTest, WorkersHaveTheStandardMode) {
   EXPECT_EQ(wrong, 0);
 }
 #endif
+
+// How many threads work at once: chunks wait for each other as long as more may come.
+int threads_at_once() {
+  std::atomic<int> now{0}, most{0};
+  parallel_for(64, 1, [&](std::int64_t, std::int64_t) {
+    const int n = ++now;
+    for (int m = most.load(); n > m && !most.compare_exchange_weak(m, n);) {
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+    --now;
+  });
+  return most.load();
+}
+
+TEST_F(PoolTest, ALimitHoldsInItsScope) {
+  set_threads(4);
+  {
+    const ThreadLimit two(2);
+    EXPECT_EQ(threads(), 2);
+    for (int i = 0; i < 20; ++i) EXPECT_LE(threads_at_once(), 2);
+    {
+      const ThreadLimit more(3), none(0);  // the smallest holds
+      EXPECT_EQ(threads(), 2);
+      const ThreadLimit one(1);
+      EXPECT_EQ(threads(), 1);
+      EXPECT_EQ(threads_at_once(), 1);
+      EXPECT_EQ(chunks_of(10, 3), (std::set<Chunk>{{0, 3}, {3, 6}, {6, 9}, {9, 10}}));
+    }
+    EXPECT_EQ(threads(), 2);
+    std::thread([] { EXPECT_EQ(threads(), 4); }).join();  // of this thread only
+  }
+  EXPECT_EQ(threads(), 4);
+  const ThreadLimit none(0);
+  EXPECT_EQ(threads(), 4);
+  EXPECT_GT(threads_at_once(), 2);
+}
+
+TEST_F(PoolTest, ALimitIsNotNegative) {
+  std::string text;
+  try {
+    ThreadLimit limit(-1);
+  } catch (const Error& e) {
+    text = e.what();
+  }
+  EXPECT_TRUE(text.starts_with("[threads] a limit of threads is 0 or more, not -1")) << text;
+  EXPECT_EQ(threads(), initial_);
+}
 
 }  // namespace
 }  // namespace anew
