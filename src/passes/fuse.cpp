@@ -1,0 +1,376 @@
+// Fusion: kernels that can share a loop nest become one. A producer moves down to its consumer, never a consumer up, so
+// that what is computed late stays late. Invariants: bits never change, since every element is still made by the same
+// operations and reductions keep their order; nothing that computes is evaluated more often than before: only copies,
+// constants and indices are duplicated; live memory between the two places of a producer does not grow.
+// One walk over the steps; a kernel that has taken in its producers is one producer for those after it.
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/base.h"
+#include "passes/fuse_draft.h"
+
+namespace anew::passes {
+namespace {
+
+// Beyond these a kernel compiles slowly and runs out of registers.
+constexpr std::size_t most_loads = 24, most_puts = 8;
+constexpr int most_weight = 2000;
+
+using loops::Op;
+
+// Of values that look at the same elements in the same way, the first.
+std::vector<int> same_values(const Body& body) {
+  std::vector<int> same(body.values.size());
+  std::unordered_multimap<std::size_t, int> found;
+  auto stride = [](const Value& v, int d) { return v.type.shape[d] == 1 ? 0 : v.strides[d]; };
+  auto equal = [&](const Value& a, const Value& b) {
+    if (a.storage != b.storage || a.offset != b.offset || !(a.type == b.type)) return false;
+    for (int d = 0; d < a.type.shape.ndim(); ++d)
+      if (stride(a, d) != stride(b, d)) return false;
+    return true;
+  };
+  for (std::size_t v = 0; v < body.values.size(); ++v) {
+    const Value& value = body.values[v];
+    std::size_t h = hash_value(value.type);
+    hash_combine(h, static_cast<std::size_t>(value.storage));
+    hash_combine(h, static_cast<std::size_t>(value.offset));
+    for (int d = 0; d < value.type.shape.ndim(); ++d) hash_combine(h, static_cast<std::size_t>(stride(value, d)));
+    same[v] = static_cast<int>(v);
+    auto [first, last] = found.equal_range(h);
+    for (auto it = first; it != last; ++it)
+      if (equal(body.values[static_cast<std::size_t>(it->second)], value)) same[v] = it->second;
+    if (same[v] == static_cast<int>(v)) found.emplace(h, same[v]);
+  }
+  return same;
+}
+
+class Fuser {
+ public:
+  explicit Fuser(Body& body)
+      : body_(body),
+        drafts_(body.steps.size()),
+        writer_(body.storages.size(), nobody),
+        last_writer_(body.storages.size(), nobody),
+        readers_(body.storages.size()) {}
+
+  void run() {
+    read_steps();
+    for (int g = next_.front(); g < count(); g = next(g)) spread(g);
+    find_ends();
+    for (int c = next_.front(); c < count(); c = next(c)) gather(c);
+    write_steps();
+  }
+
+ private:
+  static constexpr int nobody = -1, several = -2;
+
+  int count() const { return static_cast<int>(body_.steps.size()); }
+  Step& step(int s) { return body_.steps[static_cast<std::size_t>(s)]; }
+  Draft& draft(int s) { return drafts_[static_cast<std::size_t>(s)]; }
+  int storage_of(int value) const { return body_.values[static_cast<std::size_t>(value)].storage; }
+  const Storage& storage(int s) const { return body_.storages[static_cast<std::size_t>(s)]; }
+  int& writer(int s) { return writer_[static_cast<std::size_t>(s)]; }
+  std::set<int>& readers(int s) { return readers_[static_cast<std::size_t>(s)]; }
+  bool is_kernel(int s) { return step(s).kind == Step::Kind::kernel; }
+  bool is_temporary(int s) const { return storage(s).kind == Storage::Kind::temporary; }
+  bool is_made_here(int s) const { return writer_[static_cast<std::size_t>(s)] != nobody; }
+
+  // Live steps in order: next_[s + 1] is the one after s.
+  int next(int s) const { return next_[static_cast<std::size_t>(s) + 1]; }
+  void remove(int s) {
+    const int before = previous_[static_cast<std::size_t>(s)], after = next(s);
+    next_[static_cast<std::size_t>(before) + 1] = after;
+    if (after < count()) previous_[static_cast<std::size_t>(after)] = before;
+  }
+
+  void read_steps() {
+    const std::vector<int> same = same_values(body_);
+    for (int s = -1; s < count(); ++s) next_.push_back(s + 1), previous_.push_back(s);
+    for (int s = 0; s < count(); ++s)
+      for (int v : step(s).out) {
+        int& w = writer(storage_of(v));
+        w = w == nobody || w == s ? s : several;
+        last_writer_[static_cast<std::size_t>(storage_of(v))] = s;
+      }
+    for (int s = count() - 1; s >= 0; --s) {
+      if (!is_kernel(s)) {
+        for (int v : step(s).in) add_reader(storage_of(v), s);
+        continue;
+      }
+      draft(s) = Draft(body_, step(s), same);
+      if (!step(s).effects) drop_unread(s);
+      draft(s).prune();
+      for (const Place& p : draft(s).loads()) add_reader(p.storage, s);
+      if (draft(s).puts().empty()) remove(s);
+    }
+  }
+
+  void add_reader(int storage, int s) {
+    if (is_made_here(storage)) readers(storage).insert(s);
+  }
+  // Forgets what nobody reads.
+  void drop_unread(int s) {
+    for (std::size_t p = draft(s).puts().size(); p-- > 0;) {
+      const int to = draft(s).puts()[p].to.storage;
+      if (is_temporary(to) && readers(to).empty()) draft(s).drop_put(p);
+    }
+  }
+
+  // A kernel whose stores may go elsewhere: complete values that only it writes.
+  bool can_move(int g) {
+    if (!is_kernel(g) || step(g).effects || draft(g).reduces() || iterations(draft(g).extents()) == 0) return false;
+    for (const Draft::Put& p : draft(g).puts())
+      if (writer(p.to.storage) != g) return false;
+    return true;
+  }
+  // Nothing that it reads changes after it.
+  bool reads_final(int g) {
+    for (const Place& p : draft(g).loads())
+      if (is_made_here(p.storage) && last_writer_[static_cast<std::size_t>(p.storage)] > g) return false;
+    return true;
+  }
+
+  // ---- copies and constants: into every reader
+
+  void spread(int g) {
+    if (!can_move(g) || draft(g).puts().size() != 1) return;
+    const bool copies = is_copy(draft(g));
+    if ((!copies && !is_pattern(draft(g))) || !reads_final(g)) return;
+    const int made = draft(g).puts()[0].to.storage;
+    if (copies && !copy_can_go(g)) return;
+    std::vector<std::pair<int, Draft>> changed;
+    for (int c : readers(made)) {
+      std::optional<Draft> d = is_kernel(c) ? with_inlined(c, g) : std::nullopt;
+      if (d) changed.emplace_back(c, std::move(*d));
+      else if (copies) return;
+    }
+    for (auto& [c, d] : changed) {
+      draft(c) = std::move(d);
+      readers(made).erase(c);
+      for (const Place& p : draft(g).loads()) add_reader(p.storage, c);
+    }
+    if (!is_temporary(made) || !readers(made).empty()) return;
+    for (const Place& p : draft(g).loads())
+      if (is_made_here(p.storage)) readers(p.storage).erase(g);
+    if (!changed.empty()) step(changed.back().first).flops += step(g).flops;
+    remove(g);
+  }
+
+  static bool is_copy(const Draft& d) {
+    return d.nodes().size() == 1 && d.nodes()[0].op == Op::load && d.loads()[0].dtype == d.puts()[0].to.dtype;
+  }
+  // Indices and constants.
+  static bool is_pattern(const Draft& d) {
+    return std::all_of(d.nodes().begin(), d.nodes().end(), [](const loops::Node& n) {
+      return n.op == Op::index || n.op == Op::constant || n.op == Op::convert;
+    });
+  }
+  // Its source may live as long as the copy would, and nobody makes the source only for it: then that is fused into
+  // the copy, and readers find their elements in order.
+  bool copy_can_go(int g) {
+    const int from = draft(g).loads()[0].storage, made = draft(g).puts()[0].to.storage;
+    if (!is_temporary(made) || readers(made).empty()) return false;
+    if (!is_made_here(from)) return true;
+    const int w = writer(from);
+    if (w >= 0 && readers(from).size() == 1 && is_temporary(from) && can_move(w) &&
+        iterations(draft(w).extents()) == iterations(draft(g).extents()))
+      return false;
+    const bool longer = *readers(from).rbegin() < *readers(made).rbegin();
+    return !longer || !is_temporary(from) || storage(from).bytes <= storage(made).bytes;
+  }
+
+  // Step c with what g makes in place of its loads of it.
+  std::optional<Draft> with_inlined(int c, int g) {
+    Draft reader = draft(c);
+    const Draft::Put& put = draft(g).puts()[0];
+    std::vector<Map> maps(reader.loads().size());
+    for (std::size_t l = 0; l < maps.size(); ++l) {
+      const Place& p = reader.loads()[l];
+      if (p.storage != put.to.storage) continue;
+      if (p.dtype != put.to.dtype) return std::nullopt;
+      std::optional<Match> m = match(put.to.address, draft(g).extents(), p.address, reader.extents());
+      if (!m) return std::nullopt;
+      for (const Cut& cut : m->cuts) {
+        for (Map& earlier : maps)
+          for (loops::Affine& f : earlier)
+            f = compose(f, map_of(cut, reader.extents().size()), reader.extents().size() + 1);
+        reader.cut(cut);
+      }
+      maps[l] = std::move(m->map);
+    }
+    Draft out = Draft::over_nest_of(reader);
+    std::vector<int> instead(maps.size(), -1);
+    for (std::size_t l = 0; l < maps.size(); ++l) {
+      if (reader.loads()[l].storage != put.to.storage) continue;
+      Draft part = draft(g);
+      part.move_to(maps[l], out.extents(), out.reduced());
+      out.append(part, std::vector<int>(part.loads().size(), -1));
+      instead[l] = out.read_back(0);
+      out.drop_put(0);
+    }
+    out.append(reader, instead);
+    if (out.loads().size() > std::max(most_loads, reader.loads().size())) return std::nullopt;
+    return out;
+  }
+
+  // ---- arithmetic: producers into their consumer
+
+  void gather(int c) {
+    if (!is_kernel(c) || iterations(draft(c).extents()) == 0) return;
+    std::vector<int> tried;
+    while (true) {
+      int g = -1;  // the latest producer not tried yet, so that one between does not read what an earlier one makes
+      for (const Place& p : draft(c).loads()) {
+        const int w = writer(p.storage);
+        if (w > g && w != c && std::find(tried.begin(), tried.end(), w) == tried.end()) g = w;
+      }
+      if (g < 0) return;
+      tried.push_back(g);
+      fuse_into(g, c);
+    }
+  }
+
+  // The kernel that alone reads the only result of c, of as many iterations; -1: none.
+  int only_reader(int c) {
+    if (!is_kernel(c) || draft(c).reduces() || draft(c).puts().size() != 1) return -1;
+    const int made = draft(c).puts()[0].to.storage;
+    if (!is_temporary(made) || readers(made).size() != 1 || writer(made) != c) return -1;
+    const int r = *readers(made).begin();
+    return is_kernel(r) && iterations(draft(r).extents()) == iterations(draft(c).extents()) ? r : -1;
+  }
+  // Chains of such kernels that end in a reduction.
+  void find_ends() {
+    feeds_reduction_.resize(body_.steps.size());
+    for (int c = count() - 1; c >= 0; --c) {
+      const int r = only_reader(c);
+      feeds_reduction_[static_cast<std::size_t>(c)] =
+          r >= 0 && (draft(r).reduces() || feeds_reduction_[static_cast<std::size_t>(r)]);
+    }
+  }
+  // Whether c, once it holds the store of a value that `readers` still need, could not go on into its own reader. That
+  // saves a write and a read, taking the producer in saves a read.
+  bool would_stay(int c, const std::set<int>& readers) {
+    if (feeds_reduction_[static_cast<std::size_t>(c)]) return true;
+    const int r = only_reader(c);
+    const auto after = readers.upper_bound(c);
+    return r >= 0 && after != readers.end() && *after < r;
+  }
+
+  bool fuse_into(int g, int c) {
+    if (!can_move(g) || !reads_final(g)) return false;
+    const Draft &producer = draft(g), &consumer = draft(c);
+    if (iterations(producer.extents()) != iterations(consumer.extents())) return false;
+    if (producer.weight() + consumer.weight() > most_weight) return false;
+    std::size_t puts = consumer.puts().size(), loads = producer.loads().size() + consumer.loads().size();
+    for (const Draft::Put& p : producer.puts()) {
+      const std::set<int>& r = readers(p.to.storage);
+      const auto after = r.upper_bound(g);
+      if (after != r.end() && *after < c) return false;
+      const bool vanishes = is_temporary(p.to.storage) && r.size() == 1 && *r.begin() == c;
+      if (!vanishes && would_stay(c, r)) return false;
+      if (!vanishes) ++puts;
+      if (r.count(c)) --loads;
+    }
+    if (consumer.reduces() && puts > 1) return false;
+    if (puts > most_puts || loads > most_loads) return false;
+    if (next(g) != c && grows(g, c)) return false;
+    return merge(g, c);
+  }
+
+  // Whether moving g down to c keeps more alive between them than it saves.
+  bool grows(int g, int c) {
+    std::size_t longer = 0, later = 0;
+    std::vector<int> seen;
+    for (const Place& p : draft(g).loads()) {
+      if (!is_temporary(p.storage) || std::find(seen.begin(), seen.end(), p.storage) != seen.end()) continue;
+      seen.push_back(p.storage);
+      if (*readers(p.storage).rbegin() < c) longer += storage(p.storage).bytes;
+    }
+    for (const Draft::Put& p : draft(g).puts())
+      if (is_temporary(p.to.storage)) later += storage(p.to.storage).bytes;
+    return longer > later;
+  }
+
+  bool merge(int g, int c) {
+    const Draft& producer = draft(g);
+    Draft& consumer = draft(c);
+    // Every load of what g makes must read it through one map, or an element would be computed twice.
+    std::vector<int> put_of(consumer.loads().size(), -1);
+    std::optional<Match> m;
+    for (std::size_t l = 0; l < put_of.size(); ++l) {
+      const Place& p = consumer.loads()[l];
+      for (std::size_t k = 0; k < producer.puts().size(); ++k)
+        if (producer.puts()[k].to.storage == p.storage) put_of[l] = static_cast<int>(k);
+      if (put_of[l] < 0) continue;
+      const Place& from = producer.puts()[static_cast<std::size_t>(put_of[l])].to;
+      if (from.dtype != p.dtype) return false;
+      if (!m) m = match(from.address, producer.extents(), p.address, consumer.extents());
+      if (!m || !m->bijective) return false;
+      Address read = p.address;
+      std::size_t rank = consumer.extents().size();
+      for (const Cut& cut : m->cuts) read = compose(read, map_of(cut, rank), rank + 1), ++rank;
+      if (!(read == compose(from.address, m->map, rank))) return false;
+    }
+    for (const Cut& cut : m->cuts) consumer.cut(cut);
+    Draft merged = std::move(draft(g));
+    merged.move_to(m->map, consumer.extents(), consumer.reduced());
+    std::vector<int> instead(put_of.size(), -1);
+    for (std::size_t l = 0; l < put_of.size(); ++l)
+      if (put_of[l] >= 0) instead[l] = merged.read_back(static_cast<std::size_t>(put_of[l]));
+    for (const Place& p : merged.loads())
+      if (is_made_here(p.storage)) readers(p.storage).erase(g), readers(p.storage).insert(c);
+    for (std::size_t k = merged.puts().size(); k-- > 0;) {
+      const int made = merged.puts()[k].to.storage;
+      readers(made).erase(c);
+      writer(made) = c;
+      last_writer_[static_cast<std::size_t>(made)] = c;
+      if (is_temporary(made) && readers(made).empty()) merged.drop_put(k), writer(made) = nobody;
+    }
+    merged.append(consumer, instead);
+    consumer = std::move(merged);
+    step(c).flops += step(g).flops;
+    remove(g);
+    return true;
+  }
+
+  // ---- the end
+
+  void write_steps() {
+    std::vector<Step> steps;
+    std::vector<bool> written(body_.storages.size());
+    for (int s = next_.front(); s < count(); s = next(s)) {
+      if (is_kernel(s)) draft(s).finish(body_, step(s));
+      for (int v : step(s).out) written[static_cast<std::size_t>(storage_of(v))] = true;
+      steps.push_back(std::move(step(s)));
+    }
+    body_.steps = std::move(steps);
+    for (Value& v : body_.values)
+      if (v.storage >= 0 && is_temporary(v.storage) && !written[static_cast<std::size_t>(v.storage)]) v.storage = -1;
+  }
+
+  Body& body_;
+  std::vector<Draft> drafts_;           // of kernels
+  std::vector<int> writer_;             // of each storage: the step, nobody (an input, a literal), several
+  std::vector<int> last_writer_;        // of each storage
+  std::vector<std::set<int>> readers_;  // of each storage that steps write
+  std::vector<int> next_, previous_;
+  std::vector<bool> feeds_reduction_;
+};
+
+void fuse_all(Body& body, std::unordered_set<const Body*>& done) {
+  if (!done.insert(&body).second) return;
+  for (Step& s : body.steps)
+    for (auto& nested : s.bodies) fuse_all(*nested, done);
+  if (!body.steps.empty()) Fuser(body).run();
+}
+
+}  // namespace
+
+void fuse(Body& body) {
+  std::unordered_set<const Body*> done;
+  fuse_all(body, done);
+}
+
+}  // namespace anew::passes

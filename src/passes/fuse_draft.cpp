@@ -1,0 +1,269 @@
+// Drafts: from a step and back, equal nodes found by hash, nests replaced. Index nodes are the only ones that depend on
+// the nest itself; all others depend on it through their loads.
+#include "passes/fuse_draft.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/base.h"
+#include "loops/build.h"
+
+namespace anew::passes {
+namespace {
+
+using loops::Node;
+using loops::Op;
+
+std::size_t hash_of(const Node& n) {
+  std::size_t h = static_cast<std::size_t>(n.op) * 16 + static_cast<std::size_t>(n.dtype);
+  hash_combine(h, static_cast<std::size_t>(n.a));
+  hash_combine(h, static_cast<std::size_t>(n.b));
+  hash_combine(h, static_cast<std::size_t>(n.c));
+  hash_combine(h, n.imm);
+  return h ^ (h >> 17);
+}
+
+int expanded_size(loops::Math m, DType dtype) {
+  loops::Kernel k = loops::elementwise({ShapeDtype{{}, dtype}}, [&](loops::Expr x) {
+    return loops::arity(m) == 2 ? loops::call(m, x, x) : loops::call(m, x);
+  });
+  return static_cast<int>(loops::expand(k).nodes.size());
+}
+
+int weight_of(const Node& n) {
+  if (n.op != Op::call) return 1;
+  using Table = std::array<std::array<int, loops::math_count>, 2>;
+  static const Table table = [] {
+    Table t;
+    for (int m = 0; m < loops::math_count; ++m)
+      for (DType d : {f32, f64})
+        t[d == f64][static_cast<std::size_t>(m)] = expanded_size(static_cast<loops::Math>(m), d);
+    return t;
+  }();
+  return table[n.dtype == f64][n.imm];
+}
+
+}  // namespace
+
+int NodeTable::add(std::vector<Node>& nodes, const Node& node) {
+  const auto id = static_cast<std::int32_t>(nodes.size());
+  auto slot_of = [&](const Node& n) {  // where it is, or would be
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = hash_of(n) & mask;
+    while (slots_[at] >= 0 && !(nodes[static_cast<std::size_t>(slots_[at])] == n)) at = (at + 1) & mask;
+    return at;
+  };
+  if (slots_.size() < 2 * (nodes.size() + 1)) {
+    slots_.assign(std::max<std::size_t>(16, 2 * slots_.size()), -1);
+    for (std::size_t n = 0; n < nodes.size(); ++n) slots_[slot_of(nodes[n])] = static_cast<std::int32_t>(n);
+  }
+  const std::size_t at = slot_of(node);
+  if (slots_[at] >= 0) return slots_[at];
+  slots_[at] = id;
+  nodes.push_back(node);
+  return id;
+}
+
+Draft::Draft(const Body& body, const Step& step, const std::vector<int>& same)
+    : extents_(step.kernel.extents), reduced_(step.kernel.reduced), combine_(step.kernel.combine) {
+  const loops::Kernel& k = step.kernel;
+  auto place = [&](const loops::Access& access) {
+    const auto operand = static_cast<std::size_t>(access.operand);
+    const int v = same[static_cast<std::size_t>(operand < step.in.size() ? step.in[operand]
+                                                                         : step.out[operand - step.in.size()])];
+    const Value& value = body.values[static_cast<std::size_t>(v)];
+    return Place{v, value.storage, value.type.dtype, access.index, address_of(value, access.index, extents_.size())};
+  };
+  std::vector<int> renamed;
+  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
+  for (Node n : k.nodes) {
+    n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
+    if (n.op != Op::load) {
+      renamed.push_back(add(n));
+      continue;
+    }
+    const Place from = place(k.accesses[n.imm]);
+    const Storage& s = body.storages[static_cast<std::size_t>(from.storage)];
+    if (s.kind == Storage::Kind::literal)
+      renamed.push_back(add({.op = Op::constant, .dtype = n.dtype, .imm = s.literal.bits}));
+    else renamed.push_back(add_load(from));
+  }
+  for (const loops::Store& s : k.stores) puts_.push_back({at(s.node), place(s.to)});
+  // Variables that run once: gone, but for reductions, whose order depends on which variable is the last.
+  Extents extents;
+  std::vector<bool> reduced;
+  std::vector<std::size_t> kept;
+  for (std::size_t v = 0; v < extents_.size(); ++v) {
+    if (extents_[v] == 1 && !reduces()) continue;
+    kept.push_back(v);
+    extents.push_back(extents_[v]);
+    reduced.push_back(reduced_[v]);
+  }
+  Map map(extents_.size(), loops::Affine{std::vector<std::int64_t>(kept.size()), 0});
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    if (extents[i] != 1) map[kept[i]].coefficients[i] = 1;
+  move_to(map, extents, reduced);
+}
+
+Draft Draft::over_nest_of(const Draft& other) {
+  Draft d;
+  d.extents_ = other.extents_;
+  d.reduced_ = other.reduced_;
+  return d;
+}
+
+int Draft::add(const Node& node) {
+  const std::size_t before = nodes_.size();
+  const int id = table_.add(nodes_, node);
+  if (nodes_.size() > before) weight_ += weight_of(node);
+  return id;
+}
+
+int Draft::add_load(const Place& place) {
+  std::size_t l = 0;
+  while (l < loads_.size() &&
+         !(loads_[l].storage == place.storage && loads_[l].dtype == place.dtype && loads_[l].address == place.address))
+    ++l;
+  if (l == loads_.size()) loads_.push_back(place);
+  return add({.op = Op::load, .dtype = place.dtype, .imm = l});
+}
+
+int Draft::add_index(const loops::Affine& f, DType dtype) {
+  int sum = -1;
+  auto number = [&](std::int64_t n) {
+    return add({.op = Op::constant, .dtype = dtype, .imm = loops::bits_of(dtype, n)});
+  };
+  auto join = [&](int term) { sum = sum < 0 ? term : add({.op = Op::add, .dtype = dtype, .a = sum, .b = term}); };
+  for (std::size_t v = 0; v < f.coefficients.size(); ++v) {
+    const std::int64_t c = f.coefficients[v];
+    if (c == 0) continue;
+    const int i = add({.op = Op::index, .dtype = dtype, .imm = v});
+    join(c == 1 ? i : add({.op = Op::mul, .dtype = dtype, .a = i, .b = number(c)}));
+  }
+  if (f.constant != 0 || sum < 0) join(number(f.constant));
+  return sum;
+}
+
+bool Draft::has_index() const {
+  for (const Node& n : nodes_)
+    if (n.op == Op::index) return true;
+  return false;
+}
+
+void Draft::move_to(const Map& map, const Extents& extents, const std::vector<bool>& reduced) {
+  const bool same = extents == extents_ && is_identity(map, extents.size());
+  reduced_ = reduced;
+  if (same) return;
+  extents_ = extents;
+  auto move = [&](Place& p) {
+    for (loops::Affine& f : p.index) f = compose(f, map, extents.size());
+    p.address = compose(p.address, map, extents.size());
+  };
+  for (Place& p : loads_) move(p);
+  for (Put& p : puts_) move(p.to);
+  if (!has_index()) return;
+  const std::vector<Node> old = std::move(nodes_);
+  nodes_.clear();
+  table_.clear();
+  weight_ = 0;
+  std::vector<int> renamed;
+  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
+  for (Node n : old) {
+    n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
+    renamed.push_back(n.op == Op::index ? add_index(map[n.imm], n.dtype) : add(n));
+  }
+  for (Put& p : puts_) p.node = at(p.node);
+}
+
+void Draft::cut(const Cut& cut) {
+  Extents extents = extents_;
+  apply(cut, extents);
+  std::vector<bool> reduced = reduced_;
+  reduced.insert(reduced.begin() + static_cast<std::ptrdiff_t>(cut.variable), reduced_[cut.variable]);
+  move_to(map_of(cut, extents_.size()), extents, reduced);
+}
+
+void Draft::append(const Draft& next, const std::vector<int>& instead) {
+  std::vector<int> renamed;
+  renamed.reserve(next.nodes_.size());
+  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
+  for (Node n : next.nodes_) {
+    n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
+    if (n.op != Op::load) renamed.push_back(add(n));
+    else if (instead[n.imm] >= 0) renamed.push_back(instead[n.imm]);
+    else renamed.push_back(add_load(next.loads_[n.imm]));
+  }
+  for (const Put& p : next.puts_) puts_.push_back({at(p.node), p.to});
+  combine_ = next.combine_;
+}
+
+int Draft::read_back(std::size_t p) {
+  const int n = puts_[p].node;
+  const DType type = puts_[p].to.dtype;
+  if (nodes_[static_cast<std::size_t>(n)].dtype == type) return n;
+  return add({.op = Op::convert, .dtype = type, .a = n});
+}
+
+std::vector<bool> Draft::used() const {
+  std::vector<bool> used(nodes_.size());
+  for (const Put& p : puts_) used[static_cast<std::size_t>(p.node)] = true;
+  for (std::size_t n = nodes_.size(); n-- > 0;)
+    if (used[n])
+      for (std::int32_t x : {nodes_[n].a, nodes_[n].b, nodes_[n].c})
+        if (x >= 0) used[static_cast<std::size_t>(x)] = true;
+  return used;
+}
+
+void Draft::prune() {
+  const std::vector<bool> needed = used();
+  if (std::find(needed.begin(), needed.end(), false) == needed.end()) return;
+  const std::vector<Node> old = std::move(nodes_);
+  const std::vector<Place> loads = std::move(loads_);
+  nodes_.clear(), loads_.clear(), table_.clear();
+  weight_ = 0;
+  std::vector<int> renamed(old.size(), -1);
+  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
+  for (std::size_t i = 0; i < old.size(); ++i) {
+    if (!needed[i]) continue;
+    Node n = old[i];
+    n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
+    renamed[i] = n.op == Op::load ? add_load(loads[n.imm]) : add(n);
+  }
+  for (Put& p : puts_) p.node = at(p.node);
+}
+
+void Draft::finish(const Body& body, Step& step) const {
+  loops::Kernel& k = step.kernel;
+  k = {};
+  k.extents = extents_;
+  k.reduced = reduced_;
+  k.combine = combine_;
+  step.in.clear(), step.out.clear();
+  const std::vector<bool> needed = used();
+  auto operand = [&](std::vector<int>& list, int value) {
+    std::size_t k = 0;
+    while (k < list.size() && list[k] != value) ++k;
+    if (k == list.size()) list.push_back(value);
+    return static_cast<int>(k);
+  };
+  std::vector<int> renamed(nodes_.size(), -1);
+  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!needed[i]) continue;
+    Node n = nodes_[i];
+    n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
+    if (n.op == Op::load) {
+      const Place& p = loads_[n.imm];
+      n.imm = k.accesses.size();
+      k.accesses.push_back({operand(step.in, p.value), p.index});
+    }
+    renamed[i] = static_cast<int>(k.nodes.size());
+    k.nodes.push_back(n);
+  }
+  for (const Put& p : puts_)
+    k.stores.push_back({at(p.node), {static_cast<int>(step.in.size()) + operand(step.out, p.to.value), p.to.index}});
+  for (int v : step.in) k.operands.push_back(body.type(v));
+  for (int v : step.out) k.operands.push_back(body.type(v));
+}
+
+}  // namespace anew::passes
