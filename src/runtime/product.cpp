@@ -5,14 +5,14 @@
 #include "runtime/product.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
-#include <cstring>
-#include <vector>
+#include <limits>
 
 #include "base/base.h"
-#include "runtime/buffer.h"
 #include "runtime/pool.h"
 #include "runtime/product_kernels.h"
+#include "runtime/workspace.h"
 
 namespace anew {
 namespace {
@@ -25,6 +25,9 @@ constexpr int64_t packed_bytes = 528 << 10;    // of a, packed at a time, if tha
 constexpr int64_t part_bytes = 264 << 10;      // and if it is some of the rows
 constexpr int64_t slab_columns = 1024;         // of b, packed at a time for all rows
 constexpr int64_t parallel_work = 256 << 10;   // multiplications below which a second thread does not pay
+// The workspace of a thread: a column panel of b, then what else is packed; or sums that wait.
+constexpr int64_t panel_bytes = 32 << 10;
+constexpr int64_t workspace_bytes = workspace_half;
 
 std::atomic<int> forced_isa{-1};
 
@@ -49,24 +52,66 @@ const Kernels<T>& kernels() {
   return *portable_kernels<T>();
 }
 
-// Memory of one thread for a column panel of b; it is kept, so a small product allocates nothing.
-template <class T>
-T* panel_scratch(int64_t elements) {
-  static thread_local BufferRef buffer;
-  const auto bytes = static_cast<std::size_t>(elements) * sizeof(T);
-  if (!buffer || buffer->bytes() < bytes) buffer = allocate(std::max<std::size_t>(bytes, 64 << 10));
-  return reinterpret_cast<T*>(buffer->data());
-}
-
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// What of a and b is packed at a time, in a product that packs a: the rows in blocks and, if those are several, b in slabs
+// of columns; k in phases. In elements, but for the capacity.
+struct Cut {
+  int64_t row_blocks, rows, phase, slab, padded_slab;
+  bool fits;
+
+  template <class T>
+  static Cut of(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, int64_t capacity) {
+    constexpr int64_t element = sizeof(T), row_bytes = block * element;
+    const int64_t panels = ceil_div(m, kernels.rows), height = m / panels, width = panel_width(kernels, n);
+    Cut c{};
+    const auto cut_rows = [&](int64_t blocks) {
+      c.row_blocks = std::min(blocks, panels);
+      c.rows = std::min(m, ceil_div(panels, c.row_blocks) * (height + 1));
+    };
+    cut_rows(m * row_bytes > packed_bytes ? ceil_div(m * row_bytes, part_bytes) : 1);
+    c.phase = std::min(k, std::max<int64_t>(1, packed_bytes / (c.rows * row_bytes)) * block);
+    c.set_slab(c.row_blocks > 1 ? std::min(n, slab_columns) : n, width);
+    c.fits = static_cast<int64_t>(c.bytes<T>()) <= capacity;
+    if (c.fits) return c;
+    // Less at a time: one block of k, half of the memory for rows, the rest for columns.
+    c.phase = std::min(k, block);
+    if (c.rows * c.phase * element > capacity / 2) cut_rows(ceil_div(m * row_bytes, capacity / 3));
+    const int64_t rest = capacity - c.rows * c.phase * element - int64_t{scratch_alignment};
+    c.set_slab(std::min(n, rest / (c.phase * element) / width * width), width);
+    c.fits = c.slab >= width && static_cast<int64_t>(c.bytes<T>()) <= capacity;
+    return c;
+  }
+  template <class T>
+  static int64_t panel_width(const Kernels<T>& kernels, int64_t n) {
+    return kernels.lanes * (n <= kernels.lanes ? 1 : 2);
+  }
+  // Whether a product of so many columns may pack a at all.
+  template <class T>
+  static bool possible(const Kernels<T>& kernels, int64_t n) {
+    return n > 2 * panel_width(kernels, n);
+  }
+  template <class T>
+  std::size_t bytes() const {
+    return scratch_bytes<T>(rows * phase) + (row_blocks > 1 ? scratch_bytes<T>(padded_slab * phase) : 0);
+  }
+
+ private:
+  void set_slab(int64_t columns, int64_t width) {
+    slab = columns;
+    padded_slab = ceil_div(columns, width) * width;
+  }
+};
 
 // One product with unit column stride of c.
 template <class T>
 class Product {
  public:
   Product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row,
-          bool parallel, bool onto)
-      : kernels_(kernels), m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), c_row_(c_row), onto_(onto) {
+          bool parallel, bool onto, std::span<std::byte> scratch)
+      : kernels_(kernels), m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), c_row_(c_row), scratch_(scratch), onto_(onto) {
+    constexpr auto pack_bytes = static_cast<std::size_t>(workspace_bytes - panel_bytes);
+    if (scratch.size() < pack_bytes) scratch_ = {product_workspace() + panel_bytes, pack_bytes};
     parallel_ = parallel && m * n >= parallel_work / k && threads() > 1;
     const int64_t a_bytes = m * k * int64_t{sizeof(T)}, b_bytes = n * k * int64_t{sizeof(T)};
     panels_ = ceil_div(m, kernels.rows);
@@ -76,23 +121,24 @@ class Product {
     dot_ = m == 1 && b.row_stride == 1 && b.column_stride != 1;
     stream_ = !pack_b_ && b_bytes > in_place_bytes;
     const bool wide = !pack_b_ && m <= kernels.wide_rows && n > 2 * kernels.lanes;
-    width_ = kernels.lanes * (n <= kernels.lanes ? 1 : wide ? 4 : 2);
+    width_ = wide ? 4 * kernels.lanes : Cut::panel_width(kernels, n);
     // What one core packs another has to fetch from its cache, so with threads more is read in place.
     const bool a_in_place = a.column_stride == 1 && a_bytes <= (parallel_ ? 4 : 1) * in_place_bytes;
-    pack_a_ = !dot_ && pack_b_ && n > 2 * width_ && !a_in_place;
+    pack_a_ = !dot_ && pack_b_ && Cut::possible(kernels, n) && !a_in_place;
   }
 
   void run() {
-    const int64_t row_bytes = block * int64_t{sizeof(T)};
-    const int64_t row_blocks = pack_a_ && m_ * row_bytes > packed_bytes ? ceil_div(m_ * row_bytes, part_bytes) : 1;
-    const int64_t rows = std::min(m_, ceil_div(panels_, row_blocks) * (height_ + 1));
-    const bool keep_b = pack_b_ && row_blocks > 1;
-    int64_t phase = k_, slab = n_;
-    if (pack_a_) phase = std::min(k_, std::max<int64_t>(1, packed_bytes / (rows * row_bytes)) * block);
-    if (keep_b) slab = std::min(n_, slab_columns);
-    BufferRef a_scratch, b_scratch;
-    if (pack_a_) packed_a_ = scratch(a_scratch, rows * phase);
-    if (keep_b) packed_b_ = scratch(b_scratch, ceil_div(slab, width_) * width_ * phase);
+    int64_t phase = k_, slab = n_, row_blocks = 1;
+    if (pack_a_) {
+      const Cut cut = Cut::of(kernels_, m_, n_, k_, static_cast<int64_t>(scratch_.size()));
+      pack_a_ = cut.fits;
+      if (cut.fits) {
+        phase = cut.phase, slab = cut.slab, row_blocks = cut.row_blocks;
+        Pieces pieces(scratch_.data());
+        packed_a_ = pieces.take<T>(cut.rows * phase);
+        if (row_blocks > 1) packed_b_ = pieces.take<T>(cut.padded_slab * phase);
+      }
+    }
     for (slab_begin_ = 0; slab_begin_ < n_; slab_begin_ = slab_end_) {
       slab_end_ = std::min(n_, slab_begin_ + slab);
       for (phase_begin_ = 0; phase_begin_ < k_; phase_begin_ = phase_end_) {
@@ -108,10 +154,7 @@ class Product {
   }
 
  private:
-  static T* scratch(BufferRef& hold, int64_t elements) {
-    hold = allocate(static_cast<std::size_t>(elements) * sizeof(T));
-    return reinterpret_cast<T*>(hold->data());
-  }
+  static T* workspace() { return reinterpret_cast<T*>(product_workspace()); }
 
   int64_t row_of(int64_t panel) const { return panel * height_ + std::min(panel, taller_); }
 
@@ -192,7 +235,7 @@ class Product {
   void compute(int64_t first, int64_t last, int64_t begin, int64_t end) {
     if (dot_) return dot(begin, end);
     if (stream_) return stream(first, last, begin, end);
-    T* own = pack_b_ && !packed_b_ ? panel_scratch<T>(std::min(block, k_) * width_) : nullptr;
+    T* own = pack_b_ && !packed_b_ ? workspace() : nullptr;
     for (int64_t j = begin; j < end; j += width_) {
       const int64_t columns = std::min(width_, end - j);
       for (int64_t k = phase_begin_; k < phase_end_; k += block) {
@@ -232,11 +275,13 @@ class Product {
   }
 
   // A few rows against a large b: some rows of b at a time, so that memory is read in order; the chains wait in c or,
-  // from the second block on, in scratch.
+  // from the second block on, in the workspace.
   void stream(int64_t first, int64_t last, int64_t begin, int64_t end) {
-    constexpr int64_t run = 2048, step = 64;
-    const int64_t top = row_of(first), bottom = row_of(last), scratch_row = std::min(run, end - begin);
-    T* scratch = k_ > block || onto_ ? panel_scratch<T>((bottom - top) * scratch_row) : nullptr;
+    constexpr int64_t step = 64;
+    const int64_t top = row_of(first), bottom = row_of(last);
+    const int64_t most = workspace_bytes / int64_t{sizeof(T)} / (bottom - top) / width_ * width_;
+    const int64_t run = std::min<int64_t>(2048, most), scratch_row = std::min(run, end - begin);
+    T* scratch = k_ > block || onto_ ? workspace() : nullptr;
     for (int64_t s = begin; s < end; s += run) {
       const int64_t length = std::min(run, end - s);
       for (int64_t k = 0; k < k_; k += block) {
@@ -268,6 +313,7 @@ class Product {
   int64_t panels_, height_, taller_;  // the first `taller_` row panels have one row more than `height_`
   int64_t width_;                     // columns of a column panel
   bool dot_, stream_, pack_a_, pack_b_, parallel_;
+  std::span<std::byte> scratch_;
   bool onto_;          // c holds the sum of earlier k
   bool fresh_ = true;  // the first rows: b is packed as they meet it, and kept if more rows follow
   T *packed_a_ = nullptr, *packed_b_ = nullptr;
@@ -277,7 +323,7 @@ class Product {
 
 template <class T>
 void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
-                 int64_t c_row, int64_t c_column, bool parallel, bool onto = false) {
+                 int64_t c_row, int64_t c_column, std::span<std::byte> scratch, bool parallel, bool onto = false) {
   // The product of the transposes has the same chains.
   if (n == 1 || (c_column != 1 && c_row == 1 && m != 1)) {
     std::swap(m, n), std::swap(c_row, c_column);
@@ -286,15 +332,24 @@ void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Mat
     b = {old.data, old.column_stride, old.row_stride};
   }
   if (n == 1) b.column_stride = 1;
-  if (c_column != 1 && n != 1) {
-    const BufferRef scratch = allocate(static_cast<std::size_t>(m * n) * sizeof(T));
-    T* dense = reinterpret_cast<T*>(scratch->data());
-    if (onto)
-      for (int64_t i = 0; i < m; ++i)
-        for (int64_t j = 0; j < n; ++j) dense[i * n + j] = c[i * c_row + j * c_column];
-    one_product(kernels, m, n, k, a, b, dense, n, 1, parallel, onto);
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < n; ++j) c[i * c_row + j * c_column] = dense[i * n + j];
+  if (c_column != 1 && n != 1) {  // squares of c, through a dense one
+    constexpr int64_t side = 64;
+    std::array<T, side * side> dense;
+    for (int64_t i = 0; i < m; i += side)
+      for (int64_t j = 0; j < n; j += side) {
+        const int64_t rows = std::min(side, m - i), columns = std::min(side, n - j);
+        T* corner = c + i * c_row + j * c_column;
+        const auto each = [&](auto f) {
+          for (int64_t r = 0; r < rows; ++r)
+            for (int64_t s = 0; s < columns; ++s)
+              f(corner[r * c_row + s * c_column], dense[static_cast<std::size_t>(r * columns + s)]);
+        };
+        if (onto) each([](const T& from, T& to) { to = from; });
+        one_product(kernels, rows, columns, k, Matrix<T>{a.data + i * a.row_stride, a.row_stride, a.column_stride},
+                    Matrix<T>{b.data + j * b.column_stride, b.row_stride, b.column_stride}, dense.data(), columns,
+                    int64_t{1}, scratch, false, onto);
+        each([](T& to, const T& from) { to = from; });
+      }
     return;
   }
   if (k == 0) {
@@ -302,7 +357,7 @@ void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Mat
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_row, n, T{0});
     return;
   }
-  Product<T>(kernels, m, n, k, a, b, c, c_row, parallel, onto).run();
+  Product<T>(kernels, m, n, k, a, b, c, c_row, parallel, onto, scratch).run();
 }
 
 }  // namespace
@@ -321,30 +376,47 @@ void set_product_isa(Isa isa) {
 }
 
 template <class T>
+std::size_t product_scratch(int64_t m, int64_t n, int64_t k) {
+  if (m == 0 || n == 0 || k == 0) return 0;
+  if (n == 1) std::swap(m, n);
+  std::size_t most = 0;
+  const auto count = [&](const Kernels<T>& kernels) {
+    constexpr int64_t any = std::numeric_limits<int64_t>::max();
+    if (Cut::possible(kernels, n)) most = std::max(most, Cut::of(kernels, m, n, k, any).template bytes<T>());
+  };
+  count(*portable_kernels<T>());
+#if defined(__x86_64__)
+  if (has_isa(Isa::avx2)) count(*avx2_kernels<T>());
+  if (has_isa(Isa::avx512)) count(*avx512_kernels<T>());
+#endif
+  return most > static_cast<std::size_t>(workspace_bytes - panel_bytes) ? most : 0;
+}
+
+template <class T>
 void product(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row_stride,
-             int64_t c_column_stride) {
+             int64_t c_column_stride, std::span<std::byte> scratch) {
   if (m == 0 || n == 0) return;
   const FloatMode mode;
-  one_product(kernels<T>(), m, n, k, a, b, c, c_row_stride, c_column_stride, true);
+  one_product(kernels<T>(), m, n, k, a, b, c, c_row_stride, c_column_stride, scratch, true);
 }
 
 template <class T>
 void add_product(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row_stride,
-                 int64_t c_column_stride) {
+                 int64_t c_column_stride, std::span<std::byte> scratch) {
   if (m == 0 || n == 0) return;
   const FloatMode mode;
-  one_product(kernels<T>(), m, n, k, a, b, c, c_row_stride, c_column_stride, true, true);
+  one_product(kernels<T>(), m, n, k, a, b, c, c_row_stride, c_column_stride, scratch, true, true);
 }
 
 template <class T>
 void batched_product(std::span<const BatchDim> batch, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
-                     int64_t c_row_stride, int64_t c_column_stride) {
+                     int64_t c_row_stride, int64_t c_column_stride, std::span<std::byte> scratch) {
   int64_t count = 1;
   for (const BatchDim& d : batch) count *= d.size;
   if (m == 0 || n == 0 || count == 0) return;
   const FloatMode mode;
   const Kernels<T>& table = kernels<T>();
-  const auto one = [&](int64_t index, bool parallel) {
+  const auto one = [&](int64_t index, std::span<std::byte> memory, bool parallel) {
     const T *pa = a.data, *pb = b.data;
     T* pc = c;
     for (std::size_t d = batch.size(); d-- > 0; index /= batch[d].size) {
@@ -352,29 +424,35 @@ void batched_product(std::span<const BatchDim> batch, int64_t m, int64_t n, int6
       pa += i * batch[d].a_stride, pb += i * batch[d].b_stride, pc += i * batch[d].c_stride;
     }
     one_product(table, m, n, k, Matrix<T>{pa, a.row_stride, a.column_stride},
-                Matrix<T>{pb, b.row_stride, b.column_stride}, pc, c_row_stride, c_column_stride, parallel);
+                Matrix<T>{pb, b.row_stride, b.column_stride}, pc, c_row_stride, c_column_stride, memory, parallel);
   };
   const int64_t work = m * n * std::max<int64_t>(k, 1);
-  // Many products: each on one thread. Few large ones: one after the other, each on all of them.
-  if (count >= 2 * threads() || work < parallel_work) {
+  // Many products: each on one thread, in its workspace. Few, or ones that pack more than that holds: one after the other,
+  // each on all threads.
+  constexpr int64_t any = std::numeric_limits<int64_t>::max();
+  const bool small = !Cut::possible(table, n) || k == 0 ||
+                     Cut::of(table, m, n, k, any).template bytes<T>() <= std::size_t{workspace_bytes - panel_bytes};
+  if ((count >= 2 * threads() && small) || work < parallel_work) {
     const int64_t grain = std::max<int64_t>(1, std::min(count / (4 * threads()), parallel_work / work + 1));
     const auto body = [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) one(i, false);
+      for (int64_t i = begin; i < end; ++i) one(i, {}, false);
     };
     if (count * work < parallel_work) body(0, count);
     else parallel_for(count, grain, body);
   } else {
-    for (int64_t i = 0; i < count; ++i) one(i, true);
+    for (int64_t i = 0; i < count; ++i) one(i, scratch, true);
   }
 }
 
-template void product(int64_t, int64_t, int64_t, Matrix<float>, Matrix<float>, float*, int64_t, int64_t);
-template void product(int64_t, int64_t, int64_t, Matrix<double>, Matrix<double>, double*, int64_t, int64_t);
-template void add_product(int64_t, int64_t, int64_t, Matrix<float>, Matrix<float>, float*, int64_t, int64_t);
-template void add_product(int64_t, int64_t, int64_t, Matrix<double>, Matrix<double>, double*, int64_t, int64_t);
-template void batched_product(std::span<const BatchDim>, int64_t, int64_t, int64_t, Matrix<float>, Matrix<float>,
-                              float*, int64_t, int64_t);
-template void batched_product(std::span<const BatchDim>, int64_t, int64_t, int64_t, Matrix<double>, Matrix<double>,
-                              double*, int64_t, int64_t);
+#define ANEW_PRODUCTS(T)                                                                                              \
+  template std::size_t product_scratch<T>(int64_t, int64_t, int64_t);                                                 \
+  template void product(int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*, int64_t, int64_t, std::span<std::byte>); \
+  template void add_product(int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*, int64_t, int64_t,                    \
+                            std::span<std::byte>);                                                                    \
+  template void batched_product(std::span<const BatchDim>, int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*,       \
+                                int64_t, int64_t, std::span<std::byte>)
+ANEW_PRODUCTS(float);
+ANEW_PRODUCTS(double);
+#undef ANEW_PRODUCTS
 
 }  // namespace anew

@@ -1,9 +1,12 @@
 // Matrix products, f32 and f64, in the fixed order that makes their bits depend on nothing but the operands: logical k
 // in order, in blocks of 256; a block is one chain acc = fma(a, b, acc) from +0; block results are added in order.
-// Tiles, strides, forms, batches, threads and instruction sets are free choices under that order.
+// Tiles, strides, forms, batches, threads and instruction sets are free choices under that order. What is packed goes to
+// the scratch of the caller or, where less than product_scratch() is given, to the workspace of the thread, in smaller
+// pieces: right with any, as fast as can be with all. No other memory is used (runtime/workspace.h).
 #pragma once
 #include <anew/base.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -16,17 +19,22 @@ struct Matrix {
   std::int64_t row_stride, column_stride;
 };
 
+// Bytes that a product of this shape packs best in, whatever the strides, the threads and the instruction set; 0 where a
+// thread's workspace will do.
+template <class T>
+std::size_t product_scratch(std::int64_t m, std::int64_t n, std::int64_t k);
+
 // c(i, j) = sum over k of a(i, k) * b(k, j), for c[i * c_row_stride + j * c_column_stride]. With no k it is +0.
 // c overlaps neither a nor b, and no two of its elements are one.
 template <class T>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, std::int64_t c_row_stride,
-             std::int64_t c_column_stride);
+             std::int64_t c_column_stride, std::span<std::byte> scratch = {});
 
 // The same onto what c holds, for more k after those that are in it: a product in parts is the whole product, bit for bit,
 // if every part but the last has a multiple of 256 k.
 template <class T>
 void add_product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c,
-                 std::int64_t c_row_stride, std::int64_t c_column_stride);
+                 std::int64_t c_row_stride, std::int64_t c_column_stride, std::span<std::byte> scratch = {});
 
 // One dimension that all three share: a product for each of its indices.
 struct BatchDim {
@@ -34,7 +42,8 @@ struct BatchDim {
 };
 template <class T>
 void batched_product(std::span<const BatchDim> batch, std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a,
-                     Matrix<T> b, T* c, std::int64_t c_row_stride, std::int64_t c_column_stride);
+                     Matrix<T> b, T* c, std::int64_t c_row_stride, std::int64_t c_column_stride,
+                     std::span<std::byte> scratch = {});
 
 // Which instructions the product uses: the best that the machine has, unless a test says otherwise.
 enum class Isa { portable, avx2, avx512 };
