@@ -1,0 +1,75 @@
+// What is measured: a workload is a named program with inputs of its own, in several variants, each of which returns a
+// value and gradients (or what stands for them). `small` is the same program with small sizes, for tests of bits.
+#pragma once
+#include <anew/anew.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace workloads {
+
+using anew::Array;
+using anew::Arrays;
+
+// One program with its inputs, without their C++ types.
+struct Case {
+  std::function<anew::MemoryPlan()> plan;  // without generating code
+  std::function<void()> compile;           // ahead of time; then `call`, `result`, `compiled_plan` and `high_water`
+  std::function<void()> call;              // for timing: the result is dropped
+  std::function<Arrays()> result;          // the value, then the gradients
+  std::function<anew::MemoryPlan()> compiled_plan;
+  std::function<std::size_t()> high_water;
+  std::function<void()> call_jit;  // through jit(f): tracing or looking up is part of it
+  std::function<void()> call_eager;
+  std::function<Arrays()> eager_result;
+};
+
+template <class F, class... A>
+Case case_of(F f, A... args) {
+  auto jitted = anew::jit(f);
+  using Compiled = decltype(jitted.compile(args...));
+  auto in = std::make_shared<const std::tuple<A...>>(std::move(args)...);
+  auto code = std::make_shared<std::unique_ptr<Compiled>>();
+  auto with = [in](auto g) { return std::apply(g, *in); };
+  Case c;
+  c.plan = [=] { return with([&](const A&... a) { return jitted.plan(a...); }); };
+  c.compile = [=] { *code = with([&](const A&... a) { return std::make_unique<Compiled>(jitted.compile(a...)); }); };
+  c.call = [=] { (void)with([&](const A&... a) { return (**code)(a...); }); };
+  c.result = [=] { return anew::tree_leaves(with([&](const A&... a) { return (**code)(a...); })); };
+  c.compiled_plan = [=] { return (*code)->plan(); };
+  c.high_water = [=] { return (*code)->high_water_bytes(); };
+  c.call_jit = [=] { (void)with([&](const A&... a) { return jitted(a...); }); };
+  c.call_eager = [=] { (void)with([&](const A&... a) { return f(a...); }); };
+  c.eager_result = [=] { return anew::tree_leaves(with([&](const A&... a) { return f(a...); })); };
+  return c;
+}
+
+struct Workload {
+  std::string name;
+  std::vector<std::string> variants;
+  std::function<Case(const std::string& variant, bool small)> build;
+  double value, grad_norm;  // what other libraries compute
+  double tolerance;         // relative
+  int inner = 1;            // calls per sample
+};
+
+std::vector<Workload> mlp_workloads();
+std::vector<Workload> transformer_workloads();
+std::vector<Workload> loop_workloads();
+std::vector<Workload> small_workloads();
+std::vector<Workload> all_workloads();
+
+// checkpoint(f) as the end of the variant's name says: _ckpt everything is recomputed, _dots products are kept.
+template <class F>
+auto wrapped(std::string_view variant, F f) {
+  using namespace anew::checkpoint_policies;
+  using Any = decltype(std::function(f));
+  if (variant.ends_with("ckpt")) return Any(anew::checkpoint(f));
+  if (variant.ends_with("dots")) return Any(anew::checkpoint(f, dots_with_no_batch_dims_saveable));
+  return Any(f);
+}
+
+}  // namespace workloads
