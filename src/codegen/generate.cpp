@@ -78,7 +78,14 @@ llvm::Function* declare(llvm::Module& module, const std::string& name, bool fini
 
 }  // namespace
 
-bool can_compile(const loops::Kernel& kernel) { return kernel.combine == Combine::none; }
+// A search keeps values with their indices; very long rows would need levels of blocks that never occur elsewhere.
+bool can_compile(const loops::Kernel& kernel) {
+  if (kernel.combine >= Combine::argmax) return false;
+  std::int64_t joined = 1;
+  for (std::size_t v = 0; v < kernel.extents.size(); ++v)
+    if (kernel.reduced[v]) joined *= kernel.extents[v];
+  return joined <= loops::row_block * loops::row_block || loops::Bytecode(kernel).body().by_blocks;
+}
 
 std::string run_name(std::size_t n) { return fmt::format("kernel{}_run", n); }
 std::string finish_name(std::size_t n) { return fmt::format("kernel{}_finish", n); }
@@ -88,9 +95,19 @@ bool generate(llvm::Module& module, const Source& source, std::size_t n, const M
   const loops::Partition& partition = layout.code.partition();
   Emitter run(declare(module, run_name(n), false, machine), layout, machine);
   if (partition.units > 0)
-    run.when(run.b.CreateICmpSLT(run.argument(1), run.argument(2)), [&] { emit_elementwise(run); });
+    run.when(run.b.CreateICmpSLT(run.argument(1), run.argument(2)), [&] {
+      switch (layout.body().form) {
+        case Form::elementwise: return emit_elementwise(run);
+        case Form::rows: return emit_rows(run, false);
+        case Form::columns: return emit_columns(run, false);
+      }
+    });
   run.b.CreateRetVoid();
-  return partition.scratch != 0;
+  if (!partition.scratch) return false;
+  Emitter finish(declare(module, finish_name(n), true, machine), layout, machine);
+  layout.body().form == Form::rows ? emit_rows(finish, true) : emit_columns(finish, true);
+  finish.b.CreateRetVoid();
+  return true;
 }
 
 void set_target(llvm::Module& module, const Machine& machine) {

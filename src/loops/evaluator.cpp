@@ -78,6 +78,7 @@ Evaluator::Evaluator(const Bytecode::Body& body, std::span<const Operand> operan
   set_streams(operands);
   for (std::size_t n = 0; n < k.nodes.size(); ++n)
     values_[n] = registers_ + static_cast<std::size_t>(body.slot[n]) * register_bytes;
+  if (most == 0) return;  // a reduction of nothing reads nothing
   for (const Step& step : body.once)
     run(step, most,
         registers_ + static_cast<std::size_t>(body.slot[static_cast<std::size_t>(step.node)]) * register_bytes);

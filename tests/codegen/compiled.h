@@ -32,6 +32,16 @@ struct Trial {
   }
 };
 
+// A lesser processor than this one: vectors of half the size, no masks.
+inline Machine plain_machine() {
+  Machine m = host();
+#if defined(__x86_64__)
+  m.cpu = "x86-64-v3", m.features = "", m.vector_bytes = 32;
+#endif
+  m.masks = false;
+  return m;
+}
+
 // All units in pieces of random size in random order.
 inline void run_pieces(const Function& f, const loops::Partition& p, std::vector<Tensor>& memory, Random& g) {
   std::vector<std::byte*> operands;

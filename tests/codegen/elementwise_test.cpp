@@ -9,9 +9,6 @@ namespace {
 using namespace loops;
 using loops::test::Generator;
 
-// A processor with vectors of 32 bytes and no masks, which every machine of the build can run.
-Machine plain_machine() { return {"x86-64-v3", "", 32, false}; }
-
 void random_kernels(std::uint64_t from, std::uint64_t to, const Machine& machine) {
   for (std::uint64_t seed = from; seed < to;) {
     std::vector<Trial> trials;
@@ -28,9 +25,7 @@ void random_kernels(std::uint64_t from, std::uint64_t to, const Machine& machine
 }
 
 TEST(Elementwise, RandomKernelsEqualTheInterpreter) { random_kernels(0, 600, host()); }
-#if defined(__x86_64__)
 TEST(Elementwise, RandomKernelsWithoutMasksEqualTheInterpreter) { random_kernels(600, 900, plain_machine()); }
-#endif
 
 }  // namespace
 }  // namespace anew::codegen::test

@@ -1,5 +1,7 @@
-// Random kernels without a reduction: expressions of all operations and dtypes over random nests and index maps.
+// Random kernels: expressions of all operations and dtypes over random nests and index maps, and random reductions.
 #pragma once
+#include <optional>
+
 #include "memory.h"
 
 namespace anew::loops::test {
@@ -124,5 +126,50 @@ class Generator {
   Kernel k_;
   Graph graph_;
 };
+
+// ---- reductions
+struct Case {
+  ShapeDtype input;
+  std::vector<int> axes;
+};
+
+inline Kernel random_reduction(Random& g, const Case& c, Combine combine) {
+  const bool finds_index = combine >= Combine::argmax;
+  DType result = finds_index ? pick(g, std::vector<DType>{i32, i64, u32}) : c.input.dtype;
+  std::function<Expr(Expr)> body;
+  const bool logical = combine == Combine::and_ || combine == Combine::or_;
+  if (!logical && is_float(c.input.dtype) && uniform(g, 0, 2) == 0) {
+    if (size_of(c.input.dtype) == 2 && !finds_index)
+      body = [](Expr x) { return convert(x, f32) * 2.0; };  // f32 accumulation
+    else body = [](Expr x) { return x * x + 0.25; };
+  }
+  return reduction(c.input, c.axes, combine, result, body);
+}
+
+inline std::vector<Combine> combines_of(DType d) {
+  if (d == bool_) return {Combine::and_, Combine::or_, Combine::max, Combine::min, Combine::argmax, Combine::argmin};
+  std::vector<Combine> all = {Combine::sum, Combine::product, Combine::max,
+                              Combine::min, Combine::argmax,  Combine::argmin};
+  if (!is_float(d)) all.insert(all.end(), {Combine::and_, Combine::or_});
+  return all;
+}
+
+// Nothing where the search would have no elements.
+inline std::optional<Kernel> random_reduction(Random& g) {
+  const std::vector<DType> types = {bool_, i32, i64, u32, bf16, f16, f32, f32, f64};
+  Case c{{{}, pick(g, types)}, {}};
+  const int rank = static_cast<int>(uniform(g, 0, 4));
+  const std::int64_t large = uniform(g, 0, 2) ? uniform(g, 0, rank) : -1;
+  for (int d = 0; d < rank; ++d) {
+    const std::int64_t limit = d == large ? (rank < 3 ? 3000 : 300) : 9;
+    c.input.shape.push_back(uniform(g, 0, 30) == 0 ? 0 : uniform(g, 1, limit));
+    if (uniform(g, 0, 1)) c.axes.push_back(d);
+  }
+  Combine combine = pick(g, combines_of(c.input.dtype));
+  std::int64_t joined = 1;
+  for (int axis : c.axes) joined *= c.input.shape[axis];
+  if (joined == 0 && combine >= Combine::argmax) return std::nullopt;
+  return random_reduction(g, c, combine);
+}
 
 }  // namespace anew::loops::test
