@@ -121,14 +121,18 @@ Primitive dot_row() {
   p.name = "dot_general";
   p.parse = &DotParams::parse;
   p.infer = infer_dot;
-  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{{},
-                       [d = params_of<DotParams>(params).dimensions()](std::span<const ir::Memory> in,
-                                                                       std::span<const ir::Memory> out, std::byte*) {
-                         dot_general(in[0].type.dtype, {in[0].data, in[0].type.shape, in[0].strides},
-                                     {in[1].data, in[1].type.shape, in[1].strides},
-                                     {d.lhs_batch, d.rhs_batch, d.lhs_contracting, d.rhs_contracting}, out[0].data);
-                       }};
+  p.lower = [](const ir::Params& params, std::span<const Type> types, std::span<const Type>) {
+    const lax::DotDimensions dims = params_of<DotParams>(params).dimensions();
+    auto dot_dims = [](const lax::DotDimensions& d) {
+      return DotDims{d.lhs_batch, d.rhs_batch, d.lhs_contracting, d.rhs_contracting};
+    };
+    auto call = [d = dims, dot_dims](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                                     std::byte* scratch) {
+      dot_general(in[0].type.dtype, {in[0].data, in[0].type.shape, in[0].strides},
+                  {in[1].data, in[1].type.shape, in[1].strides}, dot_dims(d), out[0].data, scratch);
+    };
+    const std::size_t scratch = dot_scratch(types[0].dtype, types[0].shape, types[1].shape, dot_dims(dims));
+    return ir::Lowered{.kernels = {}, .call = call, .scratch = scratch};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& q = params_of<DotParams>(*a.params);
@@ -149,6 +153,12 @@ Primitive dot_row() {
   };
   p.batch = batch_dot;
   p.facts.linear_in = {0, 1};
+  p.facts.flops = [](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
+    double products = static_cast<double>(out[0].shape.size());
+    for (int axis : params_of<DotParams>(params).dimensions().lhs_contracting)
+      products *= static_cast<double>(in[0].shape[axis]);
+    return 2 * products;
+  };
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (DType t : {f32, f64}) {

@@ -1,6 +1,7 @@
-// Matching dimensions to a batch of matrix products. Neighbours whose strides allow it become one dimension. An operand
-// whose contracting dimensions do not merge, or whose rows would be too short, is first copied to a dense one.
-// Invariant: only the walk over memory is chosen here; the order of k never is.
+// Matching dimensions to a batch of matrix products. Neighbours whose strides allow it become one dimension. Where
+// contracting dimensions do not merge, or rows would be too short, parts of the operands are copied to dense ones, as much
+// at a time as a fixed part of the scratch holds.
+// Invariant: only the walk over memory is chosen here; the order of k never is, and k is cut at multiples of 256 only.
 #include "runtime/dot_general.h"
 
 #include <fmt/format.h>
@@ -11,9 +12,10 @@
 #include <utility>
 
 #include "base/base.h"
-#include "runtime/buffer.h"
 #include "runtime/pool.h"
 #include "runtime/product.h"
+#include "runtime/product_kernels.h"
+#include "runtime/workspace.h"
 
 namespace anew {
 namespace {
@@ -91,48 +93,17 @@ Mapped map_dims(const DotOperand& a, const DotOperand& b, const DotDims& dims) {
   return map;
 }
 
-// Copies an operand to [batch, its rows or columns, k], dense, and changes its strides in the map accordingly.
-template <class T>
-const T* gather(const T* from, int which, Axes& batch, Axes& free, Axes& inner, BufferRef& hold) {
-  Axes all;
-  for (const Axes* axes : {&batch, &free, &inner})
-    for (int i = 0; i < axes->count(); ++i) all.push((*axes)[i]);
-  const int64_t total = all.size(), row = inner.size(), rows = total / row;
-  hold = allocate(static_cast<std::size_t>(total) * sizeof(T));
-  T* to = reinterpret_cast<T*>(hold->data());
-  const int outer = all.count() - inner.count(), last = all.count() - 1;
-  parallel_for(rows, std::max<int64_t>(1, (16 << 10) / row), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const T* p = from;
-      int64_t index = r;
-      for (int d = outer; d-- > 0; index /= all[d].size) p += index % all[d].size * all[d].stride[which];
-      const Axis& axis = all[last];
-      for (int64_t done = 0; done < row; done += axis.size) {
-        const T* q = p;
-        index = done / axis.size;
-        for (int d = last; d-- > outer; index /= all[d].size) q += index % all[d].size * all[d].stride[which];
-        for (int64_t i = 0; i < axis.size; ++i) to[r * row + done + i] = q[i * axis.stride[which]];
-      }
-    }
-  });
-  int64_t stride = 1;
-  for (Axes* axes : {&inner, &free, &batch})
-    for (int i = axes->count(); i-- > 0;) {
-      (*axes)[i].stride[which] = stride;
-      stride *= (*axes)[i].size;
-    }
-  return to;
-}
-
 bool merges(Axes axes, int which) {
   axes.merge({which});
   return axes.count() <= 1;
 }
 
+constexpr int64_t short_row = 16;
+
 // Short rows that do not merge are not worth a product each.
 bool too_short(Axes axes, int which) {
   axes.merge({which});
-  return axes.count() > 1 && axes[axes.count() - 1].size < 16;
+  return axes.count() > 1 && axes[axes.count() - 1].size < short_row;
 }
 
 // The last axis of a list becomes the dimension of the matrix, the others go to the batch.
@@ -151,7 +122,7 @@ T combine(T acc, T x, T y) {
 // Integers and bool: the order cannot show, so the plain loops that read rows.
 template <class T>
 void plain_products(std::span<const BatchDim> batch, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
-                    int64_t c_row) {
+                    int64_t c_row, bool onto) {
   int64_t count = m;
   for (const BatchDim& d : batch) count *= d.size;
   const int64_t grain = std::max<int64_t>(1, (64 << 10) / std::max<int64_t>(1, n * k));
@@ -164,7 +135,7 @@ void plain_products(std::span<const BatchDim> batch, int64_t m, int64_t n, int64
         const int64_t i = index % batch[d].size;
         pa += i * batch[d].a_stride, pb += i * batch[d].b_stride, pc += i * batch[d].c_stride;
       }
-      std::fill_n(pc, n, T{});
+      if (!onto) std::fill_n(pc, n, T{});
       for (int64_t i = 0; i < k; ++i) {
         const T x = pa[i * a.column_stride];
         const T* row = pb + i * b.row_stride;
@@ -177,8 +148,137 @@ void plain_products(std::span<const BatchDim> batch, int64_t m, int64_t n, int64
   });
 }
 
+// What is copied at a time, where operands are copied: batches of whole products or, of one that is larger, some rows,
+// columns and k. Shapes alone decide.
+struct Block {
+  int64_t batch, rows, columns, inner;
+
+  static Block of(int64_t batch, int64_t rows, int64_t columns, int64_t inner, std::size_t element) {
+    constexpr int64_t copied_bytes = 2 << 20;  // of each operand
+    const int64_t room = copied_bytes / static_cast<int64_t>(element), longer = std::max(rows, columns);
+    if (longer * inner <= room) return {std::min(batch, room / (longer * inner)), rows, columns, inner};
+    const int64_t depth = std::max<int64_t>(2, room / longer / product_block) * product_block;
+    const int64_t k = std::min(inner, depth), lines = room / k;
+    return {1, std::min(rows, lines), std::min(columns, lines), k};
+  }
+};
+
+// One operand of a product in blocks: read where it lies if one stride each leads through its batches, lines and k.
 template <class T>
-void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims, T* out) {
+class Side {
+ public:
+  Side(const T* data, int which, Axes batch, Axes lines, Axes inner) : data_(data), which_(which) {
+    batch.merge({which}), lines.merge({which}), inner.merge({which});
+    dense_ = batch.count() <= 1 && lines.count() <= 1 && inner.count() <= 1;
+    parts_[0] = batch, parts_[1] = lines, parts_[2] = inner;
+  }
+  bool dense() const { return dense_; }
+
+  struct Look {
+    const T* data;
+    int64_t batch, line, inner;  // strides
+  };
+  // Of `count` batches, lines and k from `first` on; what has to be copied is put at `to`.
+  Look look(const int64_t (&first)[3], const int64_t (&count)[3], T* to) const {
+    if (dense_) {
+      int64_t stride[3], offset = 0;
+      for (int i = 0; i < 3; ++i) {
+        stride[i] = parts_[i].count() ? parts_[i][0].stride[which_] : 0;
+        offset += first[i] * stride[i];
+      }
+      return {data_ + offset, stride[0], stride[1], stride[2]};
+    }
+    const Axes& inner = parts_[2];
+    const int last = inner.count() - 1;
+    const int64_t run = last < 0 ? 1 : inner[last].size, step = last < 0 ? 0 : inner[last].stride[which_];
+    const int64_t lines = count[1], row = count[2];
+    parallel_for(count[0] * lines, std::max<int64_t>(1, (16 << 10) / row), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const T* p = data_ + offset(parts_[0], first[0] + r / lines) + offset(parts_[1], first[1] + r % lines);
+        T* line = to + r * row;
+        for (int64_t done = 0; done < row;) {
+          const int64_t k = first[2] + done, n = std::min(row - done, run - k % run);
+          const T* q = p + offset(inner, k);
+          for (int64_t i = 0; i < n; ++i) line[done + i] = q[i * step];
+          done += n;
+        }
+      }
+    });
+    return {to, lines * row, row, 1};
+  }
+
+ private:
+  int64_t offset(const Axes& axes, int64_t index) const {
+    int64_t sum = 0;
+    for (int d = axes.count(); d-- > 0; index /= axes[d].size) sum += index % axes[d].size * axes[d].stride[which_];
+    return sum;
+  }
+  const T* data_;
+  int which_;
+  Axes parts_[3];
+  bool dense_;
+};
+
+template <class T>
+void multiply(std::span<const BatchDim> batch, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
+              int64_t c_row, bool onto, std::span<std::byte> scratch) {
+  if constexpr (!std::is_floating_point_v<T>) plain_products(batch, m, n, k, a, b, c, c_row, onto);
+  else if (onto) add_product(m, n, k, a, b, c, c_row, 1, scratch);
+  else batched_product(batch, m, n, k, a, b, c, c_row, 1, scratch);
+}
+
+template <class T>
+void in_blocks(const T* a, const T* b, const Mapped& map, T* out, Pieces pieces, std::span<std::byte> packing) {
+  const int64_t batches = map.batch.size(), rows = map.rows.size(), columns = map.columns.size(), k = map.inner.size();
+  const Side<T> left(a, lhs, map.batch, map.rows, map.inner), right(b, rhs, map.batch, map.columns, map.inner);
+  const Block block = Block::of(batches, rows, columns, k, sizeof(T));
+  T* left_copy = pieces.take<T>(block.batch * block.rows * block.inner);
+  T* right_copy = pieces.take<T>(block.batch * block.columns * block.inner);
+  for (int64_t n = 0; n < batches; n += block.batch)
+    for (int64_t r = 0; r < rows; r += block.rows)
+      for (int64_t c = 0; c < columns; c += block.columns)
+        for (int64_t i = 0; i < k; i += block.inner) {
+          const int64_t count = std::min(block.batch, batches - n), height = std::min(block.rows, rows - r),
+                        width = std::min(block.columns, columns - c), depth = std::min(block.inner, k - i);
+          const auto x = left.look({n, r, i}, {count, height, depth}, left_copy);
+          const auto y = right.look({n, c, i}, {count, width, depth}, right_copy);
+          const BatchDim batch{count, x.batch, y.batch, rows * columns};
+          multiply(std::span(&batch, 1), height, width, depth, Matrix<T>{x.data, x.line, x.inner},
+                   Matrix<T>{y.data, y.inner, y.line}, out + (n * rows + r) * columns + c, columns, i > 0, packing);
+        }
+}
+
+// Whether there are strides with which the operands have to be copied.
+bool may_copy(const Mapped& map) {
+  const auto longer = [](const Axes& axes) {
+    int n = 0;
+    for (int i = 0; i < axes.count(); ++i) n += axes[i].size > 1;
+    return n;
+  };
+  const auto short_end = [&](const Axes& axes) {
+    int last = axes.count() - 1;
+    while (last >= 0 && axes[last].size == 1) --last;
+    return longer(axes) > 1 && axes[last].size < short_row;
+  };
+  return longer(map.inner) > 1 || short_end(map.rows) || short_end(map.columns);
+}
+
+template <class T>
+std::size_t scratch_of(const Mapped& map) {
+  const int64_t batch = map.batch.size(), rows = map.rows.size(), columns = map.columns.size(), k = map.inner.size();
+  if (batch * rows * columns * k == 0) return 0;
+  std::size_t bytes = 0;
+  if constexpr (std::is_floating_point_v<T>) bytes += product_scratch<T>(rows, columns, k);
+  if (may_copy(map)) {
+    const Block block = Block::of(batch, rows, columns, k, sizeof(T));
+    bytes += scratch_bytes<T>(block.batch * block.rows * block.inner);
+    bytes += scratch_bytes<T>(block.batch * block.columns * block.inner);
+  }
+  return bytes;
+}
+
+template <class T>
+void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims, T* out, std::byte* scratch) {
   Mapped map = map_dims(left, right, dims);
   const int64_t count = map.batch.size() * map.rows.size() * map.columns.size();
   if (count == 0) return;
@@ -188,10 +288,12 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
   }
   const T* a = static_cast<const T*>(left.data);
   const T* b = static_cast<const T*>(right.data);
-  BufferRef hold_a, hold_b;
-  if (!merges(map.inner, lhs) || too_short(map.rows, lhs)) a = gather(a, lhs, map.batch, map.rows, map.inner, hold_a);
-  if (!merges(map.inner, rhs) || too_short(map.columns, rhs))
-    b = gather(b, rhs, map.batch, map.columns, map.inner, hold_b);
+  std::size_t packing = 0;
+  if constexpr (std::is_floating_point_v<T>)
+    packing = product_scratch<T>(map.rows.size(), map.columns.size(), map.inner.size());
+  const std::span<std::byte> packed(scratch, packing);
+  if (!merges(map.inner, lhs) || too_short(map.rows, lhs) || !merges(map.inner, rhs) || too_short(map.columns, rhs))
+    return in_blocks(a, b, map, out, Pieces(scratch + packing), packed);
 
   map.inner.merge({lhs, rhs});
   const Axis k = map.inner.count() ? map.inner[0] : Axis{1, {0, 0, 0}};
@@ -215,24 +317,34 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
                                          batch[i].stride[result]};
   const std::span<const BatchDim> batches(list.data(), static_cast<std::size_t>(batch.count()));
   const Matrix<T> ma{a, m.stride[lhs], k.stride[lhs]}, mb{b, k.stride[rhs], n.stride[rhs]};
-  if constexpr (std::is_floating_point_v<T>)
-    batched_product(batches, m.size, n.size, k.size, ma, mb, out, m.stride[result], 1);
-  else plain_products(batches, m.size, n.size, k.size, ma, mb, out, m.stride[result]);
+  multiply(batches, m.size, n.size, k.size, ma, mb, out, m.stride[result], false, packed);
+}
+
+// f(T{}) with the type that products of this dtype are made in. Unsigned integers, because there wrapping around is
+// defined; the bits are those of the signed ones.
+template <class F>
+auto by_type(DType dtype, F f) {
+  switch (dtype) {
+    case f32: return f(float{});
+    case f64: return f(double{});
+    case i32:
+    case u32: return f(std::uint32_t{});
+    case i64: return f(std::uint64_t{});
+    case bool_: return f(bool{});
+    default: throw InternalError(fmt::format("no dot_general of {}", name_of(dtype)));
+  }
 }
 
 }  // namespace
 
-void dot_general(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims, void* out) {
-  switch (dtype) {
-    case f32: return typed(left, right, dims, static_cast<float*>(out));
-    case f64: return typed(left, right, dims, static_cast<double*>(out));
-    // Unsigned, because there wrapping around is defined; the bits are those of the signed ones.
-    case i32:
-    case u32: return typed(left, right, dims, static_cast<std::uint32_t*>(out));
-    case i64: return typed(left, right, dims, static_cast<std::uint64_t*>(out));
-    case bool_: return typed(left, right, dims, static_cast<bool*>(out));
-    default: throw InternalError(fmt::format("no dot_general of {}", name_of(dtype)));
-  }
+std::size_t dot_scratch(DType dtype, const Shape& left, const Shape& right, const DotDims& dims) {
+  const Mapped map = map_dims({nullptr, left, left}, {nullptr, right, right}, dims);  // any strides: only sizes count
+  return by_type(dtype, [&]<class T>(T) { return scratch_of<T>(map); });
+}
+
+void dot_general(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims, void* out,
+                 std::byte* scratch) {
+  by_type(dtype, [&]<class T>(T) { typed(left, right, dims, static_cast<T*>(out), scratch); });
 }
 
 }  // namespace anew

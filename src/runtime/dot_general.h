@@ -4,6 +4,7 @@
 #pragma once
 #include <anew/base.h>
 
+#include <cstddef>
 #include <span>
 
 namespace anew {
@@ -20,8 +21,12 @@ struct DotDims {
   std::span<const int> lhs_batch, rhs_batch, lhs_contract, rhs_contract;
 };
 
+// Bytes that dot_general needs beside its operands, whatever their strides.
+std::size_t dot_scratch(DType dtype, const Shape& lhs, const Shape& rhs, const DotDims& dims);
+
 // Writes the result, dense in row-major order: batch dimensions, then the rest of lhs, then the rest of rhs, each in order.
 // Integers wrap around; bool is "or" of "and". The dimensions have been checked by the caller.
-void dot_general(DType dtype, const DotOperand& lhs, const DotOperand& rhs, const DotDims& dims, void* out);
+void dot_general(DType dtype, const DotOperand& lhs, const DotOperand& rhs, const DotDims& dims, void* out,
+                 std::byte* scratch);
 
 }  // namespace anew

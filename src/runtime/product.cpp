@@ -379,6 +379,9 @@ template <class T>
 std::size_t product_scratch(int64_t m, int64_t n, int64_t k) {
   if (m == 0 || n == 0 || k == 0) return 0;
   if (n == 1) std::swap(m, n);
+  constexpr auto own = static_cast<std::size_t>(workspace_bytes - panel_bytes);
+  constexpr int64_t most_padding = 64;
+  if (static_cast<std::size_t>((m + n + most_padding) * k) * sizeof(T) <= own) return 0;
   std::size_t most = 0;
   const auto count = [&](const Kernels<T>& kernels) {
     constexpr int64_t any = std::numeric_limits<int64_t>::max();
@@ -389,7 +392,7 @@ std::size_t product_scratch(int64_t m, int64_t n, int64_t k) {
   if (has_isa(Isa::avx2)) count(*avx2_kernels<T>());
   if (has_isa(Isa::avx512)) count(*avx512_kernels<T>());
 #endif
-  return most > static_cast<std::size_t>(workspace_bytes - panel_bytes) ? most : 0;
+  return most > own ? most : 0;
 }
 
 template <class T>

@@ -11,6 +11,7 @@
 #include <random>
 #include <vector>
 
+#include "runtime/lent_scratch.h"
 #include "runtime/pool.h"
 #include "runtime/product.h"
 
@@ -118,6 +119,28 @@ std::vector<T> reference(const Tensor<T>& a, const Tensor<T>& b, const Dims& dim
   return result;
 }
 
+// On several threads, with exactly the scratch that it asks for.
+template <class T>
+void compare(DType dtype, const Tensor<T>& a, const Tensor<T>& b, const Dims& dims, const std::vector<T>& expected) {
+  const Shape a_shape(a.sizes), a_strides(a.strides), b_shape(b.sizes), b_strides(b.strides);
+  const DotDims d{dims.lhs_batch, dims.rhs_batch, dims.lhs_contract, dims.rhs_contract};
+  const LentScratch scratch(dot_scratch(dtype, a_shape, b_shape, d));
+  for (int t : {1, 2, 4}) {
+    set_threads(t);
+    const auto got = std::make_unique<T[]>(expected.size() + 1);
+    dot_general(dtype, {a.data.get() + a.offset, a_shape, a_strides}, {b.data.get() + b.offset, b_shape, b_strides}, d,
+                got.get(), scratch.data());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const T e = expected[i];
+      wrong += std::memcmp(&e, &got[i], sizeof(T)) != 0;
+    }
+    ASSERT_EQ(wrong, 0u) << "lhs " << a_shape.str() << " strides " << a_strides.str() << " rhs " << b_shape.str()
+                         << " strides " << b_strides.str() << " threads " << t;
+    ASSERT_TRUE(scratch.intact());
+  }
+}
+
 template <class T>
 void random_dots(DType dtype, unsigned seed, int trials) {
   std::mt19937 bits(seed);
@@ -146,20 +169,8 @@ void random_dots(DType dtype, unsigned seed, int trials) {
       b_sizes[static_cast<std::size_t>(b_order[static_cast<std::size_t>(i)])] = size(right == 1 ? 40 : 8);
     const Tensor<T> a(a_sizes, bits), b(b_sizes, bits);
     const std::vector<T> expected = reference(a, b, dims);
-    const Shape a_shape(a.sizes), a_strides(a.strides), b_shape(b.sizes), b_strides(b.strides);
-    for (int t : {1, 2, 4}) {
-      set_threads(t);
-      const auto got = std::make_unique<T[]>(expected.size() + 1);
-      dot_general(dtype, {a.data.get() + a.offset, a_shape, a_strides}, {b.data.get() + b.offset, b_shape, b_strides},
-                  {dims.lhs_batch, dims.rhs_batch, dims.lhs_contract, dims.rhs_contract}, got.get());
-      std::size_t wrong = 0;
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        const T e = expected[i];
-        wrong += std::memcmp(&e, &got[i], sizeof(T)) != 0;
-      }
-      ASSERT_EQ(wrong, 0u) << "trial " << trial << " lhs " << a_shape.str() << " strides " << a_strides.str() << " rhs "
-                           << b_shape.str() << " strides " << b_strides.str() << " threads " << t;
-    }
+    compare(dtype, a, b, dims, expected);
+    if (::testing::Test::HasFatalFailure()) return;
   }
 }
 
@@ -176,9 +187,37 @@ TEST_F(DotGeneralTest, I64) { random_dots<std::int64_t>(i64, 4, 100); }
 TEST_F(DotGeneralTest, U32) { random_dots<std::uint32_t>(u32, 5, 100); }
 TEST_F(DotGeneralTest, Bool) { random_dots<bool>(bool_, 6, 100); }
 
+// Operands that do not fit into the scratch are copied in blocks of rows, columns, k and batches.
+template <class T>
+void large_dots(DType dtype) {
+  std::mt19937 bits(9);
+  const Dims inner{{}, {}, {0, 1}, {1, 0}};  // k in the order of lhs is not that of rhs
+  for (const auto& [rows, columns, i, j] : std::vector<std::array<std::int64_t, 4>>{
+           {1100, 3, 28, 25}, {3, 1100, 28, 25}, {2, 2, 700, 401}, {1030, 2, 20, 26}}) {
+    const Tensor<T> a({i, j, rows}, bits), b({j, i, columns}, bits);
+    compare(dtype, a, b, inner, reference(a, b, inner));
+  }
+  const Dims batches{{1}, {0}, {0, 2}, {2, 1}};
+  const Tensor<T> a({17, 5, 19, 90, 2}, bits), b({5, 19, 17, 3}, bits);
+  compare(dtype, a, b, batches, reference(a, b, batches));
+}
+TEST_F(DotGeneralTest, LargeF32) { large_dots<float>(f32); }
+TEST_F(DotGeneralTest, LargeF64) { large_dots<double>(f64); }
+TEST_F(DotGeneralTest, LargeI64) { large_dots<std::int64_t>(i64); }
+
+TEST_F(DotGeneralTest, ScratchOnlyWhereStridesMayNeedIt) {
+  const std::vector<int> first{0}, last{1}, both{0, 1};
+  EXPECT_EQ(dot_scratch(f32, {64, 256}, {256, 256}, {{}, {}, last, first}), 0u);
+  EXPECT_EQ(dot_scratch(f32, {2, 3, 8}, {2, 3, 9}, {{}, {}, both, both}), 192u + 256u);
+  EXPECT_EQ(dot_scratch(f32, {0, 3, 8}, {0, 3, 9}, {{}, {}, both, both}), 0u);
+  EXPECT_EQ(dot_scratch(f32, {1, 3, 8}, {1, 3, 9}, {{}, {}, both, both}), 0u);
+  // Two operands of 64 MiB: copies of at most 2 MiB each, and what the product packs.
+  EXPECT_LE(dot_scratch(f32, {64, 256, 1024}, {64, 256, 1024}, {{}, {}, both, both}), std::size_t{8} << 20);
+}
+
 TEST_F(DotGeneralTest, OtherTypesAreOurFault) {
   const Shape none;
-  EXPECT_THROW(dot_general(bf16, {nullptr, none, none}, {nullptr, none, none}, {}, nullptr), InternalError);
+  EXPECT_THROW(dot_general(bf16, {nullptr, none, none}, {nullptr, none, none}, {}, nullptr, nullptr), InternalError);
 }
 
 }  // namespace
