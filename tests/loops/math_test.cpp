@@ -4,49 +4,20 @@
 
 #include "libm.h"
 #include "memory.h"
+#include "support/ulps.h"
 
 namespace anew::loops::test {
 namespace {
 
-constexpr double inf = INFINITY;
+using anew::test::ulps;
 
-// Distance in units of the last place of the true value, in T; a value beyond the largest number counts as the next
-// power of two.
-template <class T>
-double ulps(T got, double want) {
-  using Limits = std::numeric_limits<T>;
-  if (std::isnan(want)) return std::isnan(got) ? 0 : inf;
-  if (std::isnan(got)) return inf;
-  if (static_cast<double>(got) == want) return want != 0 || std::signbit(want) == std::signbit(got) ? 0 : inf;
-  // Halves, so that the limit exists in f64.
-  auto limited = [](double x) {
-    const double most = std::ldexp(1.0, Limits::max_exponent - 1);
-    return std::isinf(x) ? std::copysign(most, x) : std::clamp(x / 2, -most, most);
-  };
-  const double distance = std::fabs(limited(got) - limited(want));
-  int exponent = 0;
-  std::frexp(limited(want), &exponent);
-  exponent = std::clamp(exponent + 1, Limits::min_exponent, Limits::max_exponent) - Limits::digits;
-  return std::ldexp(distance, std::min(1 - exponent, 1000)) * std::ldexp(1.0, std::max(1 - exponent - 1000, 0));
-}
+constexpr double inf = INFINITY;
 
 // Of the libm of f64: it errs as much as we do there.
 template <class T>
 double bound(Math m) {
-  if (sizeof(T) == 8) return m == Math::lgamma ? 6 : m == Math::tanh || m == Math::cbrt ? 4 : 2.5;
-  switch (m) {
-    case Math::exp:
-    case Math::exp2: return 1.05;
-    case Math::expm1:
-    case Math::sin:
-    case Math::cos:
-    case Math::rsqrt:
-    case Math::logistic: return 1.6;
-    case Math::log: return 0.8;
-    case Math::tanh: return 1.4;
-    case Math::erf: return 1.1;
-    default: return 0.51;  // through f64
-  }
+  if (sizeof(T) == 4) return anew::test::f32_bound(m);
+  return m == Math::lgamma ? 6 : m == Math::tanh || m == Math::cbrt ? 4 : 2.5;
 }
 
 template <class T>
@@ -113,6 +84,23 @@ bool same(T a, T b) {
 // The reflection subtracts: near its zeros only the absolute error is small.
 bool ill_conditioned(Math m, double x) {
   return (m == Math::lgamma || m == Math::digamma || m == Math::trigamma) && x < 0;
+}
+
+TEST(Ulps, AreCounted) {
+  const double tiny = 0x1p-1074, most = std::numeric_limits<double>::max();
+  EXPECT_EQ(ulps(1.0, 1.0), 0);
+  EXPECT_EQ(ulps(1.0 + 0x1p-52, 1.0), 1);
+  EXPECT_EQ(ulps(1.0 - 0x1p-53, 1.0), 0.5);
+  EXPECT_EQ(ulps(3 * tiny, tiny), 2);
+  EXPECT_EQ(ulps(inf, most), 1);
+  EXPECT_EQ(ulps(-most, -inf), 1);
+  EXPECT_EQ(ulps(-0.0, 0.0), inf);
+  EXPECT_EQ(ulps(double(NAN), 1.0), inf);
+  EXPECT_EQ(ulps(double(NAN), NAN), 0);
+  EXPECT_EQ(ulps(1.f, 1 + 0x1p-24), 0.5);
+  EXPECT_EQ(ulps(0x1p-149f, 0x1p-150), 0.5);
+  EXPECT_EQ(ulps(float(inf), 0x1p128 - 0x1p104), 1);
+  EXPECT_EQ(ulps(std::numeric_limits<float>::max(), 1e300), 1);
 }
 
 template <class T>

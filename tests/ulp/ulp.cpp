@@ -17,6 +17,7 @@
 #include "loops/instruction.h"
 #include "loops/kernel.h"
 #include "runtime/pool.h"
+#include "support/ulps.h"
 #include "ulp/mpfr_reference.h"
 #include "ulp/points.h"
 
@@ -32,32 +33,9 @@ struct Worst {
   }
 };
 
-// In units of the last place of `want` in f32; beyond the largest float counts as 2^128.
-double error_f32(float got, double want) {
-  if (static_cast<double>(got) == want) return want != 0 || std::signbit(got) == std::signbit(want) ? 0 : INFINITY;
-  if (std::isnan(got) || std::isnan(want)) return std::isnan(got) && std::isnan(want) ? 0 : INFINITY;
-  const double most = 0x1p128, g = std::clamp<double>(got, -most, most), w = std::clamp(want, -most, most);
-  const auto exponent = static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(w) >> 52 & 0x7ff) - 1023;
-  const std::int64_t unit = std::clamp<std::int64_t>(exponent, -126, 127) - 23;
-  return std::fabs(g - w) * std::bit_cast<double>(static_cast<std::uint64_t>(1023 - unit) << 52);
-}
-
 double bound(Math m, bool wide) {
-  if (m == Math::lgamma || m == Math::digamma || m == Math::trigamma) return wide ? 4 : 0.51;
-  if (wide) return 2;
-  switch (m) {
-    case Math::exp:
-    case Math::exp2: return 1.05;
-    case Math::expm1:
-    case Math::sin:
-    case Math::cos:
-    case Math::rsqrt:
-    case Math::logistic: return 1.6;
-    case Math::log: return 0.8;
-    case Math::tanh: return 1.4;
-    case Math::erf: return 1.1;
-    default: return 0.51;
-  }
+  if (!wide) return test::f32_bound(m);
+  return m == Math::lgamma || m == Math::digamma || m == Math::trigamma ? 4 : 2;
 }
 
 // The gamma family is measured where it has no zeros between poles.
@@ -103,7 +81,7 @@ Worst measure_f32(Math m, std::uint64_t stride, std::uint64_t& points) {
       for (int k = 0; k < n; ++k) {
         if (skipped(m, x64[k])) continue;
         if (by_mpfr) want[k] = reference.rounded(m, x64[k], y64[k]);
-        here.take(error_f32(got[k], want[k]), x64[k], y64[k]);
+        here.take(test::ulps(got[k], want[k]), x64[k], y64[k]);
       }
     }
     const std::lock_guard lock(mutex);
