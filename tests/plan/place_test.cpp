@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <random>
 
 namespace anew::plan {
@@ -143,11 +143,11 @@ TEST(Place, TheSameIntervalsGiveTheSameOffsets) {
 
 TEST(Place, ManyIntervalsAreQuick) {
   auto milliseconds = [](const std::vector<Interval>& intervals) {
-    auto start = std::chrono::steady_clock::now();
+    std::clock_t start = std::clock();
     Placement p = place(intervals);
-    std::chrono::duration<double, std::milli> passed = std::chrono::steady_clock::now() - start;
+    double passed = 1000.0 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     EXPECT_GE(rounded(p.bytes), lower_bound(intervals));
-    return passed.count();
+    return passed;
   };
   std::mt19937 random(7);
   std::vector<Interval> loose, dense;
@@ -158,7 +158,7 @@ TEST(Place, ManyIntervalsAreQuick) {
   }
   double most = std::max({milliseconds(loose), milliseconds(dense), milliseconds(net(4000, 5, true))});
   RecordProperty("milliseconds", std::to_string(most));
-  EXPECT_LT(most, 2000);  // measured: below 100; the machine may be busy or the build slow
+  EXPECT_LT(most, 2000);  // measured: below 100; the build may be a slow one
 }
 
 }  // namespace
