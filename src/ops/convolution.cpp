@@ -255,13 +255,14 @@ Primitive convolution_primitive() {
   p.name = "conv_general_dilated";
   p.parse = &ConvParams::parse;
   p.infer = infer_convolution;
-  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{{},
-                       [q = params_of<ConvParams>(params)](std::span<const ir::Memory> in,
-                                                           std::span<const ir::Memory> out, std::byte*) {
-                         convolution(in[0].type.dtype, conv_shape(q, in[0], in[1], out[0]), in[0].data, in[1].data,
-                                     out[0].data);
-                       }};
+  p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
+    const auto& q = params_of<ConvParams>(params);
+    auto call = [q](std::span<const ir::Memory> x, std::span<const ir::Memory> y, std::byte* scratch) {
+      convolution(x[0].type.dtype, conv_shape(q, x[0], x[1], y[0]), x[0].data, x[1].data, y[0].data, scratch);
+    };
+    auto anywhere = [](const Type& t) { return ir::Memory{nullptr, t, row_major(t.shape)}; };
+    const ConvShape shape = conv_shape(q, anywhere(in[0]), anywhere(in[1]), anywhere(out[0]));
+    return ir::Lowered{.kernels = {}, .call = call, .scratch = convolution_scratch(in[0].dtype, shape)};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& q = params_of<ConvParams>(*a.params);
@@ -275,6 +276,12 @@ Primitive convolution_primitive() {
   };
   p.batch = batch_convolution;
   p.facts.linear_in = {0, 1};
+  // An element of the result joins one filter, products with padding included.
+  p.facts.flops = [](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
+    const double filters = static_cast<double>(in[1].shape[params_of<ConvParams>(params).rhs()[0]]);
+    if (filters == 0) return 0.0;
+    return 2 * static_cast<double>(out[0].shape.size()) * static_cast<double>(in[1].shape.size()) / filters;
+  };
   p.samples = conv_samples;
   return p;
 }

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/lent_scratch.h"
 #include "runtime/pool.h"
 #include "runtime/product.h"
 
@@ -132,7 +133,9 @@ void check(DType dtype, const Problem& p, std::mt19937& bits) {
     for (T& e : *v) e = std::is_floating_point_v<T> ? static_cast<T>(normal(bits)) : static_cast<T>(bits());
   const std::vector<T> want = reference(p, x.data(), w.data());
   std::vector<T> got(want.size(), T{7});
-  convolution(dtype, p.shape, x.data(), w.data(), got.data());
+  const LentScratch scratch(convolution_scratch(dtype, p.shape));
+  convolution(dtype, p.shape, x.data(), w.data(), got.data(), scratch.data());
+  EXPECT_TRUE(scratch.intact());
   EXPECT_TRUE(want.empty() || std::memcmp(got.data(), want.data(), want.size() * sizeof(T)) == 0);
 }
 
