@@ -2,7 +2,8 @@
 // that what is computed late stays late. Invariants: bits never change, since every element is still made by the same
 // operations and reductions keep their order; nothing that computes is evaluated more often than before: only copies,
 // constants and indices are duplicated; live memory between the two places of a producer does not grow.
-// One walk over the steps; a kernel that has taken in its producers is one producer for those after it.
+// Walks over the steps until nothing changes, mostly two; a kernel that has taken in its producers is one producer for
+// those after it.
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -57,9 +58,13 @@ class Fuser {
 
   void run() {
     read_steps();
-    for (int g = next_.front(); g < count(); g = next(g)) spread(g);
-    find_ends();
-    for (int c = next_.front(); c < count(); c = next(c)) gather(c);
+    // A kernel that has moved down may have been in the way of an earlier one.
+    for (std::size_t before = 0, round = 0; before != changes_ || round == 0; ++round) {
+      before = changes_;
+      for (int g = next_.front(); g < count(); g = next(g)) spread(g);
+      find_ends();
+      for (int c = next_.front(); c < count(); c = next(c)) gather(c);
+    }
     write_steps();
   }
 
@@ -146,6 +151,7 @@ class Fuser {
       if (d) changed.emplace_back(c, std::move(*d));
       else if (copies) return;
     }
+    changes_ += changed.size();
     for (auto& [c, d] : changed) {
       draft(c) = std::move(d);
       readers(made).erase(c);
@@ -211,6 +217,7 @@ class Fuser {
       out.drop_put(0);
     }
     out.append(reader, instead);
+    out.prune();
     if (out.loads().size() > std::max(most_loads, reader.loads().size())) return std::nullopt;
     return out;
   }
@@ -331,7 +338,9 @@ class Fuser {
     merged.append(consumer, instead);
     consumer = std::move(merged);
     step(c).flops += step(g).flops;
+    step(c).made.insert(step(c).made.begin(), step(g).made.begin(), step(g).made.end());
     remove(g);
+    ++changes_;
     return true;
   }
 
@@ -357,6 +366,7 @@ class Fuser {
   std::vector<std::set<int>> readers_;  // of each storage that steps write
   std::vector<int> next_, previous_;
   std::vector<bool> feeds_reduction_;
+  std::size_t changes_ = 0;
 };
 
 void fuse_all(Body& body, std::unordered_set<const Body*>& done) {

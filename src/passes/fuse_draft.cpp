@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "loops/build.h"
+#include "loops/interpreter.h"
 
 namespace anew::passes {
 namespace {
@@ -43,6 +44,31 @@ int weight_of(const Node& n) {
   return table[n.dtype == f64][n.imm];
 }
 
+// A reduction of single elements is those elements.
+bool joins_nothing(const loops::Kernel& k) {
+  if (k.combine == loops::Combine::none || k.combine >= loops::Combine::argmax) return false;
+  for (std::size_t v = 0; v < k.extents.size(); ++v)
+    if (k.reduced[v] && k.extents[v] != 1) return false;
+  return true;
+}
+
+// What a node with constant operands gives, by the interpreter, so with the bits it would have later.
+Node folded(Node n, const std::vector<Node>& nodes) {
+  loops::Kernel k;
+  for (std::int32_t* x : {&n.a, &n.b, &n.c}) {
+    if (*x < 0) continue;
+    k.nodes.push_back(nodes[static_cast<std::size_t>(*x)]);
+    *x = static_cast<std::int32_t>(k.nodes.size()) - 1;
+  }
+  k.nodes.push_back(n);
+  k.operands.push_back({{}, n.dtype});
+  k.stores.push_back({static_cast<int>(k.nodes.size()) - 1, {0, {}}});
+  std::uint64_t bits = 0;
+  const loops::Operand out{&bits, nullptr};
+  loops::run(k, std::span(&out, 1));
+  return {.op = Op::constant, .dtype = n.dtype, .imm = bits};
+}
+
 }  // namespace
 
 int NodeTable::add(std::vector<Node>& nodes, const Node& node) {
@@ -64,20 +90,38 @@ int NodeTable::add(std::vector<Node>& nodes, const Node& node) {
   return id;
 }
 
-Draft::Draft(const Body& body, const Step& step, const std::vector<int>& same)
-    : extents_(step.kernel.extents), reduced_(step.kernel.reduced), combine_(step.kernel.combine) {
+Draft::Draft(const Body& body, const Step& step, const std::vector<int>& same) {
   const loops::Kernel& k = step.kernel;
+  if (!joins_nothing(k)) combine_ = k.combine;
+  // Variables that run once: gone, but for reductions, whose order depends on which variable is the last.
+  for (std::size_t v = 0; v < k.extents.size(); ++v) {
+    if (k.extents[v] == 1 && !reduces()) continue;
+    extents_.push_back(k.extents[v]);
+    reduced_.push_back(reduces() && k.reduced[v]);
+  }
+  Map map(k.extents.size(), loops::Affine{std::vector<std::int64_t>(extents_.size()), 0});
+  for (std::size_t v = 0, i = 0; v < k.extents.size(); ++v) {
+    if (k.extents[v] != 1) map[v].coefficients[i++] = 1;
+    else if (reduces()) ++i;
+  }
   auto place = [&](const loops::Access& access) {
     const auto operand = static_cast<std::size_t>(access.operand);
     const int v = same[static_cast<std::size_t>(operand < step.in.size() ? step.in[operand]
                                                                          : step.out[operand - step.in.size()])];
     const Value& value = body.values[static_cast<std::size_t>(v)];
-    return Place{v, value.storage, value.type.dtype, access.index, address_of(value, access.index, extents_.size())};
+    Place p{v, value.storage, value.type.dtype, {}, {}};
+    for (const loops::Affine& f : access.index) p.index.push_back(compose(f, map, extents_.size()));
+    p.address = address_of(value, p.index, extents_.size());
+    return p;
   };
   std::vector<int> renamed;
   auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
   for (Node n : k.nodes) {
     n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
+    if (n.op == Op::index) {
+      renamed.push_back(add_index(map[n.imm], n.dtype));
+      continue;
+    }
     if (n.op != Op::load) {
       renamed.push_back(add(n));
       continue;
@@ -89,20 +133,6 @@ Draft::Draft(const Body& body, const Step& step, const std::vector<int>& same)
     else renamed.push_back(add_load(from));
   }
   for (const loops::Store& s : k.stores) puts_.push_back({at(s.node), place(s.to)});
-  // Variables that run once: gone, but for reductions, whose order depends on which variable is the last.
-  Extents extents;
-  std::vector<bool> reduced;
-  std::vector<std::size_t> kept;
-  for (std::size_t v = 0; v < extents_.size(); ++v) {
-    if (extents_[v] == 1 && !reduces()) continue;
-    kept.push_back(v);
-    extents.push_back(extents_[v]);
-    reduced.push_back(reduced_[v]);
-  }
-  Map map(extents_.size(), loops::Affine{std::vector<std::int64_t>(kept.size()), 0});
-  for (std::size_t i = 0; i < kept.size(); ++i)
-    if (extents[i] != 1) map[kept[i]].coefficients[i] = 1;
-  move_to(map, extents, reduced);
 }
 
 Draft Draft::over_nest_of(const Draft& other) {
@@ -113,6 +143,9 @@ Draft Draft::over_nest_of(const Draft& other) {
 }
 
 int Draft::add(const Node& node) {
+  auto is_constant = [&](std::int32_t x) { return x < 0 || nodes_[static_cast<std::size_t>(x)].op == Op::constant; };
+  if (node.a >= 0 && is_constant(node.a) && is_constant(node.b) && is_constant(node.c))
+    return add(folded(node, nodes_));
   const std::size_t before = nodes_.size();
   const int id = table_.add(nodes_, node);
   if (nodes_.size() > before) weight_ += weight_of(node);

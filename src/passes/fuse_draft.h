@@ -29,7 +29,8 @@ struct Place {
 class Draft {
  public:
   Draft() = default;
-  // Loads of literals are constants; variables that run once do not count. `same` gives one of equal values.
+  // Loads of literals are constants, and so is what is made of constants; variables that run once do not count.
+  // `same` gives one of equal values.
   Draft(const Body& body, const Step& step, const std::vector<int>& same);
   // An empty one over the nest of another.
   static Draft over_nest_of(const Draft& other);
