@@ -3,6 +3,7 @@
 #include "codegen/codegen.h"
 
 #include <fmt/format.h>
+#include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/TargetSelect.h>
@@ -165,7 +166,83 @@ std::string llvm_ir(const Source& kernel, const Machine& machine) {
   return text;
 }
 
-std::vector<std::byte> object(const Module&) { return {}; }
-std::shared_ptr<const Module> load(std::span<const std::byte>, std::size_t) { return nullptr; }
+// ---- modules as bytes: a header, which functions there are, objects, a sum over all of it
+namespace {
+
+constexpr std::string_view magic = "anew machine code 1\n";
+
+std::uint64_t hash_of(std::span<const std::byte> bytes) {  // FNV-1a
+  std::uint64_t h = 0xcbf29ce484222325;
+  for (std::byte x : bytes) h = (h ^ static_cast<std::uint64_t>(x)) * 0x100000001b3;
+  return h;
+}
+std::uint64_t key_of_machine() {
+  const std::string text = host().cpu + "\n" + host().features + "\n" + LLVM_VERSION_STRING;
+  return hash_of(std::as_bytes(std::span(text)));
+}
+
+void put(Bytes& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+void put(Bytes& to, std::uint64_t n) { put(to, std::as_bytes(std::span(&n, 1))); }
+
+// Reads from the front; what is not there fails, once and for all.
+struct Reader {
+  std::span<const std::byte> rest;
+  bool failed = false;
+  std::span<const std::byte> take(std::uint64_t n) {
+    failed = failed || n > rest.size();
+    if (failed) return {};
+    const auto taken = rest.first(n);
+    rest = rest.subspan(n);
+    return taken;
+  }
+  std::uint64_t number() {
+    std::uint64_t n = 0;
+    const auto bytes = take(sizeof n);
+    if (!bytes.empty()) std::memcpy(&n, bytes.data(), sizeof n);
+    return n;
+  }
+};
+
+}  // namespace
+
+std::vector<std::byte> object(const Module& module) {
+  const auto* native = dynamic_cast<const Native*>(&module);
+  if (!native) return {};
+  Bytes out;
+  put(out, std::as_bytes(std::span(magic)));
+  put(out, key_of_machine());
+  put(out, module.functions().size());
+  for (const Function& f : module.functions())
+    out.push_back(static_cast<std::byte>((f.run ? 1 : 0) | (f.finish ? 2 : 0)));
+  put(out, native->objects().size());
+  for (const Bytes& o : native->objects()) put(out, o.size()), put(out, o);
+  put(out, hash_of(out));
+  return out;
+}
+
+std::shared_ptr<const Module> load(std::span<const std::byte> bytes, std::size_t count) {
+  if (bytes.size() < magic.size() + 8) return nullptr;
+  Reader r{bytes.first(bytes.size() - 8)};
+  Reader sum{bytes.last(8)};
+  if (sum.number() != hash_of(r.rest)) return nullptr;
+  const auto start = r.take(magic.size());
+  if (std::memcmp(start.data(), magic.data(), magic.size()) != 0) return nullptr;
+  if (r.number() != key_of_machine() || r.number() != count) return nullptr;
+  std::vector<Function> present;
+  for (std::byte f : r.take(count))
+    present.push_back({(f & std::byte{1}) != std::byte{} ? run_marker : nullptr,
+                       (f & std::byte{2}) != std::byte{} ? finish_marker : nullptr});
+  std::vector<Bytes> objects;
+  for (std::uint64_t n = r.number(); n > 0 && !r.failed; --n) {
+    const auto o = r.take(r.number());
+    objects.emplace_back(o.begin(), o.end());
+  }
+  if (r.failed || !r.rest.empty()) return nullptr;
+  try {
+    return std::make_shared<Native>(std::move(objects), present);
+  } catch (const InternalError&) {
+    return nullptr;
+  }
+}
 
 }  // namespace anew::codegen

@@ -1,0 +1,154 @@
+// Modules: who owns code, what goes to bytes and back, several threads at a time, kernels over shared memory.
+#include <atomic>
+#include <thread>
+
+#include "compiled.h"
+#include "loops/build.h"
+
+namespace anew::codegen::test {
+namespace {
+
+using namespace loops;
+
+Kernel scaled(std::int64_t n, double by) {
+  return elementwise({{{n}, f32}}, [&](Expr x) { return x * by; });
+}
+Source dense(const Kernel& k) {
+  Source s{&k, {}};
+  for (const ShapeDtype& o : k.operands) s.strides.push_back(dense_strides(o.shape));
+  return s;
+}
+std::vector<float> run_on(const Function& f, std::vector<float> x) {
+  std::vector<float> y(x.size());
+  std::byte* operands[] = {reinterpret_cast<std::byte*>(x.data()), reinterpret_cast<std::byte*>(y.data())};
+  f.run(operands, 0, std::ssize(x), nullptr);
+  return y;
+}
+
+class Modules : public testing::Test {
+  void SetUp() override {
+    if (!available()) GTEST_SKIP() << "no LLVM in this build";
+  }
+};
+
+TEST_F(Modules, OfNothing) {
+  const auto module = compile({});
+  EXPECT_TRUE(module->functions().empty());
+  EXPECT_EQ(module->code_bytes(), 0u);
+}
+
+TEST_F(Modules, OfSeveralKernels) {
+  const Kernel a = scaled(3, 2), search = reduction({{7}, f32}, std::vector<int>{0}, Combine::argmax, i32),
+               b = scaled(3, -1);
+  const auto module = compile(std::vector<Source>{dense(a), dense(search), dense(b)});
+  ASSERT_EQ(module->functions().size(), 3u);
+  EXPECT_GT(module->code_bytes(), 0u);
+  EXPECT_EQ(run_on(module->functions()[0], {1, 2, 3}), (std::vector<float>{2, 4, 6}));
+  EXPECT_EQ(module->functions()[1].run, nullptr);
+  EXPECT_EQ(run_on(module->functions()[2], {1, 2, 3}), (std::vector<float>{-1, -2, -3}));
+  EXPECT_EQ(module->functions()[0].finish, nullptr);
+}
+
+TEST_F(Modules, AsText) {
+  const std::string text = llvm_ir(dense(scaled(64, 2)));
+  EXPECT_NE(text.find("define void @kernel0_run(ptr %0, i64 %1, i64 %2, ptr %3)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("fast"), std::string::npos);
+  EXPECT_EQ(text.find("contract"), std::string::npos);
+}
+
+TEST_F(Modules, AsBytesAndBack) {
+  const Kernel a = scaled(3, 2), b = reduction({{1 << 20}, f32}, std::vector<int>{0}, Combine::sum, f32);
+  const auto module = compile(std::vector<Source>{dense(a), dense(b)});
+  std::vector<std::byte> bytes = object(*module);
+  const auto again = load(bytes, 2);
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(run_on(again->functions()[0], {1, 2, 3}), (std::vector<float>{2, 4, 6}));
+  EXPECT_NE(again->functions()[1].finish, nullptr);
+  EXPECT_EQ(again->code_bytes(), module->code_bytes());
+  EXPECT_EQ(object(*again), bytes);
+
+  EXPECT_EQ(load(bytes, 1), nullptr);
+  EXPECT_EQ(load({}, 0), nullptr);
+  for (std::size_t n : {std::size_t{1}, std::size_t{40}, bytes.size() / 2, bytes.size() - 1})
+    EXPECT_EQ(load(std::span(bytes).first(n), 2), nullptr) << n;
+  for (std::size_t at = 0; at < bytes.size(); at += 37) {
+    bytes[at] ^= std::byte{4};
+    EXPECT_EQ(load(bytes, 2), nullptr) << at;
+    bytes[at] ^= std::byte{4};
+  }
+}
+
+TEST_F(Modules, OutliveOneAnother) {
+  const Kernel k = scaled(3, 2);
+  auto first = compile(std::vector<Source>{dense(k)}), second = compile(std::vector<Source>{dense(k)});
+  first.reset();
+  EXPECT_EQ(run_on(second->functions()[0], {1, 2, 3}), (std::vector<float>{2, 4, 6}));
+}
+
+TEST_F(Modules, FromSeveralThreads) {
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([t, &wrong] {
+      for (int i = 0; i < 5; ++i) {
+        std::vector<Kernel> kernels;
+        for (int k = 0; k < 20; ++k) kernels.push_back(scaled(3 + t, k));
+        std::vector<Source> sources;
+        for (const Kernel& k : kernels) sources.push_back(dense(k));
+        const auto module = compile(sources);
+        for (std::size_t k = 0; k < kernels.size(); ++k)
+          wrong += run_on(module->functions()[k], {1, 2}) !=
+                   std::vector<float>{static_cast<float>(k), 2 * static_cast<float>(k)};
+      }
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(Modules, ResultsMayReplaceOperands) {
+  // Two stores, each over the operand it has the index map of; both read both.
+  const ShapeDtype t{{7, 50}, f32};
+  Kernel k;
+  k.operands = {t, t, t, t};
+  k.extents = {7, 50};
+  k.reduced = {false, false};
+  const std::vector<Affine> map{affine(2, 0), affine(2, 1)};
+  k.accesses = {{0, map}, {1, map}};
+  k.nodes = {{.op = Op::load, .dtype = f32, .imm = 0},
+             {.op = Op::load, .dtype = f32, .imm = 1},
+             {.op = Op::add, .dtype = f32, .a = 0, .b = 1},
+             {.op = Op::mul, .dtype = f32, .a = 0, .b = 1}};
+  k.stores = {{2, {2, map}}, {3, {3, map}}};
+  for (const Machine& machine : {host(), plain_machine()})
+    for (const Shape& strides : {Shape{50, 1}, Shape{1, 7}}) {
+      const auto module = compile(std::vector<Source>{{&k, std::vector<Shape>(4, strides)}}, machine);
+      std::vector<float> x(350), y(350), sum(350), product(350);
+      for (std::size_t i = 0; i < 350; ++i) {
+        x[i] = static_cast<float>(i), y[i] = static_cast<float>(i % 9);
+        sum[i] = x[i] + y[i], product[i] = x[i] * y[i];
+      }
+      auto bytes = [](std::vector<float>& v) { return reinterpret_cast<std::byte*>(v.data()); };
+      std::byte* operands[] = {bytes(x), bytes(y), bytes(x), bytes(y)};
+      module->functions()[0].run(operands, 0, 350, nullptr);
+      EXPECT_EQ(x, sum);
+      EXPECT_EQ(y, product);
+    }
+}
+
+TEST_F(Modules, MisuseIsNamed) {
+  const Kernel k = scaled(3, 2);
+  auto text = [&](const std::vector<Shape>& strides) -> std::string {
+    try {
+      compile(std::vector<Source>{{&k, strides}});
+      return "";
+    } catch (const InternalError& e) {
+      return e.what();
+    }
+  };
+  EXPECT_NE(text({Shape{1}}).find("[codegen] a kernel is compiled with the strides of each of its operands"),
+            std::string::npos);
+  EXPECT_NE(text({Shape{1}, Shape{}}).find("[codegen] an operand has one stride per dimension"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace anew::codegen::test
