@@ -72,6 +72,7 @@ const ir::Primitive& checkpoint_row() {
             return batch_nested(checkpoint_row(), with_program(of(a.params), of(a.params).differentiated),
                                 *of(a.params).program, a);
           },
+      .facts = {.inlines = true},
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp =
           [](const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {

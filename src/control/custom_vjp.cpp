@@ -191,6 +191,7 @@ const ir::Primitive& custom_vjp_row() {
           },
       .parse = &CustomVjpParams::parse,
       .batch = batch_custom,
+      .facts = {.inlines = true},
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp = jvp_custom,
       .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_program(*of(a.params).program, a); },

@@ -53,6 +53,9 @@ struct Params {
   virtual bool equals(const Params& other) const = 0;
   virtual std::size_t hash() const = 0;
   virtual NamedParams list() const = 0;
+  // The Programs it holds, in the order of the fields; and the same params with other ones.
+  virtual std::vector<ProgramRef> programs() const = 0;
+  virtual std::shared_ptr<const Params> with_programs(const std::vector<ProgramRef>& programs) const = 0;
 };
 using ParamsRef = std::shared_ptr<const Params>;
 
@@ -175,6 +178,16 @@ std::size_t hash_param(const T& v) {
   }
 }
 
+// Calls fn on every Program of a field; other kinds of fields have none.
+template <class T, class Fn>
+void each_program(T& v, const Fn& fn) {
+  if constexpr (std::is_same_v<std::remove_const_t<T>, ProgramRef>) {
+    if (v) fn(v);
+  } else if constexpr (std::is_same_v<std::remove_const_t<T>, std::vector<ProgramRef>>) {
+    for (auto& p : v) each_program(p, fn);
+  }
+}
+
 template <class P, class M>
 struct Field {
   std::string_view name;
@@ -212,6 +225,19 @@ struct ParamsOf : Params {
     };
     std::apply([&](auto... f) { (one(f), ...); }, P::fields());
     return out;
+  }
+  std::vector<ProgramRef> programs() const final {
+    std::vector<ProgramRef> out;
+    auto collect = [&](const ProgramRef& p) { out.push_back(p); };
+    std::apply([&](auto... f) { (each_program(self().*f.member, collect), ...); }, P::fields());
+    return out;
+  }
+  ParamsRef with_programs(const std::vector<ProgramRef>& programs) const final {
+    auto p = std::make_shared<P>(self());
+    std::size_t next = 0;
+    auto replace = [&](ProgramRef& q) { q = programs.at(next++); };
+    std::apply([&](auto... f) { (each_program((*p).*f.member, replace), ...); }, P::fields());
+    return p;
   }
   // From text; nothing if a field is missing, unknown or of the wrong kind.
   static ParamsRef parse(const NamedParams& given) {

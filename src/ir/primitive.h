@@ -63,12 +63,14 @@ struct Memory {
 // A call allocates no data: `scratch` bytes (a multiple of 64, aligned to 64, undefined before and after) are its caller's
 // to provide. How many depends on params and types only, never on strides or threads, so a plan knows them.
 // in_place names the operand that output 0 may share its memory with, if that is row-major: the call then updates it.
+// writes says whether output 0 may have these strides, dense in another order of its axes; absent: row-major only.
 struct Lowered {
   using Call = std::function<void(std::span<const Memory> in, std::span<const Memory> out, std::byte* scratch)>;
   std::vector<loops::Kernel> kernels;
   Call call;
   std::size_t scratch = 0;
   int in_place = -1;
+  std::function<bool(const Strides&)> writes = {};
 };
 // Where a view finds its elements in its operand's memory.
 struct View {
@@ -80,10 +82,15 @@ struct Facts {
   bool elementwise = false;         // operands have one shape or are scalars
   std::vector<int> linear_in = {};  // operands it is (multi)linear in
   double flops_per_element = 0;     // of the output
+  // Of the whole, where that is not flops_per_element times the elements of output 0.
+  std::function<double(const Params&, std::span<const Type> in, std::span<const Type> out)> flops = {};
   // Equations with effects keep their order and are never dropped, repeated or merged.
   bool effects = false;
   // The effects reach beyond a printed line: no derivative may repeat or skip them.
   bool io = false;
+  // A higher-order row that evaluates the one Program it holds, once, or else binds other rows: it may be replaced by
+  // those equations.
+  bool inlines = false;
 };
 
 // A call with inputs on which the laws are run. Inputs are described, so that `ir` needs no random numbers.

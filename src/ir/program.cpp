@@ -11,14 +11,6 @@
 namespace anew::ir {
 namespace {
 
-void collect_programs(const ParamValue& v, std::vector<ProgramRef>& out) {
-  if (auto* program = std::get_if<ProgramRef>(&v.v)) {
-    if (*program) out.push_back(*program);
-  } else if (auto* list = std::get_if<ParamList>(&v.v)) {
-    for (const ParamValue& item : list->items) collect_programs(item, out);
-  }
-}
-
 void visit_programs(const Program& p, std::unordered_set<const Program*>& seen,
                     const std::function<void(const Program&)>& fn) {
   if (!seen.insert(&p).second) return;
@@ -110,11 +102,7 @@ std::size_t hash_value(const Program& p) {
 
 std::size_t hash_value(const ProgramRef& p) { return p ? hash_value(*p) : 0; }
 
-std::vector<ProgramRef> nested_programs(const Eqn& e) {
-  std::vector<ProgramRef> out;
-  for (const auto& [name, value] : e.params->list()) collect_programs(value, out);
-  return out;
-}
+std::vector<ProgramRef> nested_programs(const Eqn& e) { return e.params->programs(); }
 
 void for_each_program(const Program& p, const std::function<void(const Program&)>& fn) {
   std::unordered_set<const Program*> seen;

@@ -52,6 +52,7 @@ const Primitive& softmax_row() {
             return ir::Batched{
                 {bind1(softmax_row(), make_params(SoftmaxParams(behind_front(axes_of(a.params)))), {a.x[0]}, a.at)}};
           },
+      .facts = {.inlines = true},
       .samples = samples,
       .run =
           [](const ParamsRef& p, std::span<const Array> x, const Location&) {

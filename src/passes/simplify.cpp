@@ -1,0 +1,208 @@
+// Identities that keep every bit: x * 1, x / 1, x - 0, x + -0.0, -(-x), conversions there and back, choices that are none,
+// views that change nothing, chains of views that one row can say, broadcasts of scalars under elementwise rows (which
+// take scalars as they are). Never x + 0.0 (-0.0 becomes 0.0), x * 0 (nan) or a / b -> a * (1 / b). An equation is looked
+// at once, after its operands: once is enough. What is no longer read is left to dead code.
+#include <cmath>
+
+#include "control/rows.h"
+#include "passes/named_rows.h"
+#include "passes/passes.h"
+#include "passes/view_map.h"
+
+namespace anew::passes {
+
+const NamedRows& named_rows() {
+  auto row = [](std::string_view name) -> const ir::Primitive& {
+    const ir::Primitive* p = find_row(name);
+    if (!p) throw InternalError("[passes] there is no row " + std::string(name));
+    return *p;
+  };
+  static const NamedRows rows{row("add"),      row("add_any"),
+                              row("sub"),      row("mul"),
+                              row("div"),      row("neg"),
+                              row("not"),      row("convert_element_type"),
+                              row("select_n"), row("broadcast_in_dim"),
+                              row("reshape"),  row("transpose"),
+                              row("slice")};
+  return rows;
+}
+
+namespace {
+
+bool is_one(const ir::Literal& l) { return l.as_double() == 1; }
+bool is_zero(const ir::Literal& l, bool negative) {  // of integers there is one zero
+  return l.as_double() == 0 && (!is_float(l.dtype) || std::signbit(l.as_double()) == negative);
+}
+
+// Whether every value of `from`, converted to `to` and back, is itself.
+bool holds_exactly(DType from, DType to) {
+  switch (from) {
+    case bool_: return true;
+    case i32:
+    case u32: return to == i64 || to == f64;
+    case bf16:
+    case f16: return to == f32 || to == f64;
+    case f32: return to == f64;
+    default: return false;
+  }
+}
+
+class Simplifier {
+ public:
+  explicit Simplifier(ir::Program& p)
+      : p_(p), instead_(p.types.size()), maps_(p.types.size()), makers_(p.types.size(), -1) {}
+
+  bool run() {
+    std::vector<ir::Eqn> old = std::move(p_.eqns);
+    kept_.reserve(old.size());
+    for (ir::Eqn& e : old) {
+      for (ir::Atom& a : e.inputs) replace(a);
+      if (std::optional<ir::Atom> same =
+              e.primitive->higher_order() || e.primitive->facts.effects ? std::nullopt : equal_atom(e)) {
+        instead_[index(e.outputs[0])] = same;
+        changed_ = true;
+        continue;
+      }
+      for (ir::Var v : e.outputs) makers_[index(v)] = static_cast<int>(kept_.size());
+      kept_.push_back(std::move(e));
+    }
+    for (ir::Atom& a : p_.outputs) replace(a);
+    p_.eqns = std::move(kept_);
+    return changed_;
+  }
+
+ private:
+  static std::size_t index(ir::Var v) { return static_cast<std::size_t>(v); }
+  void replace(ir::Atom& a) const {
+    if (a.is_var() && instead_[index(a.var)]) a = *instead_[index(a.var)];
+  }
+
+  // What the only output of e is, if it is something that exists already. May rewrite e in place.
+  std::optional<ir::Atom> equal_atom(ir::Eqn& e) {
+    if (e.outputs.size() != 1) return {};
+    const ir::Type& out = p_.type(e.outputs[0]);
+    if (e.primitive->view) return equal_view(e, out);
+    std::optional<ir::Atom> same = equal_operand(e);
+    if (same && p_.type(*same) == out) return same;
+    if (e.primitive->facts.elementwise) take_scalars(e, out);
+    return {};
+  }
+
+  // ---- views
+  ViewMap map_of(const ir::Atom& a) const {
+    if (a.is_var() && maps_[index(a.var)]) return *maps_[index(a.var)];
+    return root_map(a, p_.type(a));
+  }
+
+  std::optional<ir::Atom> equal_view(ir::Eqn& e, const ir::Type& out) {
+    std::optional<ViewMap> map = looked_through(map_of(e.inputs[0]), e, p_.type(e.inputs[0]), out);
+    if (!map) return {};
+    if (is_identity(*map, out)) return map->root;
+    maps_[index(e.outputs[0])] = map;
+    if (e.inputs[0] == map->root) return {};
+    if (std::optional<OneView> one = as_one_view(*map, out)) {
+      e.primitive = one->primitive;
+      e.params = one->params;
+      e.inputs[0] = map->root;
+      changed_ = true;
+    }
+    return {};
+  }
+
+  // ---- scalars behind broadcasts
+  std::optional<ir::Atom> scalar_of(const ir::Atom& a) const {
+    if (!a.is_var()) return a;
+    const std::optional<ViewMap>& map = maps_[index(a.var)];
+    return map && map->type.shape.ndim() == 0 ? std::optional(map->root) : std::nullopt;
+  }
+  std::optional<ir::Literal> constant_of(const ir::Atom& a) const {
+    std::optional<ir::Atom> scalar = scalar_of(a);
+    return scalar && !scalar->is_var() ? std::optional(scalar->literal) : std::nullopt;
+  }
+
+  // One operand keeps the shape of the result.
+  void take_scalars(ir::Eqn& e, const ir::Type& out) {
+    if (out.shape.ndim() == 0) return;
+    int full = 0;
+    for (const ir::Atom& a : e.inputs) full += p_.type(a).shape == out.shape;
+    for (ir::Atom& a : e.inputs) {
+      if (full < 2) return;
+      std::optional<ir::Atom> scalar = scalar_of(a);
+      if (!scalar || p_.type(a).shape != out.shape) continue;
+      a = *scalar;
+      --full;
+      changed_ = true;
+    }
+  }
+
+  // ---- rows known by name
+  const ir::Eqn* maker(const ir::Atom& a, const ir::Primitive& row) const {
+    if (!a.is_var() || makers_[index(a.var)] < 0) return nullptr;
+    const ir::Eqn& e = kept_[static_cast<std::size_t>(makers_[index(a.var)])];
+    return e.primitive == &row ? &e : nullptr;
+  }
+
+  // The operand (of this equation, or of one it undoes) that the result is equal to, were it of the same shape.
+  std::optional<ir::Atom> equal_operand(const ir::Eqn& e) const {
+    const NamedRows& rows = named_rows();
+    const ir::Primitive* row = e.primitive;
+    const std::vector<ir::Atom>& x = e.inputs;
+    auto constant = [&](std::size_t i, auto is) {
+      std::optional<ir::Literal> l = constant_of(x[i]);
+      return l && is(*l);
+    };
+    auto plus_zero = [](const ir::Literal& l) { return is_zero(l, false); };
+    auto minus_zero = [](const ir::Literal& l) { return is_zero(l, true); };
+    if (row == &rows.mul) {
+      if (constant(1, is_one)) return x[0];
+      if (constant(0, is_one)) return x[1];
+    } else if (row == &rows.div) {
+      if (constant(1, is_one)) return x[0];
+    } else if (row == &rows.sub) {
+      if (constant(1, plus_zero)) return x[0];
+    } else if (row == &rows.add || row == &rows.add_any) {
+      if (constant(1, minus_zero)) return x[0];
+      if (constant(0, minus_zero)) return x[1];
+    } else if (row == &rows.neg || row == &rows.not_) {
+      if (const ir::Eqn* inner = maker(x[0], *row)) return inner->inputs[0];
+    } else if (row == &rows.convert_element_type) {
+      return equal_conversion(e);
+    } else if (row == &rows.select_n) {
+      return equal_case(x);
+    }
+    return {};
+  }
+
+  std::optional<ir::Atom> equal_conversion(const ir::Eqn& e) const {
+    const DType to = p_.type(e.outputs[0]).dtype;
+    if (p_.type(e.inputs[0]).dtype == to) return e.inputs[0];
+    const ir::Eqn* inner = maker(e.inputs[0], named_rows().convert_element_type);
+    if (!inner) return {};
+    const DType from = p_.type(inner->inputs[0]).dtype;
+    if (from == to && holds_exactly(from, p_.type(e.inputs[0]).dtype)) return inner->inputs[0];
+    return {};
+  }
+
+  std::optional<ir::Atom> equal_case(const std::vector<ir::Atom>& x) const {
+    if (std::all_of(x.begin() + 1, x.end(), [&](const ir::Atom& a) { return a == x[1]; })) return x[1];
+    std::optional<ir::Literal> which = constant_of(x[0]);
+    if (!which) return {};
+    auto cases = static_cast<std::int64_t>(x.size()) - 1;
+    return x[static_cast<std::size_t>(1 + std::clamp<std::int64_t>(which->as_integer(), 0, cases - 1))];
+  }
+
+  ir::Program& p_;
+  std::vector<std::optional<ir::Atom>> instead_;
+  std::vector<std::optional<ViewMap>> maps_;  // of views
+  std::vector<int> makers_;                   // by variable: the equation in kept_
+  std::vector<ir::Eqn> kept_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+ir::Program simplify(const ir::Program& p) {
+  return rewrite(p, [](ir::Program& q) { return Simplifier(q).run(); });
+}
+
+}  // namespace anew::passes
