@@ -11,12 +11,14 @@
 #include <anew/flat.h>
 #include <anew/indexing.h>
 #include <anew/inspect.h>
+#include <anew/jit.h>
 #include <anew/linalg.h>
 #include <anew/linearize.h>
 #include <anew/nn.h>
 #include <anew/ops.h>
 #include <anew/policy.h>
 #include <anew/random.h>
+#include <anew/report.h>
 #include <anew/scan.h>
 #include <anew/special.h>
 #include <anew/transforms.h>

@@ -56,6 +56,7 @@ template <class F>
 class Vmap : public detail::Calls<Vmap<F>, detail::params_t<F>> {
  public:
   using anew_params = detail::params_t<F>;
+  using anew_function = F;
   Vmap(F f, VmapOptions options, const Location& at) : f_(std::move(f)), options_(std::move(options)), at_(at) {}
 
   template <class... T>
@@ -103,6 +104,7 @@ template <class F, bool Forward, std::size_t... I>
 class Jacobian : public detail::Calls<Jacobian<F, Forward, I...>, detail::params_t<F>> {
  public:
   using anew_params = detail::params_t<F>;
+  using anew_function = F;
   Jacobian(F f, const Location& at) : f_(std::move(f)), at_(at) {}
 
   template <class... T>
@@ -149,6 +151,7 @@ template <class F, std::size_t... I>
 class Hessian : public detail::Calls<Hessian<F, I...>, detail::params_t<F>> {
  public:
   using anew_params = detail::params_t<F>;
+  using anew_function = F;
   Hessian(F f, const Location& at) : f_(std::move(f)), at_(at) {}
 
   template <class... T>

@@ -263,6 +263,7 @@ class Call<F, std::index_sequence<Free...>, A...> {
   Result rebuild(std::span<const Array> xs) const { return result_.rebuild(xs); }
   const Pack<A...>& skeleton() const { return args_; }
   decltype(auto) result_skeleton() const { return result_.skeleton(); }
+  const ResultShape<Result>& result_shape() const { return result_; }
 
  private:
   static Arrays run(void* self, std::span<const Array> xs) {

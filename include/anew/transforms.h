@@ -3,6 +3,7 @@
 // results are put back into the user's types. Wrappers hold the function and options, and nothing that a call changes.
 #pragma once
 #include <anew/call.h>
+#include <anew/jit.h>
 #include <anew/linearize.h>
 
 namespace anew {
@@ -52,6 +53,7 @@ template <class F, bool WithValue, std::size_t... I>
 class Grad : public detail::Calls<Grad<F, WithValue, I...>, detail::params_t<F>> {
  public:
   using anew_params = detail::params_t<F>;
+  using anew_function = F;
   Grad(F f, const Location& at) : f_(std::move(f)), at_(at) {}
 
   template <class... T>
@@ -92,6 +94,7 @@ template <class F>
 class Checkpoint : public detail::Calls<Checkpoint<F>, detail::params_t<F>> {
  public:
   using anew_params = detail::params_t<F>;
+  using anew_function = F;
   Checkpoint(F f, Policy policy, const Location& at) : f_(std::move(f)), policy_(std::move(policy)), at_(at) {}
 
   template <class... T>
@@ -138,39 +141,12 @@ T checkpoint_name(T tree, std::string_view name, const Location& at = Location::
   return tree;
 }
 
-// ---- jit
-template <class F>
-class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
- public:
-  using anew_params = detail::params_t<F>;
-  Jit(F f, JitOptions options, const Location& at) : f_(std::move(f)), options_(std::move(options)), at_(at) {}
-
-  template <class... T>
-  auto apply(T&&... args) const {
-    using For = detail::whole_call<F, T...>;
-    if constexpr (For::valid) {
-      typename For::type c(f_, std::forward<T>(args)...);
-      return c.rebuild(flat::jit(c.flat(), c.leaves(), cache_, options_, "<lambda>", at_));
-    }
-  }
-  std::size_t cache_size() const { return cache_.size(); }
-
- private:
-  F f_;
-  JitOptions options_;
-  Location at_;
-  flat::JitCache cache_;  // shared by copies
-};
-template <class F>
-[[nodiscard]] auto jit(F f, JitOptions options = {}, const Location& at = Location::current()) {
-  return Jit<F>(std::move(f), std::move(options), at);
-}
-
 // ---- tracing
 template <class F>
 class MakeProgram : public detail::Calls<MakeProgram<F>, detail::params_t<F>> {
  public:
   using anew_params = detail::params_t<F>;
+  using anew_function = F;
   MakeProgram(F f, const Location& at) : f_(std::move(f)), at_(at) {}
 
   template <class... T>

@@ -35,7 +35,7 @@ class Columns {
     e_.loop(e_.number(0), e_.number(layout_.body().outer), 1, [&](Value* o) {
       rows_of(o, [&](Value* column) {
         Value* from = at(e_.argument(1), b_.CreateAdd(b_.CreateMul(o, e_.number(blocks * inner)), column));
-        strips(e_.number(0), e_.number(extent_), 4, [&](const Lanes& lanes) {
+        e_.for_lanes(e_.number(0), e_.number(extent_), 4, [&](const Lanes& lanes) {
           const Values found = chain(e_.number(0), e_.number(blocks), levels(blocks), lanes, [&](Value* r, Values& x) {
             Value* row = at(from, b_.CreateAdd(b_.CreateMul(r, e_.number(inner)), lanes.at));
             for (int c = 0; c < lanes.copies; ++c)
@@ -70,7 +70,7 @@ class Columns {
       Value* hi = e_.smaller(b_.CreateSub(to, start), extent);
       const std::int64_t count = layout_.body().reduced;
       if (count > 0) e_.emit(Place::row);
-      strips(lo, hi, copies(), [&](const Lanes& lanes) {
+      e_.for_lanes(lo, hi, copies(), [&](const Lanes& lanes) {
         if (count == 0) {
           Value* x = join_.identity();
           if (lanes.width > 1) x = b_.CreateVectorSplat(static_cast<unsigned>(lanes.width), x);
@@ -91,7 +91,7 @@ class Columns {
       rows_of(b_.CreateUDiv(unit, e_.number(count)), [&](Value* column) {
         e_.emit(Place::row);
         Value* out = at(e_.argument(3), b_.CreateAdd(b_.CreateMul(unit, e_.number(inner)), column));
-        strips(e_.number(0), e_.number(extent_), copies(), [&](const Lanes& lanes) {
+        e_.for_lanes(e_.number(0), e_.number(extent_), copies(), [&](const Lanes& lanes) {
           e_.emit(Place::strip, lanes);
           const Values found = chain(from, to, 0, lanes, elements(lanes));
           for (int c = 0; c < lanes.copies; ++c)
@@ -121,16 +121,6 @@ class Columns {
       e_.move(kept_[k], k == 0 ? row : b_.CreateURem(row, extent));
       if (k > 0) row = b_.CreateUDiv(row, extent);
     }
-  }
-
-  void strips(Value* from, Value* to, int copies, FunctionRef<void(const Lanes&)> body) {
-    if (copies > 1 && extent_ >= copies * e_.width) {
-      Value* step = e_.number(copies * e_.width);
-      Value* whole = b_.CreateAdd(from, b_.CreateMul(b_.CreateUDiv(b_.CreateSub(to, from), step), step));
-      e_.loop(from, whole, copies * e_.width, [&](Value* i) { body({i, e_.width, copies}); });
-      from = whole;
-    }
-    e_.for_lanes(from, to, body);
   }
 
   using Source = FunctionRef<void(Value*, Values&)>;

@@ -96,16 +96,22 @@ Value* Emitter::mask_of(Value* present) {
   return b.CreateBitCast(b.CreateTrunc(below, bits), lanes_of(b.getInt1Ty(), width));
 }
 
-void Emitter::for_lanes(Value* from, Value* to, FunctionRef<void(const Lanes&)> body) {
+void Emitter::for_lanes(Value* from, Value* to, int copies, FunctionRef<void(const Lanes&)> body) {
+  if (copies > 1 && layout.extents.back() >= copies * width) {
+    Value* step = number(copies * width);
+    Value* whole = b.CreateAdd(from, b.CreateMul(b.CreateSDiv(b.CreateSub(to, from), step), step));
+    loop(from, whole, copies * width, [&](Value* i) { body({i, width, copies}); });
+    from = whole;
+  }
   if (masks_) return loop(from, to, width, [&](Value* i) { body({i, width, 1, {mask_of(b.CreateSub(to, i))}}); });
   Value* whole = b.CreateAdd(from, b.CreateAnd(b.CreateSub(to, from), number(-width)));
   loop(from, whole, width, [&](Value* i) { body({i, width}); });
   loop(whole, to, 1, [&](Value* i) { body({i, 1}); });
 }
 
-void Emitter::walk(int first, Value* from, Value* to, FunctionRef<void(const Lanes&, Value*)> body) {
+void Emitter::walk(int first, Value* from, Value* to, int copies, FunctionRef<void(const Lanes&, Value*)> body) {
   const int inner = layout.inner();
-  if (first == inner) return for_lanes(from, to, [&](const Lanes& lanes) { body(lanes, lanes.at); });
+  if (first == inner) return for_lanes(from, to, copies, [&](const Lanes& lanes) { body(lanes, lanes.at); });
   Value* extent = number(layout.extents[static_cast<std::size_t>(inner)]);
   Value* rows = b.CreateUDiv(b.CreateAdd(to, b.CreateSub(extent, number(1))), extent);
   loop(b.CreateUDiv(from, extent), rows, 1, [&](Value* row) {
@@ -113,7 +119,7 @@ void Emitter::walk(int first, Value* from, Value* to, FunctionRef<void(const Lan
     Value* start = b.CreateMul(row, extent);
     move_flat(first, inner, row);
     emit(Place::row);
-    for_lanes(larger(b.CreateSub(from, start), number(0)), smaller(b.CreateSub(to, start), extent),
+    for_lanes(larger(b.CreateSub(from, start), number(0)), smaller(b.CreateSub(to, start), extent), copies,
               [&](const Lanes& lanes) { body(lanes, b.CreateAdd(start, lanes.at)); });
     position_ = before;
   });

@@ -21,6 +21,11 @@ Types infer_loop(const ir::InferArgs& a) {
   if (want.size() != a.in.size() || out.size() < c || (p.condition != nullptr) != (p.length < 0) ||
       (p.condition && (out.size() != c || p.condition->inputs.size() != k + c)))
     throw InternalError("[while] operands do not fit the body");
+  if (p.condition) {
+    Types types = p.condition->input_types();
+    if (!std::equal(types.begin(), types.end(), want.begin()))
+      throw InternalError("[while] the condition takes other types");
+  }
   for (std::size_t i = 0; i < want.size(); ++i)
     if (!(a.in[i] == (i < k + c ? want[i] : stacked(want[i], p.length))))
       throw InternalError(fmt::format("[while] operand {} is {}, the body takes {}", i, a.in[i].str(), want[i].str()));

@@ -341,6 +341,8 @@ ir::Batched batch_loop(const ir::BatchArgs& a) {
     Staged any_left = stage([&](std::span<const Array> in) { return Arrays{any(evaluate(condition.program, in)[0])}; },
                             condition.program.input_types(), "vmap", a.at);
     q.condition = share(std::move(any_left.program));
+  } else if (p.condition) {
+    q.condition = share(batch_program(*p.condition, part(mapped, 0, g.constants + g.carries), a.size).program);
   }
   Arrays in;
   for (std::size_t i = 0; i < g.inputs(); ++i) {

@@ -15,6 +15,10 @@ struct JitParams : ir::ParamsOf<JitParams> {
   }
 };
 const ir::Primitive& jit_row();
+ir::ParamsRef jit_params(std::string name, ir::ProgramRef program);
+// How a jit equation is evaluated; src/jit fills it. Without it the Program is evaluated equation by equation.
+using RunCompiled = Arrays (*)(const ir::ProgramRef& program, std::span<const Array> x, const Location& at);
+extern RunCompiled run_compiled;
 
 struct CheckpointParams : ir::ParamsOf<CheckpointParams> {
   bool differentiated = false;

@@ -19,6 +19,10 @@ Types infer_unwind(const ir::InferArgs& a) {
   };
   check(a.in.size() == g.inputs() && p.advance->inputs.size() == g.constants + g.carries + g.xs &&
         p.advance->outputs.size() == g.carries && out.size() >= g.linear_carries);
+  if (p.condition) {
+    Types types = p.condition->input_types();
+    check(types.size() == g.constants + g.carries && std::equal(types.begin(), types.end(), step.begin()));
+  }
   std::size_t at = 0;
   for (std::size_t i = 0; i < g.constants; ++i) check(a.in[at++] == step[i]);
   for (std::size_t i = 0; i < g.xs; ++i) check(a.in[at++] == stacked(step[g.constants + g.carries + i], p.length));

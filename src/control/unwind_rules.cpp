@@ -354,6 +354,7 @@ ir::Batched batch_unwind(const ir::BatchArgs& a) {
   } else {
     q.advance = share(std::move(advance.program));
     q.step = share(std::move(step.program));
+    if (p.condition) q.condition = share(batch_program(*p.condition, g.of_condition(mapped), a.size).program);
   }
   Arrays in;
   for (std::size_t i = 0; i < g.inputs(); ++i) {

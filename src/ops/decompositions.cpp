@@ -96,39 +96,65 @@ Arrays svd_tangent(const ir::JvpArgs& a) {
   return {diagonal_of(m), du, transposed(dv)};
 }
 
-template <class T>
-void run_qr(std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-  const auto x = matrices<T>(in[0]);
-  const std::int64_t m = x.rows(), n = x.columns(), k = out[0].type.shape[-1];
-  each_matrix(x.count(), m * n * k, [&](std::int64_t b) {
-    Scratch<T> copy(m * n);
-    x.read(b, copy.data());
-    lapack_qr(m, n, k, copy.data(), elements<T>(out[0]) + b * m * k, elements<T>(out[1]) + b * k * n);
-  });
-}
-template <class T>
-void run_eigh(std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-  const auto x = matrices<T>(in[0]);
-  const std::int64_t n = x.rows();
-  each_matrix(x.count(), 10 * n * n * n, [&](std::int64_t b) {
-    T* v = elements<T>(out[1]) + b * n * n;
-    x.read_symmetric(b, v);
-    lapack_eigh(n, v, elements<T>(out[0]) + b * n);
-  });
-}
-template <class T>
-void run_svd(bool full, std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-  const auto x = matrices<T>(in[0]);
-  const std::int64_t m = x.rows(), n = x.columns(), k = std::min(m, n);
-  each_matrix(x.count(), 20 * m * n * k, [&](std::int64_t b) {
-    Scratch<T> copy(m * n);
-    x.read(b, copy.data());
-    T* s = elements<T>(out[0]) + b * k;
-    if (out.size() == 1) return lapack_svd<T>(m, n, false, copy.data(), s, nullptr, nullptr);
-    const std::int64_t u_size = m * (full ? m : k), v_size = (full ? n : k) * n;
-    lapack_svd(m, n, full, copy.data(), s, elements<T>(out[1]) + b * u_size, elements<T>(out[2]) + b * v_size);
-  });
-}
+struct Qr {
+  template <class T>
+  static std::size_t bytes(std::int64_t m, std::int64_t n, std::int64_t k) {
+    return scratch_bytes<T>(m * n) + lapack_qr_scratch<T>(m, n, k);
+  }
+  template <class T>
+  static void run(const Units& units, std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                  std::byte* scratch, std::int64_t m, std::int64_t n, std::int64_t k) {
+    const auto x = matrices<T>(in[0]);
+    each_matrix(units, m * n * k, scratch, [&](std::int64_t b, std::byte* own) {
+      Pieces pieces(own);
+      T* copy = pieces.take<T>(m * n);
+      x.read(b, copy);
+      lapack_qr(m, n, k, copy, elements<T>(out[0]) + b * m * k, elements<T>(out[1]) + b * k * n,
+                pieces.take<std::byte>(0));
+    });
+  }
+};
+
+struct Eigh {
+  template <class T>
+  static std::size_t bytes(std::int64_t n) {
+    return lapack_eigh_scratch<T>(n);
+  }
+  template <class T>
+  static void run(const Units& units, std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                  std::byte* scratch, std::int64_t n) {
+    const auto x = matrices<T>(in[0]);
+    each_matrix(units, 10 * n * n * n, scratch, [&](std::int64_t b, std::byte* own) {
+      T* v = elements<T>(out[1]) + b * n * n;
+      x.read_symmetric(b, v);
+      lapack_eigh(n, v, elements<T>(out[0]) + b * n, own);
+    });
+  }
+};
+
+struct Svd {
+  template <class T>
+  static std::size_t bytes(const SvdParams& p, std::int64_t m, std::int64_t n) {
+    return scratch_bytes<T>(m * n) + lapack_svd_scratch<T>(m, n, p.compute_uv && p.full_matrices, p.compute_uv);
+  }
+  template <class T>
+  static void run(const Units& units, std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                  std::byte* scratch, const SvdParams& p, std::int64_t m, std::int64_t n) {
+    const auto x = matrices<T>(in[0]);
+    const std::int64_t k = std::min(m, n);
+    each_matrix(units, 20 * m * n * k, scratch, [&](std::int64_t b, std::byte* own) {
+      Pieces pieces(own);
+      T* copy = pieces.take<T>(m * n);
+      std::byte* rest = pieces.take<std::byte>(0);
+      x.read(b, copy);
+      T* s = elements<T>(out[0]) + b * k;
+      if (!p.compute_uv) return lapack_svd<T>(m, n, false, copy, s, nullptr, nullptr, rest);
+      const bool full = p.full_matrices;
+      const std::int64_t u_size = m * (full ? m : k), v_size = (full ? n : k) * n;
+      lapack_svd(m, n, full, copy, s, elements<T>(out[1]) + b * u_size, elements<T>(out[2]) + b * v_size, rest);
+    });
+  }
+};
 
 }  // namespace
 
@@ -146,13 +172,14 @@ Primitive qr_row() {
                        k = params_of<QrParams>(a.params).full_matrices ? m : std::min(m, n);
     return Types{with_last(a.in[0], {m, k}), with_last(a.in[0], {k, n})};
   };
-  p.lower = [](const ir::Params&, std::span<const Type>, std::span<const Type>) {
-    return call_by_type([]<class T>(auto in, auto out) { run_qr<T>(in, out); });
+  p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type> out) {
+    return call_by_type<Qr>(in[0], in[0].shape[-2], in[0].shape[-1], out[0].shape[-1]);
   };
   p.jvp = qr_tangent;
   p.batch = [](const ir::BatchArgs& a) {
     return ir::Batched{bind_qr(a.x[0], params_of<QrParams>(*a.params).full_matrices, a.at)};
   };
+  p.facts.flops = flops_per_matrix([](double m, double n) { return 4 * lu_flops(m, n); });
   p.samples = [] {
     return joined_samples({samples_of(qr_params(false), {{3, 3}, {4, 2}, {2, 3}, {2, 3, 2}, {0, 0}, {1, 1}}, 2),
                            samples_of(qr_params(true), {{3, 3}, {2, 4}}, 2)});
@@ -168,11 +195,12 @@ Primitive eigh_row() {
     require_square("eigh", a.in[0], a.at);
     return Types{with_last(a.in[0], {a.in[0].shape[-1]}), a.in[0]};
   };
-  p.lower = [](const ir::Params&, std::span<const Type>, std::span<const Type>) {
-    return call_by_type([]<class T>(auto in, auto out) { run_eigh<T>(in, out); });
+  p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
+    return call_by_type<Eigh>(in[0], in[0].shape[-1]);
   };
   p.jvp = eigh_tangent;
   p.batch = [](const ir::BatchArgs& a) { return ir::Batched{bind_eigh(a.x[0], a.at)}; };
+  p.facts.flops = flops_per_matrix([](double n, double) { return 9 * n * n * n; });
   p.samples = [] { return samples_of(ir::no_params(), {{3, 3}, {1, 1}, {2, 2, 2}, {0, 0}, {0, 3, 3}}, 3); };
   return p;
 }
@@ -190,15 +218,18 @@ Primitive svd_row() {
     return Types{with_last(a.in[0], {k}), with_last(a.in[0], {m, q.full_matrices ? m : k}),
                  with_last(a.in[0], {q.full_matrices ? n : k, n})};
   };
-  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return call_by_type(
-        [full = params_of<SvdParams>(params).full_matrices]<class T>(auto in, auto out) { run_svd<T>(full, in, out); });
+  p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
+    return call_by_type<Svd>(in[0], params_of<SvdParams>(params), in[0].shape[-2], in[0].shape[-1]);
   };
   p.jvp = svd_tangent;
   p.batch = [](const ir::BatchArgs& a) {
     const auto& q = params_of<SvdParams>(*a.params);
     return ir::Batched{bind_svd(a.x[0], q.full_matrices, q.compute_uv, a.at)};
   };
+  p.facts.flops = flops_per_matrix([](double m, double n) {
+    const double least = std::min(m, n);
+    return 14 * m * n * least + 8 * least * least * least;
+  });
   p.samples = [] {
     return joined_samples({samples_of(svd_params(false, true), {{3, 3}, {3, 2}, {2, 4}, {2, 2, 2}, {0, 2}}, 3),
                            samples_of(svd_params(true, true), {{2, 2}}, 3),

@@ -129,10 +129,13 @@ Primitive dot_row() {
     auto call = [d = dims, dot_dims](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
                                      std::byte* scratch) {
       dot_general(in[0].type.dtype, {in[0].data, in[0].type.shape, in[0].strides},
-                  {in[1].data, in[1].type.shape, in[1].strides}, dot_dims(d), out[0].data, scratch);
+                  {in[1].data, in[1].type.shape, in[1].strides}, dot_dims(d), out[0].data, scratch, &out[0].strides);
+    };
+    auto writes = [d = dims, dot_dims, lhs = types[0].shape, rhs = types[1].shape](const ir::Strides& out) {
+      return dot_writes(lhs, rhs, dot_dims(d), out);
     };
     const std::size_t scratch = dot_scratch(types[0].dtype, types[0].shape, types[1].shape, dot_dims(dims));
-    return ir::Lowered{.kernels = {}, .call = call, .scratch = scratch};
+    return ir::Lowered{.kernels = {}, .call = call, .scratch = scratch, .writes = writes};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& q = params_of<DotParams>(*a.params);

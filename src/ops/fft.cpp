@@ -5,6 +5,10 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include <cmath>
+
 #include "ops/batch.h"
 #include "ops/matrix.h"
 #include "ops/rows.h"
@@ -51,60 +55,97 @@ class Signals {
   ir::Strides strides_;
   const T* data_;
 };
+// The three calls: what one signal needs beside the scratch of its plan, and what is done with it.
 std::int64_t work(std::int64_t n) { return 16 * n; }
 
-template <class T>
-void run_fft(const FourierPlan<T>& plan, std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-  const Signals<T> re(in[0]), im(in[1]);
-  const std::int64_t n = plan.size();
-  each_matrix(re.all().count(), work(n), [&](std::int64_t b) {
-    T *x = elements<T>(out[0]) + b * n, *y = elements<T>(out[1]) + b * n;
-    re.all().read(b, x);
-    im.all().read(b, y);
-    plan.transform(x, y);
-  });
-}
-template <class T>
-void run_rfft(const FourierPlan<T>& plan, std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-  const Signals<T> re(in[0]);
-  const std::int64_t n = plan.size(), half = n / 2 + 1;
-  each_matrix(re.all().count(), work(n), [&](std::int64_t b) {
-    Scratch<T> x(n), y(n);
-    re.all().read(b, x.data());
-    std::fill_n(y.data(), n, T(0));
-    plan.transform(x.data(), y.data());
-    std::copy_n(x.data(), half, elements<T>(out[0]) + b * half);
-    std::copy_n(y.data(), half, elements<T>(out[1]) + b * half);
-  });
-}
+struct RunFft {
+  template <class T>
+  static std::size_t bytes(const FourierPlan<T>& plan) {
+    return plan.scratch();
+  }
+  template <class T>
+  static void run(const FourierPlan<T>& plan, const Units& units, std::span<const ir::Memory> in,
+                  std::span<const ir::Memory> out, std::byte* scratch) {
+    const Signals<T> re(in[0]), im(in[1]);
+    const std::int64_t n = plan.size();
+    each_matrix(units, work(n), scratch, [&](std::int64_t b, std::byte* own) {
+      T *x = elements<T>(out[0]) + b * n, *y = elements<T>(out[1]) + b * n;
+      re.all().read(b, x);
+      im.all().read(b, y);
+      plan.transform(x, y, own);
+    });
+  }
+};
+
+struct RunRfft {
+  template <class T>
+  static std::size_t bytes(const FourierPlan<T>& plan) {
+    return 2 * scratch_bytes<T>(plan.size()) + plan.scratch();
+  }
+  template <class T>
+  static void run(const FourierPlan<T>& plan, const Units& units, std::span<const ir::Memory> in,
+                  std::span<const ir::Memory> out, std::byte* scratch) {
+    const Signals<T> re(in[0]);
+    const std::int64_t n = plan.size(), half = n / 2 + 1;
+    each_matrix(units, work(n), scratch, [&](std::int64_t b, std::byte* own) {
+      Pieces pieces(own);
+      T *x = pieces.take<T>(n), *y = pieces.take<T>(n);
+      re.all().read(b, x);
+      std::fill_n(y, n, T(0));
+      plan.transform(x, y, pieces.take<std::byte>(0));
+      std::copy_n(x, half, elements<T>(out[0]) + b * half);
+      std::copy_n(y, half, elements<T>(out[1]) + b * half);
+    });
+  }
+};
+
 // What the mirror image would contradict is left out: imaginary parts of the first result and, for even n, the last.
-template <class T>
-void run_irfft(const FourierPlan<T>& plan, std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-  const Signals<T> re(in[0]), im(in[1]);
-  const std::int64_t n = plan.size(), half = n / 2 + 1;
-  each_matrix(re.all().count(), work(n), [&](std::int64_t b) {
-    Scratch<T> x(n + 1), y(n + 1);  // half <= n but for n = 0
-    re.all().read(b, x.data());
-    im.all().read(b, y.data());
-    y[0] = 0;
-    if (n % 2 == 0) y[n / 2] = 0;
-    for (std::int64_t k = half; k < n; ++k) x[k] = x[n - k], y[k] = -y[n - k];
-    plan.transform(y.data(), x.data());
-    T* to = elements<T>(out[0]) + b * n;
-    for (std::int64_t k = 0; k < n; ++k) to[k] = x[k] / static_cast<T>(n);
-  });
+struct RunIrfft {
+  template <class T>
+  static std::size_t bytes(const FourierPlan<T>& plan) {
+    return 2 * scratch_bytes<T>(plan.size() + 1) + plan.scratch();
+  }
+  template <class T>
+  static void run(const FourierPlan<T>& plan, const Units& units, std::span<const ir::Memory> in,
+                  std::span<const ir::Memory> out, std::byte* scratch) {
+    const Signals<T> re(in[0]), im(in[1]);
+    const std::int64_t n = plan.size(), half = n / 2 + 1;
+    each_matrix(units, work(n), scratch, [&](std::int64_t b, std::byte* own) {
+      Pieces pieces(own);
+      T *x = pieces.take<T>(n + 1), *y = pieces.take<T>(n + 1);  // half <= n but for n = 0
+      re.all().read(b, x);
+      im.all().read(b, y);
+      y[0] = 0;
+      if (n % 2 == 0) y[n / 2] = 0;
+      for (std::int64_t k = half; k < n; ++k) x[k] = x[n - k], y[k] = -y[n - k];
+      plan.transform(y, x, pieces.take<std::byte>(0));
+      T* to = elements<T>(out[0]) + b * n;
+      for (std::int64_t k = 0; k < n; ++k) to[k] = x[k] / static_cast<T>(n);
+    });
+  }
+};
+
+// A call of signals like `signals` with a plan of length n, made once.
+template <class Run>
+ir::Lowered planned(const Type& signals, std::int64_t n) {
+  auto lowered = [&]<class T>(std::shared_ptr<const FourierPlan<T>> plan) {
+    const std::int64_t length = signals.shape[-1];
+    const Units units{length == 0 ? 0 : signals.shape.size() / length, Run::bytes(*plan)};
+    auto call = [plan, units](std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch) {
+      Run::run(*plan, units, in, out, scratch);
+    };
+    return ir::Lowered{.kernels = {}, .call = call, .scratch = units.scratch()};
+  };
+  return signals.dtype == f64 ? lowered(std::make_shared<const FourierPlan<double>>(n))
+                              : lowered(std::make_shared<const FourierPlan<float>>(n));
 }
 
-// A call with a plan of this length, made once.
-template <class F>
-ir::Lowered planned(DType dtype, std::int64_t n, F run) {
-  auto call = [run]<class T>(std::shared_ptr<const FourierPlan<T>> plan) {
-    return ir::Lowered{{}, [run, plan](std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte*) {
-                         run(*plan, in, out);
-                       }};
+// factor * n * log2(n) for every signal; n is the length of the result or else of the operand.
+auto transform_flops(double factor, bool of_result) {
+  return [=](const ir::Params&, std::span<const Type> in, std::span<const Type> out) {
+    const Shape& s = (of_result ? out[0] : in[0]).shape;
+    return factor * static_cast<double>(s.size()) * std::log2(static_cast<double>(std::max<std::int64_t>(s[-1], 2)));
   };
-  return dtype == f64 ? call(std::make_shared<const FourierPlan<double>>(n))
-                      : call(std::make_shared<const FourierPlan<float>>(n));
 }
 
 // How often each of the n / 2 + 1 results occurs among the n: once at the ends, else twice.
@@ -137,7 +178,7 @@ Primitive fft_row() {
     return Types{a.in[0], a.in[0]};
   };
   p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
-    return planned(in[0].dtype, in[0].shape[-1], [](const auto& plan, auto from, auto to) { run_fft(plan, from, to); });
+    return planned<RunFft>(in[0], in[0].shape[-1]);
   };
   p.jvp = [](const ir::JvpArgs& a) {
     return bind_fft(part_or_zeros(a.t[0], a.t[1]), part_or_zeros(a.t[1], a.t[0]), Location::current());
@@ -153,6 +194,7 @@ Primitive fft_row() {
     return ir::Batched{bind_fft(x[0], x[1], a.at)};
   };
   p.facts.linear_in = {0, 1};
+  p.facts.flops = transform_flops(5, false);
   p.samples = [] { return signal_samples(2, {{8}, {2, 6}, {1}, {5}, {0, 3}, {7}}); };
   return p;
 }
@@ -167,8 +209,7 @@ Primitive rfft_row() {
     return Types{half, half};
   };
   p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
-    return planned(in[0].dtype, in[0].shape[-1],
-                   [](const auto& plan, auto from, auto to) { run_rfft(plan, from, to); });
+    return planned<RunRfft>(in[0], in[0].shape[-1]);
   };
   p.jvp = [](const ir::JvpArgs& a) { return bind_rfft(a.t[0], Location::current()); };
   p.transpose = [](const ir::TransposeArgs& a) {
@@ -179,6 +220,7 @@ Primitive rfft_row() {
   };
   p.batch = [](const ir::BatchArgs& a) { return ir::Batched{bind_rfft(a.x[0], a.at)}; };
   p.facts.linear_in = {0};
+  p.facts.flops = transform_flops(2.5, false);
   p.samples = [] { return signal_samples(1, {{8}, {2, 6}, {1}, {2}, {5}, {0, 3}, {2, 3, 4}}); };
   return p;
 }
@@ -195,8 +237,7 @@ Primitive irfft_row() {
     return Types{with_size(a.in[0], n)};
   };
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    return planned(in[0].dtype, params_of<IrfftParams>(params).n,
-                   [](const auto& plan, auto from, auto to) { run_irfft(plan, from, to); });
+    return planned<RunIrfft>(in[0], params_of<IrfftParams>(params).n);
   };
   p.jvp = [](const ir::JvpArgs& a) {
     return Arrays{bind_irfft(part_or_zeros(a.t[0], a.t[1]), part_or_zeros(a.t[1], a.t[0]),
@@ -213,6 +254,7 @@ Primitive irfft_row() {
     return ir::Batched{{bind_irfft(x[0], x[1], params_of<IrfftParams>(*a.params).n, a.at)}};
   };
   p.facts.linear_in = {0, 1};
+  p.facts.flops = transform_flops(2.5, true);
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (auto [n, shape] : {std::pair<std::int64_t, Shape>{8, {5}}, {7, {2, 4}}, {1, {1}}, {2, {2}}, {6, {0, 4}}})

@@ -48,16 +48,22 @@ void require_system(std::string_view op, std::span<const Type> in, int axis, con
 
 // ---- cholesky
 
-template <class T>
-void run_cholesky(std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-  const auto x = matrices<T>(in[0]);
-  const std::int64_t n = x.rows();
-  each_matrix(x.count(), n * n * n, [&](std::int64_t b) {
-    T* to = elements<T>(out[0]) + b * n * n;
-    x.read_symmetric(b, to);
-    cholesky(n, to);
-  });
-}
+struct Cholesky {
+  template <class T>
+  static std::size_t bytes(std::int64_t n) {
+    return scratch_bytes<T>(cholesky_scratch(n));
+  }
+  template <class T>
+  static void run(const Units& units, std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                  std::byte* scratch, std::int64_t n) {
+    const auto x = matrices<T>(in[0]);
+    each_matrix(units, n * n * n, scratch, [&](std::int64_t b, std::byte* own) {
+      T* to = elements<T>(out[0]) + b * n * n;
+      x.read_symmetric(b, to);
+      cholesky(n, to, reinterpret_cast<T*>(own));
+    });
+  }
+};
 
 Primitive cholesky_row() {
   Primitive p;
@@ -67,8 +73,8 @@ Primitive cholesky_row() {
     require_square("cholesky", a.in[0], a.at);
     return Types{a.in[0]};
   };
-  p.lower = [](const ir::Params&, std::span<const Type>, std::span<const Type>) {
-    return call_by_type([]<class T>(auto in, auto out) { run_cholesky<T>(in, out); });
+  p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
+    return call_by_type<Cholesky>(in[0], in[0].shape[-1]);
   };
   // l^-1 dx l^-T is l^-1 dl plus its transpose: its lower half, with half of the diagonal, is l^-1 dl.
   p.jvp = [](const ir::JvpArgs& a) {
@@ -79,33 +85,43 @@ Primitive cholesky_row() {
     return Arrays{matmul(l, tril(inner) * (1 - 0.5 * eye(type.shape[-1], type.dtype)))};
   };
   p.batch = [](const ir::BatchArgs& a) { return ir::Batched{{linalg::cholesky(a.x[0])}}; };
+  p.facts.flops = flops_per_matrix([](double n, double) { return n * n * n / 3; });
   p.samples = [] { return square_samples(); };
   return p;
 }
 
 // ---- triangular_solve
 
-template <class T>
-void run_triangular(const TriangularParams& p, std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-  const auto a = matrices<T>(in[0]), b = matrices<T>(in[1]);
-  const std::int64_t n = a.rows(), columns = p.left_side ? b.columns() : b.rows();
-  each_matrix(a.count(), n * n * columns, [&](std::int64_t i) {
-    Scratch<T> triangle(n * n), transposed(p.left_side ? 0 : b.size());
-    T* to = elements<T>(out[0]) + i * b.size();
-    T* x = p.left_side ? to : transposed.data();
-    // x op(a) = b is op(a)^T x^T = b^T.
-    const bool turned = p.transpose_a == p.left_side;
-    a.read(i, triangle.data());
-    if (p.left_side) b.read(i, x);
-    else b.read_transposed(i, x);
-    const Matrix<T> m{triangle.data(), turned ? 1 : n, turned ? n : 1};
-    if (p.lower != turned) solve_lower(n, columns, m, p.unit_diagonal, x);
-    else solve_upper(n, columns, m, p.unit_diagonal, x);
-    if (p.left_side) return;
-    for (std::int64_t r = 0; r < columns; ++r)
-      for (std::int64_t c = 0; c < n; ++c) to[r * n + c] = x[c * columns + r];
-  });
-}
+struct TriangularSolve {
+  template <class T>
+  static std::size_t bytes(const TriangularParams& p, std::int64_t n, std::int64_t columns) {
+    return scratch_bytes<T>(n * n) + scratch_bytes<T>(p.left_side ? 0 : n * columns) +
+           scratch_bytes<T>(solve_scratch(n, columns));
+  }
+  template <class T>
+  static void run(const Units& units, std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                  std::byte* scratch, const TriangularParams& p, std::int64_t n, std::int64_t columns) {
+    const auto a = matrices<T>(in[0]), b = matrices<T>(in[1]);
+    each_matrix(units, n * n * columns, scratch, [&](std::int64_t i, std::byte* own) {
+      Pieces pieces(own);
+      T *triangle = pieces.take<T>(n * n), *transposed = pieces.take<T>(p.left_side ? 0 : n * columns);
+      T* rest = pieces.take<T>(0);
+      T* to = elements<T>(out[0]) + i * b.size();
+      T* x = p.left_side ? to : transposed;
+      // x op(a) = b is op(a)^T x^T = b^T.
+      const bool turned = p.transpose_a == p.left_side;
+      a.read(i, triangle);
+      if (p.left_side) b.read(i, x);
+      else b.read_transposed(i, x);
+      const Matrix<T> m{triangle, turned ? 1 : n, turned ? n : 1};
+      if (p.lower != turned) solve_lower(n, columns, m, p.unit_diagonal, x, rest);
+      else solve_upper(n, columns, m, p.unit_diagonal, x, rest);
+      if (p.left_side) return;
+      for (std::int64_t r = 0; r < columns; ++r)
+        for (std::int64_t c = 0; c < n; ++c) to[r * n + c] = x[c * columns + r];
+    });
+  }
+};
 
 Primitive triangular_row() {
   Primitive p;
@@ -115,9 +131,9 @@ Primitive triangular_row() {
     require_system("triangular_solve", a.in, params_of<TriangularParams>(a.params).left_side ? -2 : -1, a.at);
     return Types{a.in[1]};
   };
-  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return call_by_type(
-        [p = params_of<TriangularParams>(params)]<class T>(auto in, auto out) { run_triangular<T>(p, in, out); });
+  p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
+    const auto& q = params_of<TriangularParams>(params);
+    return call_by_type<TriangularSolve>(in[0], q, in[0].shape[-1], in[1].shape[q.left_side ? -1 : -2]);
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& p = params_of<TriangularParams>(*a.params);
@@ -141,6 +157,9 @@ Primitive triangular_row() {
     return ir::Batched{{lax::triangular_solve(x[0], x[1], params_of<TriangularParams>(*a.params).options())}};
   };
   p.facts.linear_in = {1};
+  p.facts.flops = [](const ir::Params&, std::span<const Type> in, std::span<const Type> out) {
+    return static_cast<double>(in[0].shape[-1]) * static_cast<double>(out[0].shape.size());
+  };
   p.samples = [] {
     std::vector<ir::Sample> out;
     auto add = [&](DType t, Shape a, Shape b, lax::TriangularOptions o) {
@@ -162,18 +181,25 @@ Primitive triangular_row() {
 
 // ---- lu
 
-template <class T>
-void run_lu(std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-  const auto x = matrices<T>(in[0]);
-  const std::int64_t m = x.rows(), n = x.columns(), steps = std::min(m, n);
-  each_matrix(x.count(), m * n * steps, [&](std::int64_t b) {
-    T* to = elements<T>(out[0]) + b * m * n;
-    std::int32_t* pivots = elements<std::int32_t>(out[1]) + b * steps;
-    x.read(b, to);
-    lu(m, n, to, pivots);
-    permutation_of(steps, pivots, m, elements<std::int32_t>(out[2]) + b * m);
-  });
-}
+struct Lu {
+  template <class T>
+  static std::size_t bytes(std::int64_t m, std::int64_t n) {
+    return scratch_bytes<T>(lu_scratch(m, n));
+  }
+  template <class T>
+  static void run(const Units& units, std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                  std::byte* scratch, std::int64_t m, std::int64_t n) {
+    const auto x = matrices<T>(in[0]);
+    const std::int64_t steps = std::min(m, n);
+    each_matrix(units, m * n * steps, scratch, [&](std::int64_t b, std::byte* own) {
+      T* to = elements<T>(out[0]) + b * m * n;
+      std::int32_t* pivots = elements<std::int32_t>(out[1]) + b * steps;
+      x.read(b, to);
+      lu(m, n, to, pivots, reinterpret_cast<T*>(own));
+      permutation_of(steps, pivots, m, elements<std::int32_t>(out[2]) + b * m);
+    });
+  }
+};
 
 // l^-1 dx[permutation] u^-1 is l^-1 dl + du u^-1: strictly lower plus upper. l and u are made square by ones.
 Arrays lu_tangent(const ir::JvpArgs& a) {
@@ -208,14 +234,15 @@ Primitive lu_row() {
     pivots.dtype = permutation.dtype = i32;
     return Types{a.in[0], pivots, permutation};
   };
-  p.lower = [](const ir::Params&, std::span<const Type>, std::span<const Type>) {
-    return call_by_type([]<class T>(auto in, auto out) { run_lu<T>(in, out); });
+  p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
+    return call_by_type<Lu>(in[0], in[0].shape[-2], in[0].shape[-1]);
   };
   p.jvp = lu_tangent;
   p.batch = [](const ir::BatchArgs& a) {
     auto [lu, pivots, permutation] = lax::lu(a.x[0]);
     return ir::Batched{{lu, pivots, permutation}};
   };
+  p.facts.flops = flops_per_matrix(lu_flops);
   p.samples = [] {
     std::vector<ir::Sample> out = square_samples();
     for (DType t : {f32, f64})
@@ -228,23 +255,32 @@ Primitive lu_row() {
 
 // ---- solve: a x = b by lu. Its derivatives are solves again, with the same matrix, which keeps a and x and no factor.
 
-template <class T>
-void run_solve(std::span<const ir::Memory> in, std::span<const ir::Memory> out) {
-  const auto a = matrices<T>(in[0]), b = matrices<T>(in[1]);
-  const std::int64_t n = a.rows(), columns = b.columns();
-  each_matrix(a.count(), n * n * (n + columns), [&](std::int64_t i) {
-    Scratch<T> factors(n * n), sides(b.size());
-    Scratch<std::int32_t> pivots(n), permutation(n);
-    a.read(i, factors.data());
-    b.read(i, sides.data());
-    lu(n, n, factors.data(), pivots.data());
-    permutation_of(n, pivots.data(), n, permutation.data());
-    T* x = elements<T>(out[0]) + i * b.size();
-    for (std::int64_t r = 0; r < n; ++r) std::copy_n(sides.data() + permutation[r] * columns, columns, x + r * columns);
-    solve_lower<T>(n, columns, {factors.data(), n, 1}, true, x);
-    solve_upper<T>(n, columns, {factors.data(), n, 1}, false, x);
-  });
-}
+struct Solve {
+  template <class T>
+  static std::size_t bytes(std::int64_t n, std::int64_t columns) {
+    return scratch_bytes<T>(n * n) + scratch_bytes<T>(n * columns) + 2 * scratch_bytes<std::int32_t>(n) +
+           scratch_bytes<T>(std::max(lu_scratch(n, n), solve_scratch(n, columns)));
+  }
+  template <class T>
+  static void run(const Units& units, std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                  std::byte* scratch, std::int64_t n, std::int64_t columns) {
+    const auto a = matrices<T>(in[0]), b = matrices<T>(in[1]);
+    each_matrix(units, n * n * (n + columns), scratch, [&](std::int64_t i, std::byte* own) {
+      Pieces pieces(own);
+      T *factors = pieces.take<T>(n * n), *sides = pieces.take<T>(n * columns);
+      std::int32_t *pivots = pieces.take<std::int32_t>(n), *permutation = pieces.take<std::int32_t>(n);
+      T* rest = pieces.take<T>(0);
+      a.read(i, factors);
+      b.read(i, sides);
+      lu(n, n, factors, pivots, rest);
+      permutation_of(n, pivots, n, permutation);
+      T* x = elements<T>(out[0]) + i * b.size();
+      for (std::int64_t r = 0; r < n; ++r) std::copy_n(sides + permutation[r] * columns, columns, x + r * columns);
+      solve_lower<T>(n, columns, {factors, n, 1}, true, x, rest);
+      solve_upper<T>(n, columns, {factors, n, 1}, false, x, rest);
+    });
+  }
+};
 
 Primitive solve_row() {
   Primitive p;
@@ -253,8 +289,8 @@ Primitive solve_row() {
     require_system("solve", a.in, -2, a.at);
     return Types{a.in[1]};
   };
-  p.lower = [](const ir::Params&, std::span<const Type>, std::span<const Type>) {
-    return call_by_type([]<class T>(auto in, auto out) { run_solve<T>(in, out); });
+  p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
+    return call_by_type<Solve>(in[0], in[0].shape[-1], in[1].shape[-1]);
   };
   p.jvp = [](const ir::JvpArgs& a) {
     Array t = a.t[1];
@@ -272,6 +308,11 @@ Primitive solve_row() {
     return ir::Batched{{bind_solve(x[0], x[1], a.at)}};
   };
   p.facts.linear_in = {1};
+  p.facts.flops = [factor = flops_per_matrix(lu_flops)](const ir::Params& params, std::span<const Type> in,
+                                                        std::span<const Type> out) {
+    return factor(params, in, out) +
+           2 * static_cast<double>(in[0].shape[-1]) * static_cast<double>(out[0].shape.size());
+  };
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (DType t : {f32, f64})

@@ -44,13 +44,34 @@ template <class T>
 T* elements(const ir::Memory& m) {
   return reinterpret_cast<T*>(m.data);
 }
-// A runtime call of body.template operator()<float or double>(in, out), as the first operand's type says.
+// A runtime call for every matrix of a batch shaped like `type`: Call::bytes<T>(params...) is what one needs of scratch,
+// Call::run<T>(units, in, out, scratch, params...) computes them all; T is float or double, as `type` says.
+template <class Call, class... P>
+ir::Lowered call_by_type(const Type& type, P... params) {
+  auto lowered = [&]<class T>(T) {
+    std::int64_t count = 1;
+    for (int i = 0; i + 2 < type.shape.ndim(); ++i) count *= type.shape[i];
+    const Units units{count, Call::template bytes<T>(params...)};
+    auto call = [units, params...](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                                   std::byte* scratch) { Call::template run<T>(units, in, out, scratch, params...); };
+    return ir::Lowered{.kernels = {}, .call = call, .scratch = units.scratch()};
+  };
+  return type.dtype == f64 ? lowered(double{}) : lowered(float{});
+}
+
+// Arithmetic of an LU factorization, and facts of a row from that of one matrix, flops(rows, columns).
+inline double lu_flops(double rows, double columns) {
+  const double least = std::min(rows, columns), most = std::max(rows, columns);
+  return least * least * (most - least / 3);
+}
 template <class F>
-ir::Lowered call_by_type(F body) {
-  return {{}, [body](std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte*) {
-            if (in[0].type.dtype == f64) body.template operator()<double>(in, out);
-            else body.template operator()<float>(in, out);
-          }};
+auto flops_per_matrix(F flops) {
+  return [flops](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
+    const Shape& s = in[0].shape;
+    double count = 1;
+    for (int i = 0; i + 2 < s.ndim(); ++i) count *= static_cast<double>(s[i]);
+    return count * flops(static_cast<double>(s[-2]), static_cast<double>(s[-1]));
+  };
 }
 
 Primitive qr_row();

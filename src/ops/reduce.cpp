@@ -66,6 +66,9 @@ Primitive reduction_row(std::string name, loops::Combine combine, Accepts accept
   };
   p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
   p.facts.flops_per_element = 1;
+  p.facts.flops = [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
+    return static_cast<double>(in[0].shape.size());
+  };
   return p;
 }
 

@@ -54,15 +54,16 @@ Primitive sorting_row() {
       throw Error(fmt::format("[sort] {} keys among {} operands", q.num_keys, a.in.size()), line_or(a.at));
     return Types(a.in.begin(), a.in.end());
   };
-  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{{},
-                       [q = params_of<SortParams>(params)](std::span<const ir::Memory> in,
-                                                           std::span<const ir::Memory> out, std::byte*) {
-                         std::vector<Strided> from, to;
-                         for (const ir::Memory& m : in) from.push_back(strided(m));
-                         for (const ir::Memory& m : out) to.push_back(strided(m));
-                         sort_lines(from, to, q.dimension, q.num_keys);
-                       }};
+  p.lower = [](const ir::Params& params, std::span<const Type> types, std::span<const Type>) {
+    const auto& q = params_of<SortParams>(params);
+    auto call = [axis = q.dimension, keys = q.num_keys](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                                                        std::byte* scratch) {
+      std::vector<Strided> from, to;
+      for (const ir::Memory& m : in) from.push_back(strided(m));
+      for (const ir::Memory& m : out) to.push_back(strided(m));
+      sort_lines(from, to, axis, keys, scratch);
+    };
+    return ir::Lowered{.kernels = {}, .call = call, .scratch = sort_scratch(types[0].shape, q.dimension, q.num_keys)};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& q = params_of<SortParams>(*a.params);
@@ -112,12 +113,12 @@ Primitive top_row() {
     out[q.axis] = q.k;
     return Types{{out, a.in[0].dtype}, {out, i32}};
   };
-  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{{},
-                       [axis = params_of<TopParams>(params).axis](std::span<const ir::Memory> in,
-                                                                  std::span<const ir::Memory> out, std::byte*) {
-                         top_k_lines(strided(in[0]), strided(out[0]), strided(out[1]), axis);
-                       }};
+  p.lower = [](const ir::Params& params, std::span<const Type> types, std::span<const Type>) {
+    const int axis = params_of<TopParams>(params).axis;
+    auto call = [axis](std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch) {
+      top_k_lines(strided(in[0]), strided(out[0]), strided(out[1]), axis, scratch);
+    };
+    return ir::Lowered{.kernels = {}, .call = call, .scratch = sort_scratch(types[0].shape, axis, 1)};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     return Arrays{take_along_axis(a.t[0], a.y[1], params_of<TopParams>(*a.params).axis, "clip"), Array()};

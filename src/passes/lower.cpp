@@ -21,7 +21,14 @@ Strides without_front(Strides s) {
 class Lowering {
  public:
   Lowering(const ir::Program& program, std::span<const Strides> inputs)
-      : p_(program), b_(std::make_shared<Body>()), at_(program.types.size(), -1) {
+      : p_(program),
+        b_(std::make_shared<Body>()),
+        at_(program.types.size(), -1),
+        readers_(program.types.size()),
+        reads_(program.types.size(), 0) {
+    for (const ir::Eqn& e : p_.eqns)
+      for (const ir::Atom& a : e.inputs) read(a, &e);
+    for (const ir::Atom& a : p_.outputs) read(a, nullptr);
     for (std::size_t i = 0; i < p_.inputs.size(); ++i) {
       const Type& t = p_.type(p_.inputs[i]);
       int storage = b_->add_storage({.kind = Storage::Kind::input, .index = static_cast<int>(i), .bytes = t.bytes()});
@@ -39,6 +46,12 @@ class Lowering {
 
  private:
   const Value& value(int v) const { return b_->values[static_cast<std::size_t>(v)]; }
+
+  void read(const ir::Atom& a, const ir::Eqn* by) {
+    if (!a.is_var()) return;
+    readers_[static_cast<std::size_t>(a.var)] = by;
+    ++reads_[static_cast<std::size_t>(a.var)];
+  }
 
   int value_of(const ir::Atom& a) {
     if (a.is_var()) return at_[static_cast<std::size_t>(a.var)];
@@ -81,16 +94,18 @@ class Lowering {
 
   // The same elements, dense, in a storage of their own.
   int copied(int v, const ir::Primitive* primitive, const Location& at) {
-    const Type type = value(v).type;
-    int out = b_->add_temporary(type, primitive, at);
-    Step s;
-    s.kernel = loops::elementwise({type}, [](loops::Expr x) { return x; });
-    s.in = {v};
-    s.out = {out};
-    s.primitive = primitive;
-    s.at = at;
-    b_->steps.push_back(std::move(s));
+    int out = b_->add_temporary(value(v).type, primitive, at);
+    b_->steps.push_back(copy(v, out));
     return out;
+  }
+  Step copy(int from, int to) const {
+    Step s;
+    s.kernel = loops::elementwise({value(from).type}, [](loops::Expr x) { return x; });
+    s.in = {from};
+    s.out = {to};
+    s.primitive = value(to).primitive;
+    s.at = value(to).at;
+    return s;
   }
 
   Step step_of(const ir::Eqn& e, Step::Kind kind) {
@@ -99,6 +114,7 @@ class Lowering {
     s.primitive = e.primitive;
     s.at = e.at;
     s.effects = ir::has_effects(e);
+    s.made.push_back({e.primitive, e.at});
     return s;
   }
 
@@ -107,7 +123,9 @@ class Lowering {
     for (int v : in) in_types.push_back(value(v).type);
     for (int v : out) out_types.push_back(value(v).type);
     ir::Lowered lowered = e.primitive->lower(*e.params, in_types, out_types);
+    const ir::Facts& facts = e.primitive->facts;
     double elements = out_types.empty() ? 0 : static_cast<double>(out_types[0].shape.size());
+    double flops = facts.flops ? facts.flops(*e.params, in_types, out_types) : facts.flops_per_element * elements;
     if (lowered.call) {
       Step s = step_of(e, Step::Kind::call);
       s.in = in;
@@ -115,16 +133,42 @@ class Lowering {
       s.call = std::move(lowered.call);
       s.scratch = lowered.scratch;
       s.in_place = lowered.in_place;
-      s.flops = e.primitive->facts.flops_per_element * elements;
+      s.flops = flops;
+      if (lowered.writes) lay_out(out[0], e.outputs[0], lowered.writes);
       b_->steps.push_back(std::move(s));
       return;
     }
     for (loops::Kernel& kernel : lowered.kernels) {
       Step s = step_of(e, Step::Kind::kernel);
-      s.flops = e.primitive->facts.flops_per_element * elements / static_cast<double>(lowered.kernels.size());
+      s.flops = flops / static_cast<double>(lowered.kernels.size());
       only_used(std::move(kernel), in, out, s);
       b_->steps.push_back(std::move(s));
     }
+  }
+
+  // A value that is only read through a view with its axes in another order lies in memory as the view wants it, where
+  // the call can write it so: the view is row-major then, and needs no copy.
+  void lay_out(int v, ir::Var var, const std::function<bool(const Strides&)>& writes) {
+    const ir::Eqn* reader = readers_[static_cast<std::size_t>(var)];
+    if (reads_[static_cast<std::size_t>(var)] != 1 || !reader || !reader->primitive->view) return;
+    const Type &type = p_.type(var), &seen = p_.type(reader->outputs[0]);
+    const Strides now = row_major(type.shape), want = row_major(seen.shape);
+    auto look = [&](const Strides& s) { return reader->primitive->view(*reader->params, type, s, seen); };
+    auto view = look(now);
+    if (!view || view->offset != 0 || view->strides == want || seen.shape.ndim() != type.shape.ndim()) return;
+    Strides strides = now;
+    std::vector<bool> found(static_cast<std::size_t>(type.shape.ndim()), false);
+    for (int i = 0; i < seen.shape.ndim(); ++i)
+      for (int a = 0; a < type.shape.ndim(); ++a) {
+        if (found[static_cast<std::size_t>(a)] || type.shape[a] != seen.shape[i] || now[a] != view->strides[i])
+          continue;
+        found[static_cast<std::size_t>(a)] = true;
+        strides[a] = want[i];
+        break;
+      }
+    view = look(strides);
+    if (view && view->offset == 0 && view->strides == want && writes(strides))
+      b_->values[static_cast<std::size_t>(v)].strides = strides;
   }
 
   // The kernels of one equation have all its operands; a step keeps those that it touches.
@@ -173,6 +217,7 @@ class Lowering {
     else if (auto* loop = dynamic_cast<const LoopParams*>(&params)) lower_loop(*loop, in, s);
     else if (auto* cond = dynamic_cast<const CondParams*>(&params)) lower_cond(*cond, in, s);
     else if (auto* unwind = dynamic_cast<const UnwindParams*>(&params)) lower_unwind(*unwind, in, s);
+    else if (e.primitive == &custom_lin_row()) (void)e.primitive->run(e.params, {}, e.at);  // says why it cannot
     else ir::missing_rule(*e.primitive, "lower", "passes", e.at);
     s.in = std::move(in);
     s.out = std::move(out);
@@ -241,24 +286,47 @@ class Lowering {
                         layouts_of_rows(in.subspan(g.linear() + g.linear_constants + g.linear_carries)))));
   }
 
-  // Every output gets memory of the caller: the storage of its value where that is a whole temporary, else a copy.
+  // Every output gets memory of the caller: the storage of its value where that is a whole temporary, else a copy. A
+  // temporary is copied as soon as it is written, so that it need not live until the end; an input at the end, where it
+  // may be a carry that is updated in place.
   void finish_outputs() {
+    std::vector<std::vector<Step>> copies(b_->steps.size());  // behind each step
+    std::vector<std::size_t> written(b_->storages.size(), b_->steps.size());
+    for (std::size_t i = 0; i < b_->steps.size(); ++i)
+      for (int v : b_->steps[i].out) written[static_cast<std::size_t>(value(v).storage)] = i;
+    std::vector<Step> last;
+    auto copied = [&](int v) {
+      int out = b_->add_temporary(value(v).type, value(v).primitive, value(v).at);
+      const auto from = static_cast<std::size_t>(value(v).storage);
+      const std::size_t i = from < written.size() ? written[from] : copies.size();
+      (i < copies.size() ? copies[i] : last).push_back(copy(v, out));
+      return out;
+    };
     for (std::size_t k = 0; k < p_.outputs.size(); ++k) {
       int v = value_of(p_.outputs[k]);
       const Value& x = value(v);
       const Storage& s = b_->storage_of(v);
       bool whole = s.kind == Storage::Kind::temporary && x.dense() && x.offset == 0 && s.bytes == x.type.bytes();
-      if (!whole) v = copied(v, value(v).primitive, value(v).at);
+      if (!whole) v = copied(v);
       Storage& own = b_->storage_of(v);
       own.kind = Storage::Kind::output;
       own.index = static_cast<int>(k);
       b_->outputs.push_back(v);
     }
+    std::vector<Step> steps;
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      steps.push_back(std::move(b_->steps[i]));
+      std::move(copies[i].begin(), copies[i].end(), std::back_inserter(steps));
+    }
+    std::move(last.begin(), last.end(), std::back_inserter(steps));
+    b_->steps = std::move(steps);
   }
 
   const ir::Program& p_;
   std::shared_ptr<Body> b_;
-  std::vector<int> at_;  // value of each variable
+  std::vector<int> at_;                  // value of each variable
+  std::vector<const ir::Eqn*> readers_;  // who reads each variable last; null: it is an output
+  std::vector<int> reads_;               // how often each is read
 };
 
 }  // namespace

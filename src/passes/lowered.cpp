@@ -11,6 +11,19 @@ namespace anew::passes {
 
 bool Value::dense() const { return strides == row_major(type.shape) || type.shape.size() == 0; }
 
+bool Value::packed() const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride and size
+  for (int d = 0; d < type.shape.ndim(); ++d)
+    if (type.shape[d] != 1) axes.emplace_back(strides[d], type.shape[d]);
+  std::sort(axes.begin(), axes.end());
+  std::int64_t next = 1;
+  for (auto [stride, size] : axes) {
+    if (stride != next) return type.shape.size() == 0;
+    next *= size;
+  }
+  return true;
+}
+
 int Body::add_storage(Storage s) {
   storages.push_back(s);
   return static_cast<int>(storages.size()) - 1;
@@ -127,7 +140,8 @@ class Verifier {
     }
     for (int v : s.out) {
       require(v >= 0 && v < std::ssize(b_.values) && value(v).storage >= 0, fmt::format("step {} writes nothing", i));
-      require(value(v).dense() && b_.storage_of(v).kind != Storage::Kind::literal,
+      require((s.kind == Step::Kind::call ? value(v).packed() : value(v).dense()) &&
+                  b_.storage_of(v).kind != Storage::Kind::literal,
               fmt::format("step {} writes where it may not", i));
       written_[static_cast<std::size_t>(value(v).storage)] = true;
     }

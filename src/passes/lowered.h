@@ -1,7 +1,7 @@
 // The lowered form of a Program: steps over values in storages. A step is a kernel, a call into the runtime, or control
 // flow with Bodies of its own. Views are not steps: a value is a strided look at a storage, and several may look at one.
 // Invariants: a storage is written before it is read, in the order of the steps; a step writes whole values that lie
-// dense in row-major order, or (kernels of one equation, such as concatenate) parts of one, one after the other; inputs
+// dense in row-major order (calls that can: in another order of the axes), or (kernels of one equation, such as concatenate) parts of one, one after the other; inputs
 // and literals are never written, but for carries that a loop updates in place; every output of a Body is a storage of
 // its own. `verify` states the rest.
 #pragma once
@@ -45,7 +45,8 @@ struct Value {
   Strides strides;                           // in elements
   const ir::Primitive* primitive = nullptr;  // that made it; null: an input
   Location at = {};
-  bool dense() const;  // row-major, without gaps
+  bool dense() const;   // row-major, without gaps
+  bool packed() const;  // without gaps, in any order of its axes
 };
 
 struct Body;
@@ -89,7 +90,7 @@ struct Step {
   // condition's, the decision, then the second buffer of each carry. Unwind: plans of advance and step; per stack its two
   // buffers and its copy; then the second buffer of each linear carry.
   std::vector<std::size_t> parts = {};
-  int in_place = -1;        // of a call: the input that output 0 may share memory with
+  int in_place = -1;  // of a call: the input that output 0 may share memory with
   bool effects = false;
   std::vector<std::shared_ptr<Body>> bodies = {};  // branches of a cond: inputs of the step behind the index
   LoopInfo loop = {};
@@ -97,6 +98,12 @@ struct Step {
   const ir::Primitive* primitive = nullptr;  // of the equation it comes from; of a fused kernel: the last
   Location at = {};
   double flops = 0;
+  // The equations whose results it computes, in order: several of a fused kernel, none of a copy.
+  struct Made {
+    const ir::Primitive* primitive;
+    Location at;
+  };
+  std::vector<Made> made = {};
 };
 
 struct Body {

@@ -70,7 +70,8 @@ struct Mapped {
 
 bool contains(std::span<const int> list, int d) { return std::find(list.begin(), list.end(), d) != list.end(); }
 
-Mapped map_dims(const DotOperand& a, const DotOperand& b, const DotDims& dims) {
+// `out`: strides of the result; none: row-major.
+Mapped map_dims(const DotOperand& a, const DotOperand& b, const DotDims& dims, const Shape* out = nullptr) {
   Mapped map;
   for (std::size_t i = 0; i < dims.lhs_batch.size(); ++i)
     map.batch.push({a.shape[dims.lhs_batch[i]], {a.strides[dims.lhs_batch[i]], b.strides[dims.rhs_batch[i]], 0}});
@@ -85,9 +86,10 @@ Mapped map_dims(const DotOperand& a, const DotOperand& b, const DotDims& dims) {
         {a.shape[dims.lhs_contract[i]], {a.strides[dims.lhs_contract[i]], b.strides[dims.rhs_contract[i]], 0}});
   if (map.inner.count() == 0) map.inner.push({1, {0, 0, 0}});
   int64_t stride = 1;
+  int last = out ? out->ndim() : 0;
   for (Axes* axes : {&map.columns, &map.rows, &map.batch})
     for (int i = axes->count(); i-- > 0;) {
-      (*axes)[i].stride[result] = stride;
+      (*axes)[i].stride[result] = out ? (*out)[--last] : stride;
       stride *= (*axes)[i].size;
     }
   return map;
@@ -122,7 +124,7 @@ T combine(T acc, T x, T y) {
 // Integers and bool: the order cannot show, so the plain loops that read rows.
 template <class T>
 void plain_products(std::span<const BatchDim> batch, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
-                    int64_t c_row, bool onto) {
+                    int64_t c_row, int64_t c_column, bool onto) {
   int64_t count = m;
   for (const BatchDim& d : batch) count *= d.size;
   const int64_t grain = std::max<int64_t>(1, (64 << 10) / std::max<int64_t>(1, n * k));
@@ -135,11 +137,14 @@ void plain_products(std::span<const BatchDim> batch, int64_t m, int64_t n, int64
         const int64_t i = index % batch[d].size;
         pa += i * batch[d].a_stride, pb += i * batch[d].b_stride, pc += i * batch[d].c_stride;
       }
-      if (!onto) std::fill_n(pc, n, T{});
+      if (!onto)
+        for (int64_t j = 0; j < n; ++j) pc[j * c_column] = T{};
       for (int64_t i = 0; i < k; ++i) {
         const T x = pa[i * a.column_stride];
         const T* row = pb + i * b.row_stride;
-        if (b.column_stride == 1)
+        if (c_column != 1)
+          for (int64_t j = 0; j < n; ++j) pc[j * c_column] = combine(pc[j * c_column], x, row[j * b.column_stride]);
+        else if (b.column_stride == 1)
           for (int64_t j = 0; j < n; ++j) pc[j] = combine(pc[j], x, row[j]);
         else
           for (int64_t j = 0; j < n; ++j) pc[j] = combine(pc[j], x, row[j * b.column_stride]);
@@ -221,11 +226,30 @@ class Side {
 
 template <class T>
 void multiply(std::span<const BatchDim> batch, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
-              int64_t c_row, bool onto, std::span<std::byte> scratch) {
-  if constexpr (!std::is_floating_point_v<T>) plain_products(batch, m, n, k, a, b, c, c_row, onto);
-  else if (onto) add_product(m, n, k, a, b, c, c_row, 1, scratch);
-  else batched_product(batch, m, n, k, a, b, c, c_row, 1, scratch);
+              int64_t c_row, int64_t c_column, bool onto, std::span<std::byte> scratch) {
+  if constexpr (!std::is_floating_point_v<T>) plain_products(batch, m, n, k, a, b, c, c_row, c_column, onto);
+  else if (onto) add_product(m, n, k, a, b, c, c_row, c_column, scratch);
+  else batched_product(batch, m, n, k, a, b, c, c_row, c_column, scratch);
 }
+
+// Where indices over some dimensions lie in the result. One stride leads through each `run` of them.
+class Places {
+ public:
+  explicit Places(Axes axes) : axes_(axes) { axes_.merge({result}); }
+  int64_t run() const { return axes_.count() ? last().size : 1; }
+  int64_t stride() const { return axes_.count() ? last().stride[result] : 1; }
+  // How many of `count` indices from `first` on are in the same run.
+  int64_t in_run(int64_t first, int64_t count) const { return std::min(count, run() - first % run()); }
+  int64_t of(int64_t index) const {
+    int64_t sum = 0;
+    for (int d = axes_.count(); d-- > 0; index /= axes_[d].size) sum += index % axes_[d].size * axes_[d].stride[result];
+    return sum;
+  }
+
+ private:
+  const Axis& last() const { return axes_[axes_.count() - 1]; }
+  Axes axes_;
+};
 
 template <class T>
 void in_blocks(const T* a, const T* b, const Mapped& map, T* out, Pieces pieces, std::span<std::byte> packing) {
@@ -234,18 +258,25 @@ void in_blocks(const T* a, const T* b, const Mapped& map, T* out, Pieces pieces,
   const Block block = Block::of(batches, rows, columns, k, sizeof(T));
   T* left_copy = pieces.take<T>(block.batch * block.rows * block.inner);
   T* right_copy = pieces.take<T>(block.batch * block.columns * block.inner);
-  for (int64_t n = 0; n < batches; n += block.batch)
-    for (int64_t r = 0; r < rows; r += block.rows)
-      for (int64_t c = 0; c < columns; c += block.columns)
+  const Places of_batch(map.batch), of_rows(map.rows), of_columns(map.columns);
+  for (int64_t n = 0, count = 0; n < batches; n += count) {
+    count = of_batch.in_run(n, std::min(block.batch, batches - n));
+    for (int64_t r = 0, height = 0; r < rows; r += height) {
+      height = of_rows.in_run(r, std::min(block.rows, rows - r));
+      for (int64_t c = 0, width = 0; c < columns; c += width) {
+        width = of_columns.in_run(c, std::min(block.columns, columns - c));
         for (int64_t i = 0; i < k; i += block.inner) {
-          const int64_t count = std::min(block.batch, batches - n), height = std::min(block.rows, rows - r),
-                        width = std::min(block.columns, columns - c), depth = std::min(block.inner, k - i);
+          const int64_t depth = std::min(block.inner, k - i);
           const auto x = left.look({n, r, i}, {count, height, depth}, left_copy);
           const auto y = right.look({n, c, i}, {count, width, depth}, right_copy);
-          const BatchDim batch{count, x.batch, y.batch, rows * columns};
+          const BatchDim batch{count, x.batch, y.batch, of_batch.stride()};
           multiply(std::span(&batch, 1), height, width, depth, Matrix<T>{x.data, x.line, x.inner},
-                   Matrix<T>{y.data, y.inner, y.line}, out + (n * rows + r) * columns + c, columns, i > 0, packing);
+                   Matrix<T>{y.data, y.inner, y.line}, out + of_batch.of(n) + of_rows.of(r) + of_columns.of(c),
+                   of_rows.stride(), of_columns.stride(), i > 0, packing);
         }
+      }
+    }
+  }
 }
 
 // Whether there are strides with which the operands have to be copied.
@@ -278,8 +309,9 @@ std::size_t scratch_of(const Mapped& map) {
 }
 
 template <class T>
-void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims, T* out, std::byte* scratch) {
-  Mapped map = map_dims(left, right, dims);
+void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims, T* out, std::byte* scratch,
+           const Shape* out_strides) {
+  Mapped map = map_dims(left, right, dims, out_strides);
   const int64_t count = map.batch.size() * map.rows.size() * map.columns.size();
   if (count == 0) return;
   if (map.inner.size() == 0) {
@@ -317,7 +349,8 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
                                          batch[i].stride[result]};
   const std::span<const BatchDim> batches(list.data(), static_cast<std::size_t>(batch.count()));
   const Matrix<T> ma{a, m.stride[lhs], k.stride[lhs]}, mb{b, k.stride[rhs], n.stride[rhs]};
-  multiply(batches, m.size, n.size, k.size, ma, mb, out, m.stride[result], false, packed);
+  multiply(batches, m.size, n.size, k.size, ma, mb, out, m.stride[result], n.size == 1 ? 1 : n.stride[result], false,
+           packed);
 }
 
 // f(T{}) with the type that products of this dtype are made in. Unsigned integers, because there wrapping around is
@@ -343,8 +376,17 @@ std::size_t dot_scratch(DType dtype, const Shape& left, const Shape& right, cons
 }
 
 void dot_general(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims, void* out,
-                 std::byte* scratch) {
-  by_type(dtype, [&]<class T>(T) { typed(left, right, dims, static_cast<T*>(out), scratch); });
+                 std::byte* scratch, const Shape* out_strides) {
+  by_type(dtype, [&]<class T>(T) { typed(left, right, dims, static_cast<T*>(out), scratch, out_strides); });
+}
+
+bool dot_writes(const Shape& left, const Shape& right, const DotDims& dims, const Shape& out_strides) {
+  Mapped map = map_dims({nullptr, left, left}, {nullptr, right, right}, dims, &out_strides);
+  if (too_short(map.rows, result) || too_short(map.columns, result)) return false;
+  map.batch.merge({result});
+  for (int i = 0; i < map.batch.count(); ++i)
+    if (map.batch[i].stride[result] == 1) return false;  // neither rows nor columns of the product would be dense
+  return true;
 }
 
 }  // namespace anew

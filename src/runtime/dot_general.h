@@ -24,9 +24,13 @@ struct DotDims {
 // Bytes that dot_general needs beside its operands, whatever their strides.
 std::size_t dot_scratch(DType dtype, const Shape& lhs, const Shape& rhs, const DotDims& dims);
 
-// Writes the result, dense in row-major order: batch dimensions, then the rest of lhs, then the rest of rhs, each in order.
+// Writes the result: batch dimensions, then the rest of lhs, then the rest of rhs, each in order; dense in row-major order
+// or, with strides that dot_writes allows, in another order of its dimensions. Bits are the same.
 // Integers wrap around; bool is "or" of "and". The dimensions have been checked by the caller.
 void dot_general(DType dtype, const DotOperand& lhs, const DotOperand& rhs, const DotDims& dims, void* out,
-                 std::byte* scratch);
+                 std::byte* scratch, const Shape* out_strides = nullptr);
+
+// Whether a result with these strides, dense in some order of its dimensions, is as quickly written as a row-major one.
+bool dot_writes(const Shape& lhs, const Shape& rhs, const DotDims& dims, const Shape& out_strides);
 
 }  // namespace anew

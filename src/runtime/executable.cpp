@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <optional>
 
@@ -18,7 +19,19 @@ void Code::enter(std::byte** table, std::byte* base) const {
 }
 
 void Code::run(std::byte** table) const {
+  if (StepWatch::current) [[unlikely]]
+    return run_watched(table, *StepWatch::current);
   for (const auto& step : steps) step->run(table, table + storages);
+}
+
+void Code::run_watched(std::byte** table, StepWatch& watch) const {
+  using Clock = std::chrono::steady_clock;
+  const StepWatch::Installed inside(watch.nested ? &watch : nullptr);
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Clock::time_point before = Clock::now();
+    steps[i]->run(table, table + storages);
+    watch.ran(*this, i, std::chrono::duration<double, std::nano>(Clock::now() - before).count());
+  }
 }
 
 // ---- kernels

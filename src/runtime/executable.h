@@ -35,6 +35,27 @@ class ExecutableStep {
   virtual void run(std::byte* const* table, std::byte** more) const = 0;
 };
 
+class Code;
+
+// Sees every step that runs on a thread while it is installed there (memory_report).
+class StepWatch {
+ public:
+  virtual ~StepWatch() = default;
+  virtual void ran(const Code& code, std::size_t step, double nanoseconds) = 0;
+  bool nested = true;  // steps of Codes inside steps, too
+  static constinit inline thread_local StepWatch* current = nullptr;
+
+  class Installed {
+   public:
+    explicit Installed(StepWatch* watch) : before_(current) { current = watch; }
+    ~Installed() { current = before_; }
+    Installed(const Installed&) = delete;
+
+   private:
+    StepWatch* before_;
+  };
+};
+
 class Code {
  public:
   std::vector<std::unique_ptr<const ExecutableStep>> steps;
@@ -56,6 +77,9 @@ class Code {
   // Points the table at temporaries and constants; inputs and outputs remain.
   void enter(std::byte** table, std::byte* base) const;
   void run(std::byte** table) const;
+
+ private:
+  void run_watched(std::byte** table, StepWatch& watch) const;
 };
 
 // A kernel, compiled or interpreted.

@@ -7,8 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include "runtime/matrices.h"
-
 namespace anew {
 namespace {
 
@@ -31,12 +29,11 @@ void subtract_scaled(std::int64_t n, T s, const T* x, T* y) {
 }
 
 template <class T>
-bool cholesky_in_place(std::int64_t n, T* a) {
-  Scratch<T> scratch(n * std::min(n, block));
+bool cholesky_in_place(std::int64_t n, T* a, T* scratch) {
   for (std::int64_t begin = 0; begin < n; begin += block) {
     const std::int64_t end = std::min(begin + block, n);
     T* rows = a + begin * n;
-    subtract_product<T>(n - begin, end - begin, begin, {rows, n, 1}, {rows, 1, n}, rows + begin, n, scratch.data());
+    subtract_product<T>(n - begin, end - begin, begin, {rows, n, 1}, {rows, 1, n}, rows + begin, n, scratch);
     for (std::int64_t j = begin; j < end; ++j) {
       auto rest = [&](std::int64_t i) {
         T s = a[i * n + j];
@@ -54,12 +51,12 @@ bool cholesky_in_place(std::int64_t n, T* a) {
 
 // Rows of x are `x_row` apart, which may be negative: an upper triangle is a lower one seen from the end.
 template <class T>
-void solve_down(std::int64_t n, std::int64_t columns, Matrix<T> a, bool unit_diagonal, T* x, std::int64_t x_row) {
-  Scratch<T> scratch(std::min(n, block) * columns);
+void solve_down(std::int64_t n, std::int64_t columns, Matrix<T> a, bool unit_diagonal, T* x, std::int64_t x_row,
+                T* scratch) {
   for (std::int64_t begin = 0; begin < n; begin += block) {
     const std::int64_t end = std::min(begin + block, n);
     subtract_product<T>(end - begin, columns, begin, {a.data + begin * a.row_stride, a.row_stride, a.column_stride},
-                        {x, x_row, 1}, x + begin * x_row, x_row, scratch.data());
+                        {x, x_row, 1}, x + begin * x_row, x_row, scratch);
     for (std::int64_t i = begin; i < end; ++i) {
       const T* row = a.data + i * a.row_stride;
       T* to = x + i * x_row;
@@ -91,9 +88,15 @@ void factor_panel(std::int64_t m, std::int64_t n, std::int64_t begin, std::int64
 
 }  // namespace
 
+std::int64_t cholesky_scratch(std::int64_t n) { return n <= block ? 0 : (n - block) * block; }
+std::int64_t lu_scratch(std::int64_t m, std::int64_t n) {
+  return std::min(m, n) <= block ? 0 : (m - block) * (n - block);
+}
+std::int64_t solve_scratch(std::int64_t n, std::int64_t columns) { return n <= block ? 0 : block * columns; }
+
 template <class T>
-void cholesky(std::int64_t n, T* a) {
-  const bool found = cholesky_in_place(n, a);
+void cholesky(std::int64_t n, T* a, T* scratch) {
+  const bool found = cholesky_in_place(n, a, scratch);
   for (std::int64_t i = 0; i < n; ++i) {
     if (!found) std::fill(a + i * n, a + i * n + i + 1, std::numeric_limits<T>::quiet_NaN());
     std::fill(a + i * n + i + 1, a + (i + 1) * n, T(0));
@@ -101,9 +104,8 @@ void cholesky(std::int64_t n, T* a) {
 }
 
 template <class T>
-void lu(std::int64_t m, std::int64_t n, T* a, std::int32_t* pivots) {
+void lu(std::int64_t m, std::int64_t n, T* a, std::int32_t* pivots, T* scratch) {
   const std::int64_t steps = std::min(m, n);
-  Scratch<T> scratch(steps > block ? (m - block) * (n - block) : 0);
   for (std::int64_t begin = 0; begin < steps; begin += block) {
     const std::int64_t end = std::min(begin + block, steps);
     factor_panel(m, n, begin, end, a, pivots);
@@ -111,7 +113,7 @@ void lu(std::int64_t m, std::int64_t n, T* a, std::int32_t* pivots) {
       for (std::int64_t k = begin; k < i; ++k) subtract_scaled(n - end, a[i * n + k], a + k * n + end, a + i * n + end);
     if (end < steps)
       subtract_product<T>(m - end, n - end, end - begin, {a + end * n + begin, n, 1}, {a + begin * n + end, n, 1},
-                          a + end * n + end, n, scratch.data());
+                          a + end * n + end, n, scratch);
   }
 }
 
@@ -121,24 +123,24 @@ void permutation_of(std::int64_t count, const std::int32_t* pivots, std::int64_t
 }
 
 template <class T>
-void solve_lower(std::int64_t n, std::int64_t columns, Matrix<T> a, bool unit_diagonal, T* x) {
-  solve_down(n, columns, a, unit_diagonal, x, columns);
+void solve_lower(std::int64_t n, std::int64_t columns, Matrix<T> a, bool unit_diagonal, T* x, T* scratch) {
+  solve_down(n, columns, a, unit_diagonal, x, columns, scratch);
 }
 template <class T>
-void solve_upper(std::int64_t n, std::int64_t columns, Matrix<T> a, bool unit_diagonal, T* x) {
+void solve_upper(std::int64_t n, std::int64_t columns, Matrix<T> a, bool unit_diagonal, T* x, T* scratch) {
   if (n == 0) return;
   a.data += (n - 1) * (a.row_stride + a.column_stride);
   a.row_stride = -a.row_stride, a.column_stride = -a.column_stride;
-  solve_down(n, columns, a, unit_diagonal, x + (n - 1) * columns, -columns);
+  solve_down(n, columns, a, unit_diagonal, x + (n - 1) * columns, -columns, scratch);
 }
 
-template void cholesky(std::int64_t, float*);
-template void cholesky(std::int64_t, double*);
-template void lu(std::int64_t, std::int64_t, float*, std::int32_t*);
-template void lu(std::int64_t, std::int64_t, double*, std::int32_t*);
-template void solve_lower(std::int64_t, std::int64_t, Matrix<float>, bool, float*);
-template void solve_lower(std::int64_t, std::int64_t, Matrix<double>, bool, double*);
-template void solve_upper(std::int64_t, std::int64_t, Matrix<float>, bool, float*);
-template void solve_upper(std::int64_t, std::int64_t, Matrix<double>, bool, double*);
+template void cholesky(std::int64_t, float*, float*);
+template void cholesky(std::int64_t, double*, double*);
+template void lu(std::int64_t, std::int64_t, float*, std::int32_t*, float*);
+template void lu(std::int64_t, std::int64_t, double*, std::int32_t*, double*);
+template void solve_lower(std::int64_t, std::int64_t, Matrix<float>, bool, float*, float*);
+template void solve_lower(std::int64_t, std::int64_t, Matrix<double>, bool, double*, double*);
+template void solve_upper(std::int64_t, std::int64_t, Matrix<float>, bool, float*, float*);
+template void solve_upper(std::int64_t, std::int64_t, Matrix<double>, bool, double*, double*);
 
 }  // namespace anew

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/matrices.h"
+#include "runtime/workspace.h"
 
 namespace anew {
 namespace {
@@ -97,31 +97,38 @@ struct FourierPlan<T>::Chirp {
       kernel_re[at] = kernel_re[mirror] = c / static_cast<double>(m);
       kernel_im[at] = kernel_im[mirror] = s / static_cast<double>(m);
     }
-    plan.transform(kernel_re.data(), kernel_im.data());
+    std::vector<std::byte> memory(plan.scratch() + scratch_alignment);
+    plan.transform(kernel_re.data(), kernel_im.data(), aligned(memory.data()));
+  }
+  static std::byte* aligned(std::byte* p) {
+    return p + (scratch_alignment - reinterpret_cast<std::uintptr_t>(p) % scratch_alignment) % scratch_alignment;
   }
   static std::int64_t power(std::int64_t n) {
     std::int64_t m = 1;
     while (m < 2 * n - 1) m *= 2;
     return m;
   }
-  void transform(T* x, T* y) const {
+  std::size_t scratch() const { return 2 * scratch_bytes<double>(plan.size()) + plan.scratch(); }
+  void transform(T* x, T* y, std::byte* memory) const {
     const std::int64_t m = plan.size();
-    Scratch<double> a(m), b(m);
-    std::fill(a.data(), a.data() + m, 0.0);
-    std::fill(b.data(), b.data() + m, 0.0);
+    Pieces pieces(memory);
+    double *a = pieces.take<double>(m), *b = pieces.take<double>(m);
+    std::byte* rest = pieces.take<std::byte>(0);
+    std::fill(a, a + m, 0.0);
+    std::fill(b, b + m, 0.0);
     for (std::int64_t j = 0; j < n; ++j) {
       const auto at = static_cast<std::size_t>(j);
       a[j] = x[j] * re[at] - y[j] * im[at];
       b[j] = x[j] * im[at] + y[j] * re[at];
     }
-    plan.transform(a.data(), b.data());
+    plan.transform(a, b, rest);
     for (std::int64_t j = 0; j < m; ++j) {
       const auto at = static_cast<std::size_t>(j);
       const double c = a[j] * kernel_re[at] - b[j] * kernel_im[at];
       b[j] = a[j] * kernel_im[at] + b[j] * kernel_re[at];
       a[j] = c;
     }
-    plan.transform(b.data(), a.data());  // back
+    plan.transform(b, a, rest);  // back
     for (std::int64_t j = 0; j < n; ++j) {
       const auto at = static_cast<std::size_t>(j);
       x[j] = static_cast<T>(a[j] * re[at] - b[j] * im[at]);
@@ -155,11 +162,16 @@ template <class T>
 FourierPlan<T>::~FourierPlan() = default;
 
 template <class T>
-void FourierPlan<T>::transform(T* re, T* im) const {
+std::size_t FourierPlan<T>::scratch() const {
+  return n_ < 2 ? 0 : chirp_ ? chirp_->scratch() : scratch_bytes<T>(2 * n_);
+}
+
+template <class T>
+void FourierPlan<T>::transform(T* re, T* im, std::byte* memory) const {
   if (n_ < 2) return;
-  if (chirp_) return chirp_->transform(re, im);
-  Scratch<T> scratch(2 * n_);
-  Complexes<T> from{re, im}, to{scratch.data(), scratch.data() + n_};
+  if (chirp_) return chirp_->transform(re, im, memory);
+  T* scratch = Pieces(memory).take<T>(2 * n_);
+  Complexes<T> from{re, im}, to{scratch, scratch + n_};
   std::int64_t length = n_, stride = 1;
   for (int r : radices_) {
     auto run = r == 4 ? step<4, T> : r == 2 ? step<2, T> : r == 3 ? step<3, T> : r == 5 ? step<5, T> : step<0, T>;

@@ -2,6 +2,7 @@
 // Self-sorting steps of radix 4, 2, 3, 5 and other primes up to 61; a length with a larger prime is a convolution of
 // powers of two (Bluestein), in f64. Invariant: one fixed sequence of operations per length, on every machine.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,7 +19,8 @@ class FourierPlan {
 
   std::int64_t size() const { return n_; }
   // z_k = sum over j of z_j exp(-2 pi i j k / n), in place. The inverse, times n: with re and im exchanged.
-  void transform(T* re, T* im) const;
+  void transform(T* re, T* im, std::byte* scratch) const;
+  std::size_t scratch() const;  // bytes
 
  private:
   struct Chirp;

@@ -10,7 +10,7 @@
 #include <limits>
 #include <mutex>
 
-#include "runtime/matrices.h"
+#include "runtime/workspace.h"
 
 extern "C" {
 using Int = int;
@@ -76,21 +76,97 @@ void fill_nan(std::int64_t count, T* x) {
   if (x) std::fill(x, x + count, std::numeric_limits<T>::quiet_NaN());
 }
 
-// call(work, lwork), first with lwork -1, which asks for the size.
+// The best size of the work array, as call(work, lwork) answers to lwork -1.
 template <class T, class F>
-void with_work(F call) {
+std::int64_t work_size(F call) {
   T size = 0;
   call(&size, -1);
   // In f32 a large size may have been rounded down.
-  const auto count = static_cast<std::int64_t>(std::nextafter(size, std::numeric_limits<T>::infinity())) + 1;
-  Scratch<T> work(count);
-  call(work.data(), static_cast<Int>(count));
+  return static_cast<std::int64_t>(std::nextafter(size, std::numeric_limits<T>::infinity())) + 1;
 }
+
+// The calls of one matrix; arrays may be null where only sizes are asked for.
+template <class T>
+struct Qr {
+  Int rows, columns, wide, reflectors, lda;
+  T *x = nullptr, *tau = nullptr;
+  Int info = 0;
+  Qr(std::int64_t m, std::int64_t n, std::int64_t q_columns)
+      : rows(static_cast<Int>(m)),
+        columns(static_cast<Int>(n)),
+        wide(static_cast<Int>(q_columns)),
+        reflectors(std::min(rows, columns)),
+        lda(leading(m)) {}
+  std::int64_t x_size() const { return std::int64_t{rows} * std::max(columns, wide); }
+  std::int64_t tau_size() const { return std::max(reflectors, 1); }
+  void factor(T* work, Int lwork) { Routines<T>::geqrf(&rows, &columns, x, &lda, tau, work, &lwork, &info); }
+  void expand(T* work, Int lwork) { Routines<T>::orgqr(&rows, &wide, &reflectors, x, &lda, tau, work, &lwork, &info); }
+  std::int64_t factor_work() {
+    return work_size<T>([&](T* work, Int lwork) { factor(work, lwork); });
+  }
+  std::int64_t expand_work() {
+    return work_size<T>([&](T* work, Int lwork) { expand(work, lwork); });
+  }
+};
+
+template <class T>
+struct Eigh {
+  Int size, iwork_size;
+  T *a = nullptr, *w = nullptr;
+  Int* iwork = nullptr;
+  Int info = 0;
+  explicit Eigh(std::int64_t n) : size(static_cast<Int>(n)), iwork_size(3 + 5 * size) {}
+  void run(T* work, Int lwork) {
+    // A question about one size is a question about both, and answered in both places.
+    Int answer = 0;
+    const Int liwork = lwork == -1 ? -1 : iwork_size;
+    Routines<T>::syevd("V", "L", &size, a, &size, w, work, &lwork, lwork == -1 ? &answer : iwork, &liwork, &info, 1, 1);
+  }
+  std::int64_t work() {
+    return work_size<T>([&](T* work, Int lwork) { run(work, lwork); });
+  }
+};
+
+// Stored by columns a is a^T = v s u^T: n by m, its left vectors are v^T by rows and its right ones u.
+template <class T>
+struct Svd {
+  const char* job;
+  Int rows, columns, left, right;
+  T *a = nullptr, *s = nullptr, *u, *vt, none = 0;
+  Int* iwork = nullptr;
+  Int info = 0;
+  Svd(std::int64_t m, std::int64_t n, bool full, bool vectors)
+      : job(!vectors ? "N"
+            : full   ? "A"
+                     : "S"),
+        rows(static_cast<Int>(n)),
+        columns(static_cast<Int>(m)),
+        left(leading(n)),
+        right(leading(full ? m : std::min(m, n))),
+        u(&none),
+        vt(&none) {}
+  Svd(const Svd&) = delete;
+  void run(T* work, Int lwork) {
+    Routines<T>::gesdd(job, &rows, &columns, a, &left, s, vt, &left, u, &right, work, &lwork, iwork, &info, 1);
+  }
+  std::int64_t iwork_size() const { return 8 * std::int64_t{std::min(rows, columns)}; }
+  std::int64_t work() {
+    return work_size<T>([&](T* work, Int lwork) { run(work, lwork); });
+  }
+};
 
 }  // namespace
 
 template <class T>
-void lapack_qr(std::int64_t m, std::int64_t n, std::int64_t q_columns, const T* a, T* q, T* r) {
+std::size_t lapack_qr_scratch(std::int64_t m, std::int64_t n, std::int64_t q_columns) {
+  auto lock = turn();
+  Qr<T> qr(m, n, q_columns);
+  return scratch_bytes<T>(qr.x_size()) + scratch_bytes<T>(qr.tau_size()) +
+         scratch_bytes<T>(std::max(qr.factor_work(), qr.expand_work()));
+}
+
+template <class T>
+void lapack_qr(std::int64_t m, std::int64_t n, std::int64_t q_columns, const T* a, T* q, T* r, std::byte* scratch) {
   if (!all_finite(m * n, a)) {
     fill_nan(m * q_columns, q);
     for (std::int64_t i = 0; i < q_columns; ++i)
@@ -98,40 +174,43 @@ void lapack_qr(std::int64_t m, std::int64_t n, std::int64_t q_columns, const T* 
     return;
   }
   auto lock = turn();
-  const Int rows = static_cast<Int>(m), columns = static_cast<Int>(n), wide = static_cast<Int>(q_columns),
-            reflectors = std::min(rows, columns), lda = leading(m);
-  Scratch<T> x(m * std::max(n, q_columns)), tau(std::max<std::int64_t>(reflectors, 1));
+  Qr<T> qr(m, n, q_columns);
+  const std::int64_t factor_work = qr.factor_work(), expand_work = qr.expand_work();
+  Pieces pieces(scratch);
+  T* x = qr.x = pieces.take<T>(qr.x_size());
+  qr.tau = pieces.take<T>(qr.tau_size());
+  T* work = pieces.take<T>(std::max(factor_work, expand_work));
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < n; ++j) x[j * m + i] = a[i * n + j];
-  Int info = 0;
-  with_work<T>([&](T* work, Int lwork) {
-    Routines<T>::geqrf(&rows, &columns, x.data(), &lda, tau.data(), work, &lwork, &info);
-  });
+  qr.factor(work, static_cast<Int>(factor_work));
   for (std::int64_t i = 0; i < q_columns; ++i)
     for (std::int64_t j = 0; j < n; ++j) r[i * n + j] = j < i ? T(0) : x[j * m + i];
-  with_work<T>([&](T* work, Int lwork) {
-    Routines<T>::orgqr(&rows, &wide, &reflectors, x.data(), &lda, tau.data(), work, &lwork, &info);
-  });
+  qr.expand(work, static_cast<Int>(expand_work));
   for (std::int64_t i = 0; i < m; ++i)
     for (std::int64_t j = 0; j < q_columns; ++j) q[i * q_columns + j] = x[j * m + i];
 }
 
 template <class T>
-void lapack_eigh(std::int64_t n, T* a, T* w) {
+std::size_t lapack_eigh_scratch(std::int64_t n) {
+  if (n == 0) return 0;
+  auto lock = turn();
+  Eigh<T> eigh(n);
+  return scratch_bytes<Int>(eigh.iwork_size) + scratch_bytes<T>(eigh.work());
+}
+
+template <class T>
+void lapack_eigh(std::int64_t n, T* a, T* w, std::byte* scratch) {
   if (n == 0) return;
   auto lock = turn();
-  const Int size = static_cast<Int>(n);
-  Int info = all_finite(n * n, a) ? 0 : 1;
-  if (info == 0) {
-    const Int iwork_size = 3 + 5 * size;
-    Scratch<Int> iwork(iwork_size);
-    with_work<T>([&](T* work, Int lwork) {
-      // A question about one size is a question about both.
-      const Int liwork = lwork == -1 ? -1 : iwork_size;
-      Routines<T>::syevd("V", "L", &size, a, &size, w, work, &lwork, iwork.data(), &liwork, &info, 1, 1);
-    });
+  Eigh<T> eigh(n);
+  const bool finite = all_finite(n * n, a);
+  if (finite) {
+    const std::int64_t count = eigh.work();
+    Pieces pieces(scratch);
+    eigh.a = a, eigh.w = w, eigh.iwork = pieces.take<Int>(eigh.iwork_size);
+    eigh.run(pieces.take<T>(count), static_cast<Int>(count));
   }
-  if (info != 0) {
+  if (!finite || eigh.info != 0) {
     fill_nan(n * n, a);
     fill_nan(n, w);
   }
@@ -140,39 +219,46 @@ void lapack_eigh(std::int64_t n, T* a, T* w) {
 }
 
 template <class T>
-void lapack_svd(std::int64_t m, std::int64_t n, bool full, T* a, T* s, T* u, T* vt) {
+std::size_t lapack_svd_scratch(std::int64_t m, std::int64_t n, bool full, bool vectors) {
+  if (std::min(m, n) == 0) return 0;
+  auto lock = turn();
+  Svd<T> svd(m, n, full, vectors);
+  return scratch_bytes<Int>(svd.iwork_size()) + scratch_bytes<T>(svd.work());
+}
+
+template <class T>
+void lapack_svd(std::int64_t m, std::int64_t n, bool full, T* a, T* s, T* u, T* vt, std::byte* scratch) {
   const std::int64_t least = std::min(m, n), u_columns = full ? m : least, v_rows = full ? n : least;
-  Int info = all_finite(m * n, a) ? 0 : 1;
-  if (info == 0 && least > 0) {
+  bool found = all_finite(m * n, a);
+  if (found && least > 0) {
     auto lock = turn();
-    // Stored by columns a is a^T = v s u^T: n by m, its left vectors are v^T by rows and its right ones u.
-    const Int rows = static_cast<Int>(n), columns = static_cast<Int>(m), lda = leading(n), left = leading(n),
-              right = leading(u_columns);
-    Scratch<Int> iwork(8 * least);
-    T none = 0;
-    with_work<T>([&](T* work, Int lwork) {
-      Routines<T>::gesdd(!u     ? "N"
-                         : full ? "A"
-                                : "S",
-                         &rows, &columns, a, &lda, s, vt ? vt : &none, &left, u ? u : &none, &right, work, &lwork,
-                         iwork.data(), &info, 1);
-    });
-  } else if (info == 0 && u) {  // a matrix without elements: any orthonormal basis
+    Svd<T> svd(m, n, full, u != nullptr);
+    const std::int64_t count = svd.work();
+    Pieces pieces(scratch);
+    svd.a = a, svd.s = s, svd.iwork = pieces.take<Int>(svd.iwork_size());
+    if (u) svd.u = u, svd.vt = vt;
+    svd.run(pieces.take<T>(count), static_cast<Int>(count));
+    found = svd.info == 0;
+  } else if (found && u) {  // a matrix without elements: any orthonormal basis
     for (std::int64_t i = 0; i < m * u_columns; ++i) u[i] = i % u_columns == i / u_columns ? T(1) : T(0);
     for (std::int64_t i = 0; i < v_rows * n; ++i) vt[i] = i % n == i / n ? T(1) : T(0);
   }
-  if (info != 0) {
+  if (!found) {
     fill_nan(least, s);
     fill_nan(m * u_columns, u);
     fill_nan(v_rows * n, vt);
   }
 }
 
-template void lapack_qr(std::int64_t, std::int64_t, std::int64_t, const float*, float*, float*);
-template void lapack_qr(std::int64_t, std::int64_t, std::int64_t, const double*, double*, double*);
-template void lapack_eigh(std::int64_t, float*, float*);
-template void lapack_eigh(std::int64_t, double*, double*);
-template void lapack_svd(std::int64_t, std::int64_t, bool, float*, float*, float*, float*);
-template void lapack_svd(std::int64_t, std::int64_t, bool, double*, double*, double*, double*);
+#define ANEW_LAPACK(T)                                                                             \
+  template void lapack_qr(std::int64_t, std::int64_t, std::int64_t, const T*, T*, T*, std::byte*); \
+  template std::size_t lapack_qr_scratch<T>(std::int64_t, std::int64_t, std::int64_t);             \
+  template void lapack_eigh(std::int64_t, T*, T*, std::byte*);                                     \
+  template std::size_t lapack_eigh_scratch<T>(std::int64_t);                                       \
+  template void lapack_svd(std::int64_t, std::int64_t, bool, T*, T*, T*, T*, std::byte*);          \
+  template std::size_t lapack_svd_scratch<T>(std::int64_t, std::int64_t, bool, bool)
+ANEW_LAPACK(float);
+ANEW_LAPACK(double);
+#undef ANEW_LAPACK
 
 }  // namespace anew

@@ -1,4 +1,4 @@
-// What the matrix factorizations share: scratch memory, batches of matrices that lie anyhow in memory, and who runs them.
+// What the matrix factorizations share: batches of matrices that lie anyhow in memory, and who runs them.
 // Invariant: every matrix of a batch is computed by itself, from a dense copy, so its bits depend on its elements only.
 #pragma once
 #include <anew/base.h>
@@ -6,21 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/buffer.h"
-#include "runtime/pool.h"
+#include "runtime/workspace.h"
 
 namespace anew {
-
-template <class T>
-class Scratch {
- public:
-  explicit Scratch(std::int64_t count) : buffer_(allocate(static_cast<std::size_t>(count) * sizeof(T))) {}
-  T* data() const { return reinterpret_cast<T*>(buffer_->data()); }
-  T& operator[](std::int64_t i) const { return data()[i]; }
-
- private:
-  BufferRef buffer_;
-};
 
 // The last two axes are rows and columns, the others the batch.
 template <class T>
@@ -63,15 +51,10 @@ class Matrices {
   std::int64_t count_ = 1;
 };
 
-// body(b) for every b below count, shared out among threads; `work` is the cost of one, about in nanoseconds. One alone
-// is run by the caller, and may use the threads itself.
+// body(b, its memory) for every matrix; `work` is the cost of one, about in nanoseconds.
 template <class F>
-void each_matrix(std::int64_t count, std::int64_t work, F body) {
-  if (count == 1) return body(std::int64_t{0});
-  const std::int64_t grain = std::max<std::int64_t>(1, 8000 / std::max<std::int64_t>(work, 1));
-  parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t b = begin; b < end; ++b) body(b);
-  });
+void each_matrix(const Units& units, std::int64_t work, std::byte* scratch, F body) {
+  units.run(std::max<std::int64_t>(1, 8000 / std::max<std::int64_t>(work, 1)), scratch, body);
 }
 
 }  // namespace anew

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/pool.h"
+#include "runtime/workspace.h"
 
 namespace anew {
 namespace {
@@ -52,6 +52,11 @@ struct Lines {
   std::int64_t grain() const { return std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, length)); }
 };
 
+// What one line needs: its first keys with positions, and its other keys.
+Units units_of(const Lines& lines, int keys) {
+  return {lines.count, scratch_bytes<Entry>(lines.length) + scratch_bytes<std::uint64_t>(lines.length * (keys - 1))};
+}
+
 void copy_element(std::byte* to, std::int64_t t, const std::byte* from, std::int64_t f, std::size_t bytes) {
   std::memcpy(to + t * static_cast<std::int64_t>(bytes), from + f * static_cast<std::int64_t>(bytes), bytes);
 }
@@ -69,62 +74,61 @@ std::uint64_t sort_key(const std::byte* data, DType dtype, std::int64_t offset) 
   }
 }
 
-void sort_lines(std::span<const Strided> in, std::span<const Strided> out, int axis, int keys) {
+std::size_t sort_scratch(const Shape& shape, int axis, int keys) {
+  return units_of(Lines(shape, axis), keys).scratch();
+}
+
+void sort_lines(std::span<const Strided> in, std::span<const Strided> out, int axis, int keys, std::byte* scratch) {
   const Lines lines(in[0].shape, axis);
   if (lines.length == 0) return;
-  parallel_for(lines.count, lines.grain(), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<Entry> order(static_cast<std::size_t>(lines.length));
-    std::vector<std::uint64_t> more(order.size() * static_cast<std::size_t>(keys - 1));  // of the keys after the first
-    for (std::int64_t line = begin; line < end; ++line) {
-      auto key_at = [&](int k, std::int64_t i) {
-        const Strided& x = in[static_cast<std::size_t>(k)];
-        return sort_key(x.data, x.dtype, lines.start(line, x.strides) + i * x.strides[axis]);
-      };
-      for (std::int64_t i = 0; i < lines.length; ++i) order[static_cast<std::size_t>(i)] = {key_at(0, i), i};
-      for (int k = 1; k < keys; ++k)
-        for (std::int64_t i = 0; i < lines.length; ++i)
-          more[static_cast<std::size_t>((k - 1) * lines.length + i)] = key_at(k, i);
-      std::sort(order.begin(), order.end(), [&](const Entry& a, const Entry& b) {
-        if (a.key != b.key) return a.key < b.key;
-        for (int k = 1; k < keys; ++k) {
-          const auto x = more[static_cast<std::size_t>((k - 1) * lines.length + a.position)],
-                     y = more[static_cast<std::size_t>((k - 1) * lines.length + b.position)];
-          if (x != y) return x < y;
-        }
-        return a.position < b.position;
-      });
-      for (std::size_t k = 0; k < in.size(); ++k) {
-        const std::int64_t from = lines.start(line, in[k].strides), to = lines.start(line, out[k].strides);
-        const std::size_t bytes = size_of(in[k].dtype);
-        for (std::int64_t i = 0; i < lines.length; ++i)
-          copy_element(out[k].data, to + i * out[k].strides[axis], in[k].data,
-                       from + order[static_cast<std::size_t>(i)].position * in[k].strides[axis], bytes);
+  units_of(lines, keys).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
+    Pieces pieces(own);
+    Entry* order = pieces.take<Entry>(lines.length);
+    std::uint64_t* more = pieces.take<std::uint64_t>(lines.length * (keys - 1));  // of the keys after the first
+    auto key_at = [&](int k, std::int64_t i) {
+      const Strided& x = in[static_cast<std::size_t>(k)];
+      return sort_key(x.data, x.dtype, lines.start(line, x.strides) + i * x.strides[axis]);
+    };
+    for (std::int64_t i = 0; i < lines.length; ++i) order[i] = {key_at(0, i), i};
+    for (int k = 1; k < keys; ++k)
+      for (std::int64_t i = 0; i < lines.length; ++i) more[(k - 1) * lines.length + i] = key_at(k, i);
+    std::sort(order, order + lines.length, [&](const Entry& a, const Entry& b) {
+      if (a.key != b.key) return a.key < b.key;
+      for (int k = 1; k < keys; ++k) {
+        const auto x = more[(k - 1) * lines.length + a.position], y = more[(k - 1) * lines.length + b.position];
+        if (x != y) return x < y;
       }
+      return a.position < b.position;
+    });
+    for (std::size_t k = 0; k < in.size(); ++k) {
+      const std::int64_t from = lines.start(line, in[k].strides), to = lines.start(line, out[k].strides);
+      const std::size_t bytes = size_of(in[k].dtype);
+      for (std::int64_t i = 0; i < lines.length; ++i)
+        copy_element(out[k].data, to + i * out[k].strides[axis], in[k].data,
+                     from + order[i].position * in[k].strides[axis], bytes);
     }
   });
 }
 
-void top_k_lines(const Strided& in, const Strided& values, const Strided& positions, int axis) {
+void top_k_lines(const Strided& in, const Strided& values, const Strided& positions, int axis, std::byte* scratch) {
   const Lines lines(in.shape, axis), results(values.shape, axis);
   const std::int64_t k = values.shape[axis];
   if (k == 0) return;
   const std::size_t bytes = size_of(in.dtype);
-  parallel_for(lines.count, lines.grain(), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<Entry> order(static_cast<std::size_t>(lines.length));
-    for (std::int64_t line = begin; line < end; ++line) {
-      const std::int64_t from = lines.start(line, in.strides);
-      for (std::int64_t i = 0; i < lines.length; ++i)
-        order[static_cast<std::size_t>(i)] = {~sort_key(in.data, in.dtype, from + i * in.strides[axis]), i};
-      std::partial_sort(order.begin(), order.begin() + k, order.end(), [](const Entry& a, const Entry& b) {
-        return a.key != b.key ? a.key < b.key : a.position < b.position;
-      });
-      const std::int64_t to = results.start(line, values.strides), at = results.start(line, positions.strides);
-      for (std::int64_t i = 0; i < k; ++i) {
-        const std::int64_t position = order[static_cast<std::size_t>(i)].position;
-        copy_element(values.data, to + i * values.strides[axis], in.data, from + position * in.strides[axis], bytes);
-        reinterpret_cast<std::int32_t*>(positions.data)[at + i * positions.strides[axis]] =
-            static_cast<std::int32_t>(position);
-      }
+  units_of(lines, 1).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
+    Entry* order = Pieces(own).take<Entry>(lines.length);
+    const std::int64_t from = lines.start(line, in.strides);
+    for (std::int64_t i = 0; i < lines.length; ++i)
+      order[i] = {~sort_key(in.data, in.dtype, from + i * in.strides[axis]), i};
+    std::partial_sort(order, order + k, order + lines.length, [](const Entry& a, const Entry& b) {
+      return a.key != b.key ? a.key < b.key : a.position < b.position;
+    });
+    const std::int64_t to = results.start(line, values.strides), at = results.start(line, positions.strides);
+    for (std::int64_t i = 0; i < k; ++i) {
+      const std::int64_t position = order[i].position;
+      copy_element(values.data, to + i * values.strides[axis], in.data, from + position * in.strides[axis], bytes);
+      reinterpret_cast<std::int32_t*>(positions.data)[at + i * positions.strides[axis]] =
+          static_cast<std::int32_t>(position);
     }
   });
 }

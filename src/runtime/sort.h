@@ -10,9 +10,11 @@ namespace anew {
 std::uint64_t sort_key(const std::byte* data, DType dtype, std::int64_t offset);
 
 // All operands, of one shape, in the order that sorts the first `keys` of them along `axis`.
-void sort_lines(std::span<const Strided> in, std::span<const Strided> out, int axis, int keys);
+void sort_lines(std::span<const Strided> in, std::span<const Strided> out, int axis, int keys, std::byte* scratch);
 // The k largest, largest first, and their positions (i32); of equal ones the first.
-void top_k_lines(const Strided& in, const Strided& values, const Strided& positions, int axis);
+void top_k_lines(const Strided& in, const Strided& values, const Strided& positions, int axis, std::byte* scratch);
+// Bytes of scratch for either, where the lines of an array of this shape are too long for the workspaces of threads.
+std::size_t sort_scratch(const Shape& shape, int axis, int keys);
 // For every v the number of elements of a that are less (or with `right` not greater). Leading axes of a, all but its
 // last, are leading axes of v too. Writes i32.
 void search_sorted(const Strided& a, const Strided& v, bool right, const Strided& out);

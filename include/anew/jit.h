@@ -1,0 +1,244 @@
+// jit: functions of trees, compiled per types of their arguments; the exact memory plan, before anything runs; functions
+// compiled ahead of time.
+#pragma once
+#include <anew/call.h>
+
+#include <array>
+#include <cstddef>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace anew {
+
+// A value in the arena, and the line that made it.
+struct LiveValue {
+  std::string what;  // the operation, or whose scratch it is
+  ShapeDtype type;   // of scratch: bytes
+  std::size_t bytes = 0;
+  Location at = {};
+  std::string inside = {};  // the loops and branches it lies in, outermost first: "scan[10] / cond"
+  bool scratch = false;
+};
+
+// What a call of a compiled function takes, known before it runs. A call allocates its outputs and one arena, which holds
+// every temporary and all scratch, and nothing else.
+struct MemoryPlan {
+  std::size_t argument_bytes = 0, constant_bytes = 0, output_bytes = 0, arena_bytes = 0;
+  std::size_t peak_bytes = 0;     // their sum
+  std::vector<LiveValue> live{};  // in the arena where most of it is in use, largest first
+  std::string str() const;
+};
+std::ostream& operator<<(std::ostream& os, const MemoryPlan& plan);
+
+namespace flat {
+
+// A function compiled for arguments of given types. Copies share the code; several threads may call one at a time.
+class Compiled {
+ public:
+  Arrays operator()(std::span<const Array> x) const;
+  const MemoryPlan& plan() const;
+  // What the last finished call took at its peak, as measured.
+  std::size_t high_water_bytes() const;
+  // Whether the function captured arrays, which the code then keeps as they were.
+  bool captures() const;
+  struct State;
+  explicit Compiled(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  const State& state() const { return *state_; }
+
+ private:
+  std::shared_ptr<State> state_;
+};
+// Arguments may be abstract. The function is traced once; arrays it captures are kept.
+Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
+                 const Location& at = Location::current());
+// The plan alone: no code is generated.
+MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
+                const Location& at = Location::current());
+// What a jitted function without state remembers by the types of its arguments: code, and the shape of its result.
+class KnownCalls {
+ public:
+  struct Entry {
+    std::vector<ShapeDtype> types;
+    std::vector<std::size_t> counts;  // of arrays in each argument
+    Compiled code;
+    std::shared_ptr<const void> result;
+  };
+  KnownCalls();
+  // Nothing where these types are new, or the arrays are not plain: traced, abstract or not dense.
+  std::shared_ptr<const Entry> find(std::span<const Array> x, std::span<const std::size_t> counts) const;
+  std::shared_ptr<const Entry> add(Entry entry) const;
+  std::size_t size() const;
+  // Whether a call with these arrays can be remembered at all.
+  static bool plain(std::span<const Array> x);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+[[noreturn]] void other_static_argument(std::size_t number, const Location& at);
+
+}  // namespace flat
+
+namespace detail {
+
+// A function that computes the same whenever it is called with the same arguments, as far as C++ can tell: a function
+// or an object without members, or a transformation of one.
+template <class F>
+inline constexpr bool stateless = std::is_empty_v<F> || std::is_function_v<std::remove_pointer_t<F>>;
+template <class F>
+  requires requires { typename F::anew_function; }
+inline constexpr bool stateless<F> = stateless<typename F::anew_function>;
+
+template <class T>
+consteval bool plain_tree();
+template <class... T>
+consteval bool all_plain_trees(types<T...>) {
+  return (plain_tree<std::remove_const_t<T>>() && ...);
+}
+// Arrays whose number the type says, and no static value among them.
+template <class T>
+consteval bool plain_tree() {
+  if constexpr (!holds_arrays<T>) return false;
+  else if constexpr (std::same_as<T, Array>) return true;
+  else if constexpr (is_fixed_sequence<T>) return plain_tree<typename T::value_type>();
+  else if constexpr (is_sequence<T> || is_optional<T> || is_string_map<T>) return false;
+  else if constexpr (is_tuple<T>) return all_plain_trees(typename element_types<T>::type{});
+  else return all_plain_trees(field_types<T>{});
+}
+// Arguments that the types and numbers of their arrays tell apart.
+template <class T>
+consteval bool known_by_types() {
+  return std::same_as<T, std::vector<Array>> || plain_tree<T>();
+}
+template <class T>
+std::size_t arrays_in(const T& t) {
+  if constexpr (std::same_as<T, std::vector<Array>>) return t.size();
+  else return 0;
+}
+
+}  // namespace detail
+
+// A function of A... with result R, compiled ahead of time.
+template <class R, class... A>
+class Compiled {
+ public:
+  Compiled(flat::Compiled code, detail::Pack<A...> arguments, detail::ResultShape<R> result, const Location& at)
+      : code_(std::move(code)), arguments_(std::move(arguments)), result_(std::move(result)), at_(at) {}
+
+  R operator()(const A&... args) const { return call(std::index_sequence_for<A...>{}, args...); }
+  const MemoryPlan& plan() const { return code_.plan(); }
+  std::size_t high_water_bytes() const { return code_.high_water_bytes(); }
+
+ private:
+  template <std::size_t... I>
+  R call(std::index_sequence<I...>, const A&... args) const {
+    Arrays leaves;
+    detail::LeafPass pass(detail::LeafPass::Action::copy, leaves);
+    (add<I>(args, pass), ...);
+    return result_.rebuild(code_(leaves));
+  }
+  template <std::size_t I, class T>
+  void add(const T& arg, detail::LeafPass& pass) const {
+    if constexpr (detail::holds_arrays<T>) detail::walk(const_cast<T&>(arg), pass);
+    else if constexpr (std::equality_comparable<T>)
+      if (!(arg == detail::get<I>(arguments_))) flat::other_static_argument(I, at_);
+  }
+  flat::Compiled code_;
+  detail::Pack<A...> arguments_;  // without their arrays
+  detail::ResultShape<R> result_;
+  Location at_;
+};
+
+template <class F>
+class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
+ public:
+  using anew_params = detail::params_t<F>;
+  using anew_function = F;
+  Jit(F f, JitOptions options, const Location& at) : f_(std::move(f)), options_(std::move(options)), at_(at) {}
+
+  template <class... T>
+  auto apply(T&&... args) const {
+    using For = detail::whole_call<F, T...>;
+    if constexpr (For::valid) {
+      typename For::type c(f_, std::forward<T>(args)...);
+      if constexpr (detail::stateless<F> && known(typename For::arguments{})) {
+        const auto counts = counts_of(c.skeleton());
+        if (auto entry = known_.find(c.leaves(), counts)) return rebuilt<typename For::type>(*entry, c.leaves());
+        if (auto entry = remember(c, counts)) return rebuilt<typename For::type>(*entry, c.leaves());
+      }
+      return c.rebuild(flat::jit(c.flat(), c.leaves(), cache_, options_, "<lambda>", at_));
+    }
+  }
+  // The memory a call with these arguments takes, to the byte; arguments may be abstract.
+  template <class... T>
+  MemoryPlan plan(const T&... args) const {
+    using For = detail::whole_call<F, T...>;
+    if constexpr (For::valid) {
+      typename For::type c(f_, args...);
+      return flat::plan(c.flat(), c.leaves(), options_, at_);
+    } else {
+      return {};
+    }
+  }
+  // Compiled now, for arguments of these types and these static values; no look-up per call.
+  template <class... T>
+  [[nodiscard]] auto compile(const T&... args) const {
+    using For = detail::whole_call<F, T...>;
+    if constexpr (For::valid) {
+      typename For::type c(f_, args...);
+      return compiled(c, typename For::arguments{});
+    }
+  }
+  std::size_t cache_size() const { return cache_.size() + known_.size(); }
+  const F& function() const { return f_; }
+  const JitOptions& options() const { return options_; }
+  const Location& at() const { return at_; }
+
+ private:
+  template <class... A>
+  static consteval bool known(detail::types<A...>) {
+    return (detail::known_by_types<A>() && ...);
+  }
+  template <std::size_t... I, class... A>
+  static auto counts_of(const detail::Slots<std::index_sequence<I...>, A...>& args) {
+    return std::array<std::size_t, sizeof...(A)>{detail::arrays_in(detail::get<I>(args))...};
+  }
+  template <class C>
+  static typename C::Result rebuilt(const flat::KnownCalls::Entry& e, std::span<const Array> x) {
+    return static_cast<const detail::ResultShape<typename C::Result>*>(e.result.get())->rebuild(e.code(x));
+  }
+  // Nothing where the call cannot be remembered: the function captures arrays, or is being traced.
+  template <class C, class Counts>
+  std::shared_ptr<const flat::KnownCalls::Entry> remember(C& c, const Counts& counts) const {
+    if (!flat::KnownCalls::plain(c.leaves())) return nullptr;
+    flat::Compiled code = flat::compile(c.flat(), c.leaves(), options_, at_);
+    if (code.captures()) return nullptr;
+    std::vector<ShapeDtype> types;
+    for (const Array& x : c.leaves()) types.push_back({x.shape(), x.dtype()});
+    return known_.add({std::move(types),
+                       {counts.begin(), counts.end()},
+                       std::move(code),
+                       std::make_shared<const detail::ResultShape<typename C::Result>>(c.result_shape())});
+  }
+  template <class C, class... A>
+  auto compiled(C& c, detail::types<A...>) const {
+    flat::Compiled code = flat::compile(c.flat(), c.leaves(), options_, at_);
+    return Compiled<typename C::Result, A...>(std::move(code), c.skeleton(), c.result_shape(), at_);
+  }
+  F f_;
+  JitOptions options_;
+  Location at_;
+  flat::JitCache cache_;  // shared by copies
+  flat::KnownCalls known_;
+};
+// Compiled per types of the arguments, static values and Program. A closure is traced at each call, so nothing that it
+// captures goes stale.
+template <class F>
+[[nodiscard]] auto jit(F f, JitOptions options = {}, const Location& at = Location::current()) {
+  return Jit<F>(std::move(f), std::move(options), at);
+}
+
+}  // namespace anew

@@ -1,0 +1,59 @@
+// memory_report: what a compiled function does with its memory and its time, step by step; as text to read, JSON to
+// process and a page of HTML to look at.
+#pragma once
+#include <anew/jit.h>
+
+namespace anew {
+
+struct MemoryReport {
+  // A step of the compiled function, or of a loop or branch in it. Steps of loops follow the loop, one deeper; figures
+  // are of all runs in one call, and -1 where they are not known.
+  struct Step {
+    int depth = 0;
+    std::string what;  // "dot_general", "mul, sin, reduce_sum", "scan[10]"; "condition" where a loop has several bodies
+    std::string type = {};  // of its first result
+    SourceLine line = {};
+    std::int64_t runs = -1;
+    double seconds = -1;            // the least of a few calls
+    double bytes = -1, flops = -1;  // read and written; of elements that are read twice, once
+    std::size_t live_bytes = 0;     // in the arena while it runs
+  };
+  // A piece of the arena: where it lies, and from which to which of the steps.
+  struct Piece {
+    std::string what;
+    std::string type = {};  // empty: scratch
+    SourceLine line = {};
+    std::size_t offset = 0, bytes = 0;
+    std::size_t first = 0, last = 0;
+  };
+  MemoryPlan plan = {};
+  std::size_t measured_bytes = 0;  // at the peak of a call; 0: nothing ran, an argument is abstract
+  double seconds = -1;             // of a call, the least of a few
+  std::vector<Step> steps = {};
+  std::vector<Piece> pieces = {};
+
+  std::string str() const;  // at most 100 columns wide
+  std::string json() const;
+  std::string html() const;  // a page that needs nothing else
+};
+std::ostream& operator<<(std::ostream& os, const MemoryReport& report);
+
+namespace flat {
+MemoryReport memory_report(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
+                           const Location& at = Location::current());
+}
+
+// Compiles for these arguments and calls the function a few times (once if it prints or calls back, never if an argument
+// is abstract).
+template <class F, class... T>
+[[nodiscard]] MemoryReport memory_report(const Jit<F>& jitted, const T&... args) {
+  using For = detail::whole_call<F, T...>;
+  if constexpr (For::valid) {
+    typename For::type c(jitted.function(), args...);
+    return flat::memory_report(c.flat(), c.leaves(), jitted.options(), jitted.at());
+  } else {
+    return {};
+  }
+}
+
+}  // namespace anew

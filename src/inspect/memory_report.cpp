@@ -1,0 +1,312 @@
+// Gathering a memory report: the steps of a compiled Program in the order they run, what each of them moves and computes,
+// what lives in the arena meanwhile, and how long it takes, as seen by a StepWatch. Formats are in memory_report_text.cpp
+// and memory_report_page.cpp.
+// Invariant: rows of nested steps come right behind their loop or branch, so lifetimes are intervals of rows.
+#include <anew/report.h>
+
+#include <chrono>
+#include <unordered_map>
+
+#include "jit/compiled_program.h"
+#include "jit/describe.h"
+#include "trace/trace.h"
+
+namespace anew {
+namespace {
+
+using passes::Body;
+using Kind = passes::Step::Kind;
+
+// ---- time
+
+class Times final : public StepWatch {
+ public:
+  struct Step {
+    std::int64_t runs = 0;
+    double nanoseconds = 0;
+  };
+  void ran(const Code& code, std::size_t step, double nanoseconds) override {
+    std::vector<Step>& steps = codes_[&code];
+    if (steps.empty()) steps.resize(code.steps.size());
+    ++steps[step].runs;
+    steps[step].nanoseconds += nanoseconds;
+  }
+  // Nothing where the step did not run.
+  const Step* of(const Code* code, std::size_t step) const {
+    auto it = codes_.find(code);
+    return it == codes_.end() || it->second[step].runs == 0 ? nullptr : &it->second[step];
+  }
+  // The smaller time of each step.
+  void take_least(const Times& other) {
+    for (const auto& [code, steps] : other.codes_) {
+      auto [it, is_new] = codes_.emplace(code, steps);
+      for (std::size_t i = 0; i < steps.size() && !is_new; ++i)
+        it->second[i].nanoseconds = std::min(it->second[i].nanoseconds, steps[i].nanoseconds);
+    }
+  }
+
+ private:
+  std::unordered_map<const Code*, std::vector<Step>> codes_;
+};
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+bool has_effects(const Body& body) {
+  for (const passes::Step& s : body.steps) {
+    if (s.effects) return true;
+    for (const auto& b : s.bodies)
+      if (has_effects(*b)) return true;
+  }
+  return false;
+}
+
+// Steps outside loops are timed with nothing watched inside, or the clock would count as part of a loop.
+struct Measured {
+  Times outer, nested;
+  double seconds = -1;
+};
+Measured measure(const flat::Compiled& compiled, std::span<const Array> x) {
+  Measured m;
+  const Stopwatch all;
+  auto call = [&](Times* times, bool nested) {
+    Times now;
+    now.nested = nested;
+    const Stopwatch one;
+    {
+      StepWatch::Installed watch(times ? &now : nullptr);
+      compiled(x);
+    }
+    if (times) times->take_least(now);
+    return one.seconds();
+  };
+  if (has_effects(compiled.state().program->body())) {
+    m.seconds = call(&m.nested, true);
+    m.outer = m.nested;
+    return m;
+  }
+  constexpr double enough = 0.3;  // seconds for all calls, as far as three rounds allow
+  m.seconds = call(nullptr, false);
+  for (int round = 0; round < 30 && (round < 3 || all.seconds() < enough); ++round) {
+    m.seconds = std::min(m.seconds, call(nullptr, false));
+    call(&m.outer, false);
+    call(&m.nested, true);
+    if (round == 0 && all.seconds() > 2) break;
+  }
+  return m;
+}
+
+// ---- what a step moves
+
+double unique_elements(const passes::Value& v) {
+  double n = 1;
+  for (int d = 0; d < v.type.shape.ndim(); ++d)
+    if (v.type.shape[d] == 0 || v.strides[d] != 0) n *= static_cast<double>(v.type.shape[d]);
+  return n;
+}
+
+// Elements that an access visits: of every loop variable that it depends on, all values.
+double visited(const loops::Kernel& kernel, const loops::Access& access) {
+  double n = 1;
+  for (std::size_t i = 0; i < kernel.extents.size(); ++i)
+    for (const loops::Affine& f : access.index)
+      if (f.coefficients[i] != 0) {
+        n *= static_cast<double>(kernel.extents[i]);
+        break;
+      }
+  return n;
+}
+
+double moved_by_kernel(const Body& body, const passes::Step& s) {
+  std::vector<double> elements(s.kernel.operands.size(), 0);
+  auto visit = [&](const loops::Access& a) { elements[static_cast<std::size_t>(a.operand)] += visited(s.kernel, a); };
+  for (const loops::Access& a : s.kernel.accesses) visit(a);
+  for (const loops::Store& t : s.kernel.stores) visit(t.to);
+  double bytes = 0;
+  for (std::size_t k = 0; k < elements.size(); ++k) {
+    const passes::Value& v = body.values[static_cast<std::size_t>(k < s.in.size() ? s.in[k] : s.out[k - s.in.size()])];
+    bytes += std::min(elements[k], unique_elements(v)) * static_cast<double>(size_of(v.type.dtype));
+  }
+  return bytes;
+}
+
+double moved_by_call(const Body& body, const passes::Step& s) {
+  auto value = [&](int v) -> const passes::Value& { return body.values[static_cast<std::size_t>(v)]; };
+  auto bytes_of = [&](int v) { return unique_elements(value(v)) * static_cast<double>(size_of(value(v).type.dtype)); };
+  const bool updates =
+      s.in_place >= 0 && value(s.in[static_cast<std::size_t>(s.in_place)]).storage == value(s.out[0]).storage;
+  double bytes = 0, written = 0;
+  for (int v : s.out) written += bytes_of(v);
+  for (std::size_t i = 0; i < s.in.size(); ++i) {
+    if (updates && static_cast<int>(i) == s.in_place) continue;
+    // What computes nothing takes its elements from operand 0, as many as it gives.
+    const double all = bytes_of(s.in[i]);
+    bytes += i == 0 && s.flops == 0 && !s.out.empty() ? std::min(all, written) : all;
+  }
+  // In place no more is written than the other operands bring.
+  return updates ? 2 * bytes : bytes + written;
+}
+
+// ---- rows
+
+class Gathering {
+ public:
+  Gathering(MemoryReport& report, const Measured* measured) : r_(report), measured_(measured) {}
+
+  void run(const Body& body, const Code* code) { walk(body, code, 0, 0, 0, 1); }
+
+ private:
+  // Sums over a Body's steps.
+  struct Sums {
+    double seconds = 0, bytes = 0, flops = 0;
+  };
+
+  // `live`: bytes in use outside this Body; `base`: where its part of the arena begins; `runs`: -1 where unknown.
+  Sums walk(const Body& body, const Code* code, int depth, std::size_t live, std::size_t base, std::int64_t runs) {
+    const std::vector<passes::Span> spans = passes::spans_of(body);
+    const std::vector<std::size_t> own = compiled::live_bytes(body, spans);
+    std::vector<std::size_t> first_row, last_row;
+    Sums sums;
+    auto add = [](double& sum, double x) { sum = sum < 0 || x < 0 ? -1 : sum + x; };
+    for (std::size_t i = 0; i < body.steps.size(); ++i) {
+      const passes::Step& s = body.steps[i];
+      first_row.push_back(r_.steps.size());
+      row(body, s, code, i, depth, live + own[i] + s.scratch, runs);
+      if (!s.bodies.empty()) nested(s, code, i, depth, live + own[i], base + body.scratch_offsets[i], runs);
+      else if (s.scratch)
+        r_.pieces.push_back({"scratch of " + compiled::step_name(s), "", source_line(s.at),
+                             base + body.scratch_offsets[i], s.scratch, first_row[i], first_row[i]});
+      last_row.push_back(r_.steps.size() - 1);
+      const MemoryReport::Step& done = r_.steps[first_row[i]];
+      add(sums.seconds, done.seconds);
+      add(sums.bytes, done.bytes);
+      add(sums.flops, done.flops);
+    }
+    pieces(body, spans, first_row, last_row, base);
+    return sums;
+  }
+
+  void row(const Body& body, const passes::Step& s, const Code* code, std::size_t i, int depth, std::size_t live,
+           std::int64_t runs) {
+    MemoryReport::Step row;
+    row.depth = depth;
+    row.what = compiled::step_name(s);
+    if (!s.out.empty()) row.type = body.type(s.out[0]).str();
+    if (s.at.line()) row.line = source_line(s.at);
+    row.live_bytes = live;
+    row.runs = runs;
+    if (measured_ && code) {
+      const Times::Step* t = (depth == 0 ? measured_->outer : measured_->nested).of(code, i);
+      row.runs = t ? t->runs : 0;
+      row.seconds = t ? t->nanoseconds * 1e-9 : 0;
+    }
+    if (s.bodies.empty() && row.runs >= 0) {
+      const auto n = static_cast<double>(row.runs);
+      row.bytes = n * (s.kind == Kind::kernel ? moved_by_kernel(body, s) : moved_by_call(body, s));
+      row.flops = n * s.flops;
+    }
+    r_.steps.push_back(std::move(row));
+  }
+
+  static std::string body_name(const passes::Step& s, std::size_t k) {
+    if (s.kind == Kind::branch) return "branch " + std::to_string(k);
+    if (s.kind == Kind::loop) return k == 0 ? "body" : "condition";
+    return k == 0 ? "advance" : "back";
+  }
+  static const Code* nested_code(const Code* code, std::size_t i, std::size_t k) {
+    if (!code) return nullptr;
+    const ExecutableStep* step = code->steps[i].get();
+    if (auto* loop = dynamic_cast<const LoopStep*>(step)) return (k == 0 ? loop->body : loop->condition).get();
+    if (auto* branch = dynamic_cast<const BranchStep*>(step)) return branch->branches[k].get();
+    if (auto* unwind = dynamic_cast<const UnwindStep*>(step)) return (k == 0 ? unwind->advance : unwind->step).get();
+    return nullptr;
+  }
+
+  // Rows of a loop or branch. What it moves and computes is the sum of them.
+  void nested(const passes::Step& s, const Code* code, std::size_t i, int depth, std::size_t live, std::size_t base,
+              std::int64_t runs) {
+    const std::size_t own = r_.steps.size() - 1;
+    const std::int64_t length = s.kind == Kind::loop && s.bodies.size() == 1 ? s.loop.length : -1;
+    double bytes = 0, flops = 0;
+    for (std::size_t k = 0; k < s.bodies.size(); ++k) {
+      const Body& body = *s.bodies[k];
+      const std::size_t outside = live + s.scratch - body.bytes;
+      const bool header = s.bodies.size() > 1;
+      const std::size_t at = r_.steps.size();
+      if (header) {
+        MemoryReport::Step row{.depth = depth + 1, .what = body_name(s, k), .live_bytes = outside + body.bytes};
+        r_.steps.push_back(std::move(row));
+      }
+      const Sums sums =
+          walk(body, nested_code(code, i, k), depth + 1 + header, outside,
+               base + s.parts[s.kind == Kind::branch ? 0 : k], runs < 0 || length < 0 ? -1 : runs * length);
+      if (header) {
+        MemoryReport::Step& row = r_.steps[at];
+        if (!body.steps.empty()) row.runs = r_.steps[at + 1].runs;
+        row.seconds = measured_ ? sums.seconds : -1;
+        row.bytes = sums.bytes;
+        row.flops = sums.flops;
+      }
+      bytes = bytes < 0 || sums.bytes < 0 ? -1 : bytes + sums.bytes;
+      flops = flops < 0 || sums.flops < 0 ? -1 : flops + sums.flops;
+    }
+    r_.steps[own].bytes = bytes;
+    r_.steps[own].flops = flops;
+    if (s.kind == Kind::branch) return;
+    for (std::size_t part = s.kind == Kind::loop ? 3 : 2; part < s.parts.size(); ++part) {
+      const std::size_t end = part + 1 < s.parts.size() ? s.parts[part + 1] : std::max(s.scratch, s.parts[part]);
+      if (end > s.parts[part])
+        r_.pieces.push_back({"buffer of " + compiled::step_name(s), "", source_line(s.at), base + s.parts[part],
+                             end - s.parts[part], own, r_.steps.size() - 1});
+    }
+  }
+
+  void pieces(const Body& body, const std::vector<passes::Span>& spans, const std::vector<std::size_t>& first_row,
+              const std::vector<std::size_t>& last_row, std::size_t base) {
+    if (body.steps.empty()) return;
+    const std::vector<int> written = compiled::written_values(body, body.steps.size() - 1);
+    for (std::size_t s = 0; s < body.storages.size(); ++s) {
+      if (written[s] < 0 || compiled::arena_storage(body, written[s]) < 0 || body.storages[s].bytes == 0) continue;
+      const passes::Value& v = body.values[static_cast<std::size_t>(written[s])];
+      const auto last = std::min(static_cast<std::size_t>(spans[s].last), body.steps.size() - 1);
+      r_.pieces.push_back({v.primitive ? v.primitive->name : "copy", v.type.str(),
+                           v.at.line() ? source_line(v.at) : SourceLine{}, base + body.offsets[s],
+                           body.storages[s].bytes, first_row[static_cast<std::size_t>(spans[s].first)],
+                           last_row[last]});
+    }
+  }
+
+  MemoryReport& r_;
+  const Measured* measured_;
+};
+
+}  // namespace
+
+namespace flat {
+
+MemoryReport memory_report(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
+                           const Location& at) {
+  const Compiled compiled = compile(f, x, options, at);
+  MemoryReport report;
+  report.plan = compiled.plan();
+  const compiled::CompiledProgram& program = *compiled.state().program;
+  const bool runs = std::all_of(x.begin(), x.end(), [](const Array& a) { return !a.value()->abstract; });
+  if (!runs) {
+    Gathering(report, nullptr).run(program.body(), nullptr);
+    return report;
+  }
+  const Measured measured = measure(compiled, x);
+  report.seconds = measured.seconds;
+  report.measured_bytes = compiled.high_water_bytes();
+  Gathering(report, &measured).run(program.body(), &program.code());
+  return report;
+}
+
+}  // namespace flat
+}  // namespace anew

@@ -1,0 +1,207 @@
+// Compiling and running a Program.
+#include "jit/compiled_program.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <list>
+#include <unordered_map>
+
+#include "base/float_mode.h"
+#include "codegen/codegen.h"
+#include "loops/interpreter.h"
+#include "passes/generate.h"
+#include "passes/plan_program.h"
+#include "runtime/arena.h"
+
+namespace anew::compiled {
+namespace {
+
+std::atomic<Backend> chosen = [] {
+  const char* name = std::getenv("ANEW_BACKEND");
+  return name && std::strcmp(name, "interpreter") == 0 ? Backend::interpreter : Backend::machine_code;
+}();
+
+class MachineKernel final : public KernelCode {
+ public:
+  MachineKernel(const codegen::Function& f, std::shared_ptr<const codegen::Module> module,
+                const loops::Partition& partition)
+      : f_(f), module_(std::move(module)) {
+    units = partition.units;
+    scratch = partition.scratch;
+    nanoseconds = partition.nanoseconds;
+  }
+  void run(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) const override {
+    f_.run(operands, begin, end, scratch);
+  }
+  void finish(std::byte* const* operands, std::byte* scratch) const override { f_.finish(operands, scratch); }
+
+ private:
+  codegen::Function f_;
+  std::shared_ptr<const codegen::Module> module_;
+};
+
+std::vector<std::shared_ptr<const KernelCode>> compile_kernels(std::span<const passes::LaidKernel> kernels) {
+  auto codes = passes::interpret_kernels(kernels);
+  if (backend() == Backend::interpreter) return codes;
+  std::vector<codegen::Source> sources;
+  for (const passes::LaidKernel& k : kernels) sources.push_back({k.kernel, k.strides});
+  auto module = codegen::compile(sources);
+  if (!module) return codes;
+  for (std::size_t i = 0; i < codes.size(); ++i)
+    if (const codegen::Function& f = module->functions()[i]; f.run)
+      codes[i] = std::make_shared<MachineKernel>(
+          f, module, loops::Partition{codes[i]->units, codes[i]->scratch, codes[i]->nanoseconds});
+  return codes;
+}
+
+// Pointer tables of the calls of a thread, one behind the other (a call may call back and so hold others).
+class Table {
+ public:
+  explicit Table(int size) : size_(static_cast<std::size_t>(size)) {
+    if (used + size_ > memory.size() && used == 0) memory.resize(std::max<std::size_t>(2 * size_, 256));
+    if (used + size_ > memory.size()) {
+      own_.resize(size_);
+      data_ = own_.data();
+      return;
+    }
+    data_ = memory.data() + used;
+    used += size_;
+  }
+  ~Table() {
+    if (own_.empty()) used -= size_;
+  }
+  Table(const Table&) = delete;
+  std::byte** data() const { return data_; }
+
+ private:
+  static thread_local std::vector<std::byte*> memory;
+  static thread_local std::size_t used;
+  std::size_t size_;
+  std::vector<std::byte*> own_;
+  std::byte** data_;
+};
+thread_local std::vector<std::byte*> Table::memory;
+thread_local std::size_t Table::used = 0;
+
+}  // namespace
+
+Backend backend() { return codegen::available() ? chosen.load() : Backend::interpreter; }
+void set_backend(Backend b) { chosen = b; }
+
+CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs)
+    : program_(std::move(program)), inputs_(std::move(inputs)), outputs_(program_->output_types()) {
+  static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
+  measured_ = asked && !ir::has_effects(*program_);  // what a callback allocates is the user's
+  body_ = passes::plan_program(*program_, inputs_);
+  plan_ = plan_of(*program_, *body_);
+}
+
+const Code& CompiledProgram::code() const {
+  std::call_once(once_, [&] { code_ = passes::generate(*body_, compile_kernels); });
+  return *code_;
+}
+
+Arrays CompiledProgram::run(std::span<const Array> inputs, const Location& at, std::size_t* high_water) const {
+  const Code& code = this->code();
+  const FloatMode mode;
+  std::optional<MemoryMeter> meter;
+  if (high_water || measured_) meter.emplace();
+  Arrays out;
+  out.reserve(outputs_.size());
+  for (const Type& t : outputs_) out.push_back(empty_array(t, at));
+  {
+    const Arena arena(plan_.arena_bytes, at);
+    const Table table(code.table);
+    std::byte** pointers = table.data();
+    code.enter(pointers, arena.data());
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      pointers[code.inputs[i]] = const_cast<std::byte*>(inputs[i].value()->data());
+    for (std::size_t i = 0; i < out.size(); ++i) pointers[code.outputs[i]] = out[i].value()->buffer->data();
+    code.run(pointers);
+  }
+  if (meter) {
+    const std::size_t measured = meter->peak() + plan_.argument_bytes + plan_.constant_bytes;
+    if (high_water) *high_water = measured;
+    if (measured_ && measured != plan_.peak_bytes)
+      throw InternalError(fmt::format("[jit] the plan says {} bytes, {} were measured", plan_.peak_bytes, measured));
+  }
+  return out;
+}
+
+// ---- the cache of the process
+
+namespace {
+
+struct Cache {
+  static constexpr std::size_t most = 1024;  // then the one that was not used for longest goes
+  struct Entry {
+    std::size_t hash;
+    std::shared_ptr<const CompiledProgram> compiled;
+  };
+  std::mutex guard;
+  std::list<Entry> entries;  // used last first
+  std::unordered_multimap<std::size_t, std::list<Entry>::iterator> index;
+};
+Cache& cache() {
+  static Cache c;
+  return c;
+}
+
+std::size_t hash_of(const ir::Program& program, std::span<const ir::Strides> inputs) {
+  std::size_t h = ir::hash_value(program);
+  for (const ir::Strides& s : inputs)
+    for (std::int64_t n : s) hash_combine(h, static_cast<std::size_t>(n));
+  hash_combine(h, static_cast<std::size_t>(backend()));
+  return h;
+}
+
+}  // namespace
+
+std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program,
+                                                     std::span<const ir::Strides> inputs) {
+  Cache& c = cache();
+  const std::size_t h = hash_of(*program, inputs);
+  auto find = [&]() -> std::shared_ptr<const CompiledProgram> {
+    auto [begin, end] = c.index.equal_range(h);
+    for (auto it = begin; it != end; ++it) {
+      const CompiledProgram& p = *it->second->compiled;
+      if (!std::equal(inputs.begin(), inputs.end(), p.inputs().begin(), p.inputs().end())) continue;
+      if (&p.program() != program.get() && !ir::equal(p.program(), *program)) continue;
+      c.entries.splice(c.entries.begin(), c.entries, it->second);
+      return it->second->compiled;
+    }
+    return nullptr;
+  };
+  {
+    std::lock_guard lock(c.guard);
+    if (auto found = find()) return found;
+  }
+  // Compiled without the lock: two threads may both do it, and the first one's is kept.
+  auto made = std::make_shared<const CompiledProgram>(program, std::vector(inputs.begin(), inputs.end()));
+  std::lock_guard lock(c.guard);
+  if (auto found = find()) return found;
+  c.entries.push_front({h, made});
+  c.index.emplace(h, c.entries.begin());
+  if (c.entries.size() > Cache::most) {
+    auto [begin, end] = c.index.equal_range(c.entries.back().hash);
+    auto last = std::prev(c.entries.end());
+    for (auto it = begin; it != end; ++it) {
+      if (it->second != last) continue;
+      c.index.erase(it);
+      break;
+    }
+    c.entries.pop_back();
+  }
+  return made;
+}
+
+void clear_compiled() {
+  Cache& c = cache();
+  std::lock_guard lock(c.guard);
+  c.index.clear();
+  c.entries.clear();
+}
+
+}  // namespace anew::compiled

@@ -1,0 +1,65 @@
+// A Program, compiled: its lowered and placed form, its plan, and its code, which is made when it first runs. Immutable to
+// its users; several threads may run one at a time. `find_compiled` is the cache of the process: Programs are told apart
+// by structure and by how their inputs lie in memory.
+#pragma once
+#include <anew/jit.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "ir/program.h"
+#include "passes/lowered.h"
+#include "runtime/executable.h"
+#include "trace/trace.h"
+
+namespace anew::compiled {
+
+// Who runs kernels. Tests compare the two; the environment's ANEW_BACKEND=interpreter chooses the second for good.
+enum class Backend { machine_code, interpreter };
+Backend backend();  // machine_code only where there is LLVM
+void set_backend(Backend b);
+
+class CompiledProgram {
+ public:
+  CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs);
+  CompiledProgram(const CompiledProgram&) = delete;
+
+  // `inputs`: concrete, of the Program's types and laid out as said. Gives the measured peak to `high_water`, if any.
+  Arrays run(std::span<const Array> inputs, const Location& at, std::size_t* high_water = nullptr) const;
+
+  const ir::Program& program() const { return *program_; }
+  const std::vector<ir::Strides>& inputs() const { return inputs_; }
+  const passes::Body& body() const { return *body_; }
+  const MemoryPlan& plan() const { return plan_; }
+  // Generated when it is first asked for.
+  const Code& code() const;
+
+ private:
+  ir::ProgramRef program_;
+  std::vector<ir::Strides> inputs_;
+  std::shared_ptr<const passes::Body> body_;
+  std::vector<Type> outputs_;
+  MemoryPlan plan_;
+  bool measured_ = false;  // every call, against the plan: in tests
+  mutable std::once_flag once_;
+  mutable std::unique_ptr<const Code> code_;
+};
+
+std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program,
+                                                     std::span<const ir::Strides> inputs);
+// Forgets all that is compiled, as far as nobody holds it.
+void clear_compiled();
+
+MemoryPlan plan_of(const ir::Program& program, const passes::Body& body);
+
+}  // namespace anew::compiled
+
+struct anew::flat::Compiled::State {
+  std::shared_ptr<const compiled::CompiledProgram> program;
+  Arrays constants;  // captured arrays
+  JitOptions options;
+  Location at;
+  std::atomic<std::size_t> high_water = 0;
+};

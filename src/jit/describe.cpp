@@ -1,0 +1,63 @@
+// Names of steps and what lives while they run.
+#include "jit/describe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace anew::compiled {
+
+std::string readable_bytes(double bytes) {
+  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1023.95 && unit + 1 < std::size(units)) bytes /= 1024, ++unit;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
+}
+
+std::string step_name(const passes::Step& step) {
+  using Kind = passes::Step::Kind;
+  const std::string own = step.primitive ? step.primitive->name : "copy";
+  const std::int64_t length = step.kind == Kind::loop     ? step.loop.length
+                              : step.kind == Kind::unwind ? step.unwind.length
+                                                          : -1;
+  if (length >= 0) return fmt::format("{}[{}]", own, length);
+  if (step.kind != Kind::kernel) return own;
+  if (step.made.empty()) return "copy";
+  std::string out;
+  for (std::size_t i = 0; i < step.made.size();) {
+    std::size_t end = i + 1;
+    while (end < step.made.size() && step.made[end].primitive == step.made[i].primitive) ++end;
+    if (i) out += ", ";
+    out += step.made[i].primitive->name;
+    if (end - i > 1) out += fmt::format(" x{}", end - i);
+    i = end;
+  }
+  return out;
+}
+
+int arena_storage(const passes::Body& body, int value) {
+  const int s = body.values[static_cast<std::size_t>(value)].storage;
+  return s >= 0 && body.storages[static_cast<std::size_t>(s)].kind == passes::Storage::Kind::temporary ? s : -1;
+}
+
+std::vector<std::size_t> live_bytes(const passes::Body& body, const std::vector<passes::Span>& spans) {
+  std::vector<std::ptrdiff_t> change(body.steps.size() + 1, 0);
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    if (body.storages[i].kind != passes::Storage::Kind::temporary || spans[i].last < 0) continue;
+    change[static_cast<std::size_t>(spans[i].first)] += static_cast<std::ptrdiff_t>(body.storages[i].bytes);
+    change[static_cast<std::size_t>(spans[i].last) + 1] -= static_cast<std::ptrdiff_t>(body.storages[i].bytes);
+  }
+  std::vector<std::size_t> live(body.steps.size());
+  std::ptrdiff_t now = 0;
+  for (std::size_t i = 0; i < live.size(); ++i) live[i] = static_cast<std::size_t>(now += change[i]);
+  return live;
+}
+
+std::vector<int> written_values(const passes::Body& body, std::size_t step) {
+  std::vector<int> out(body.storages.size(), -1);
+  for (std::size_t i = 0; i <= step; ++i)
+    for (int v : body.steps[i].out) out[static_cast<std::size_t>(body.values[static_cast<std::size_t>(v)].storage)] = v;
+  return out;
+}
+
+}  // namespace anew::compiled

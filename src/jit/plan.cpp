@@ -1,0 +1,137 @@
+// The memory plan of a lowered Program: sizes, and what is alive where the arena is fullest.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "base/base.h"
+#include "jit/compiled_program.h"
+#include "jit/describe.h"
+
+namespace anew::compiled {
+namespace {
+
+void collect_live(const passes::Body& body, const std::string& inside, std::vector<LiveValue>& out) {
+  const std::vector<passes::Span> spans = passes::spans_of(body);
+  const std::vector<std::size_t> live = live_bytes(body, spans);
+  std::size_t at = 0, most = 0;
+  for (std::size_t i = 0; i < live.size(); ++i)
+    if (live[i] + body.steps[i].scratch > most) at = i, most = live[i] + body.steps[i].scratch;
+  if (most == 0) return;
+  const std::vector<int> written = written_values(body, at);
+  for (std::size_t s = 0; s < body.storages.size(); ++s) {
+    if (written[s] < 0 || arena_storage(body, written[s]) < 0 || body.storages[s].bytes == 0) continue;
+    if (spans[s].first > static_cast<int>(at) || spans[s].last < static_cast<int>(at)) continue;
+    const passes::Value& v = body.values[static_cast<std::size_t>(written[s])];
+    out.push_back({v.primitive ? v.primitive->name : "copy", v.type, body.storages[s].bytes, v.at, inside});
+  }
+  const passes::Step& step = body.steps[at];
+  const passes::Body* fullest = nullptr;
+  for (const auto& b : step.bodies)
+    if (!fullest || b->bytes > fullest->bytes) fullest = b.get();
+  const std::size_t nested = fullest ? fullest->bytes : 0;
+  if (fullest) collect_live(*fullest, (inside.empty() ? "" : inside + " / ") + step_name(step), out);
+  // Of a loop: the second buffers of its carries, copies of states.
+  if (step.scratch > nested)
+    out.push_back({fmt::format("{} of {}", fullest ? "buffers" : "scratch", step_name(step)),
+                   {{static_cast<std::int64_t>(step.scratch - nested)}, bool_},
+                   step.scratch - nested,
+                   step.at,
+                   inside,
+                   true});
+}
+
+}  // namespace
+
+MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
+  MemoryPlan plan;
+  for (std::size_t i = 0; i < program.inputs.size(); ++i)
+    (i < static_cast<std::size_t>(program.constants) ? plan.constant_bytes : plan.argument_bytes) +=
+        program.type(program.inputs[i]).bytes();
+  for (const Type& t : program.output_types()) plan.output_bytes += t.bytes();
+  plan.arena_bytes = body.bytes;
+  plan.peak_bytes = plan.argument_bytes + plan.constant_bytes + plan.output_bytes + plan.arena_bytes;
+  collect_live(body, "", plan.live);
+  std::stable_sort(plan.live.begin(), plan.live.end(),
+                   [](const LiveValue& a, const LiveValue& b) { return a.bytes > b.bytes; });
+  return plan;
+}
+
+}  // namespace anew::compiled
+
+namespace anew {
+namespace {
+
+using compiled::readable_bytes;
+
+// Values that a reader cannot tell apart.
+struct Group {
+  const LiveValue* value;
+  std::string line;
+  std::size_t count = 0;
+  std::size_t bytes() const { return count * value->bytes; }
+  std::string size() const {
+    return count > 1 ? fmt::format("{} x {}", count, value->bytes) : std::to_string(value->bytes);
+  }
+  std::string type() const { return value->scratch ? "" : value->type.str(); }
+};
+
+std::vector<Group> groups_of(const std::vector<LiveValue>& live) {
+  std::vector<Group> out;
+  for (const LiveValue& v : live) {
+    const std::string line = v.at.line() ? source_line(v.at).str() : "";
+    auto same = [&](const Group& g) {
+      return g.value->what == v.what && g.value->type == v.type && g.value->bytes == v.bytes &&
+             g.value->inside == v.inside && g.line == line;
+    };
+    auto it = std::find_if(out.begin(), out.end(), same);
+    if (it == out.end()) it = out.insert(it, {&v, line});
+    ++it->count;
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Group& a, const Group& b) { return a.bytes() > b.bytes(); });
+  return out;
+}
+
+}  // namespace
+
+std::string MemoryPlan::str() const {
+  std::string out;
+  auto total = [&](const char* what, std::size_t bytes) {
+    out += fmt::format("{:<12} {:>14}", what, fmt::format("{} bytes", bytes));
+    if (bytes >= 1024) out += fmt::format("  {:>10}", readable_bytes(static_cast<double>(bytes)));
+    out += '\n';
+  };
+  total("peak", peak_bytes);
+  total("  arguments", argument_bytes);
+  total("  constants", constant_bytes);
+  total("  outputs", output_bytes);
+  total("  arena", arena_bytes);
+  if (live.empty()) return out;
+  out += "alive in the arena where it is fullest:\n";
+  constexpr std::size_t most = 16;
+  const std::vector<Group> groups = groups_of(live);
+  const std::size_t shown = std::min(most, groups.size());
+  std::size_t size = 0, type = 0, left = 0, left_count = 0;
+  for (std::size_t i = 0; i < shown; ++i) {
+    size = std::max(size, groups[i].size().size());
+    type = std::max(type, groups[i].type().size());
+  }
+  for (std::size_t i = shown; i < groups.size(); ++i) left += groups[i].bytes(), left_count += groups[i].count;
+  size = std::max(size, std::to_string(left).size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Group& g = groups[i];
+    out += fmt::format("  {:>{}}  {:>9}  {:<{}}  {}", g.size(), size, readable_bytes(static_cast<double>(g.bytes())),
+                       g.type(), type, g.value->what);
+    if (!g.line.empty()) out += "  " + g.line;
+    if (!g.value->inside.empty()) out += "  in " + g.value->inside;
+    out += '\n';
+  }
+  if (left_count)
+    out +=
+        fmt::format("  {:>{}}  {:>9}  in {} more\n", left, size, readable_bytes(static_cast<double>(left)), left_count);
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& os, const MemoryPlan& plan) { return os << plan.str(); }
+
+}  // namespace anew
