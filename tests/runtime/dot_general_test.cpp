@@ -119,6 +119,51 @@ std::vector<T> reference(const Tensor<T>& a, const Tensor<T>& b, const Dims& dim
   return result;
 }
 
+// Strides of a dense array of these sizes whose dimensions lie in another order.
+Shape other_order(const std::vector<std::int64_t>& sizes, std::mt19937& bits) {
+  std::vector<std::size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), bits);
+  std::vector<std::int64_t> strides(sizes.size());
+  std::int64_t stride = 1;
+  for (std::size_t d : order) strides[d] = stride, stride *= sizes[d];
+  return Shape(strides);
+}
+
+// The same results, wherever they lie: `expected` is row-major.
+template <class T>
+void compare_layouts(DType dtype, const Tensor<T>& a, const Tensor<T>& b, const Dims& dims,
+                     const std::vector<T>& expected, std::mt19937& bits) {
+  const Shape a_shape(a.sizes), a_strides(a.strides), b_shape(b.sizes), b_strides(b.strides);
+  const DotDims d{dims.lhs_batch, dims.rhs_batch, dims.lhs_contract, dims.rhs_contract};
+  const LentScratch scratch(dot_scratch(dtype, a_shape, b_shape, d));
+  std::vector<std::int64_t> sizes;
+  auto rest = [&](const std::vector<std::int64_t>& from, const std::vector<int>& batch, const std::vector<int>& inner) {
+    for (int i = 0; i < static_cast<int>(from.size()); ++i)
+      if (std::find(batch.begin(), batch.end(), i) == batch.end() &&
+          std::find(inner.begin(), inner.end(), i) == inner.end())
+        sizes.push_back(from[static_cast<std::size_t>(i)]);
+  };
+  for (int i : dims.lhs_batch) sizes.push_back(a.sizes[static_cast<std::size_t>(i)]);
+  rest(a.sizes, dims.lhs_batch, dims.lhs_contract);
+  rest(b.sizes, dims.rhs_batch, dims.rhs_contract);
+  const Shape strides = other_order(sizes, bits);
+  const auto got = std::make_unique<T[]>(expected.size() + 1);
+  dot_general(dtype, {a.data.get() + a.offset, a_shape, a_strides}, {b.data.get() + b.offset, b_shape, b_strides}, d,
+              got.get(), scratch.data(), &strides);
+  std::size_t wrong = 0;
+  std::vector<std::int64_t> index(sizes.size());
+  for (const T e : expected) {
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < index.size(); ++i) at += index[i] * strides[static_cast<int>(i)];
+    wrong += std::memcmp(&e, &got[static_cast<std::size_t>(at)], sizeof(T)) != 0;
+    next(index, sizes);
+  }
+  ASSERT_EQ(wrong, 0u) << "lhs " << a_shape.str() << " strides " << a_strides.str() << " rhs " << b_shape.str()
+                       << " strides " << b_strides.str() << " result's " << strides.str();
+  ASSERT_TRUE(scratch.intact());
+}
+
 // On several threads, with exactly the scratch that it asks for.
 template <class T>
 void compare(DType dtype, const Tensor<T>& a, const Tensor<T>& b, const Dims& dims, const std::vector<T>& expected) {
@@ -170,6 +215,7 @@ void random_dots(DType dtype, unsigned seed, int trials) {
     const Tensor<T> a(a_sizes, bits), b(b_sizes, bits);
     const std::vector<T> expected = reference(a, b, dims);
     compare(dtype, a, b, dims, expected);
+    compare_layouts(dtype, a, b, dims, expected, bits);
     if (::testing::Test::HasFatalFailure()) return;
   }
 }
@@ -196,10 +242,12 @@ void large_dots(DType dtype) {
            {1100, 3, 28, 25}, {3, 1100, 28, 25}, {2, 2, 700, 401}, {1030, 2, 20, 26}}) {
     const Tensor<T> a({i, j, rows}, bits), b({j, i, columns}, bits);
     compare(dtype, a, b, inner, reference(a, b, inner));
+    compare_layouts(dtype, a, b, inner, reference(a, b, inner), bits);
   }
   const Dims batches{{1}, {0}, {0, 2}, {2, 1}};
   const Tensor<T> a({17, 5, 19, 90, 2}, bits), b({5, 19, 17, 3}, bits);
   compare(dtype, a, b, batches, reference(a, b, batches));
+  compare_layouts(dtype, a, b, batches, reference(a, b, batches), bits);
 }
 TEST_F(DotGeneralTest, LargeF32) { large_dots<float>(f32); }
 TEST_F(DotGeneralTest, LargeF64) { large_dots<double>(f64); }
@@ -213,6 +261,19 @@ TEST_F(DotGeneralTest, ScratchOnlyWhereStridesMayNeedIt) {
   EXPECT_EQ(dot_scratch(f32, {1, 3, 8}, {1, 3, 9}, {{}, {}, both, both}), 0u);
   // Two operands of 64 MiB: copies of at most 2 MiB each, and what the product packs.
   EXPECT_LE(dot_scratch(f32, {64, 256, 1024}, {64, 256, 1024}, {{}, {}, both, both}), std::size_t{8} << 20);
+}
+
+// Layouts of results that are as good as row-major: the transpose, batches between rows and columns; not those that cut
+// products into short or scattered pieces.
+TEST_F(DotGeneralTest, LayoutsWorthWriting) {
+  const std::vector<int> zero{0}, one{1}, two{2}, both{0, 1};
+  EXPECT_TRUE(dot_writes({128, 768}, {128, 256}, {{}, {}, zero, zero}, {1, 768}));
+  EXPECT_TRUE(dot_writes({8, 128, 768}, {8, 128, 256}, {{}, {}, both, both}, {1, 768}));
+  const Shape scores{8, 128, 128}, values{8, 128, 32};
+  EXPECT_TRUE(dot_writes(scores, values, {zero, zero, two, one}, {32, 256, 1}));
+  EXPECT_TRUE(dot_writes(scores, values, {zero, zero, two, one}, {4096, 32, 1}));
+  EXPECT_FALSE(dot_writes(scores, values, {zero, zero, two, one}, {1, 256, 8}));
+  EXPECT_FALSE(dot_writes({64, 8, 32}, {32, 100}, {{}, {}, two, zero}, {8, 6400, 64}));
 }
 
 TEST_F(DotGeneralTest, OtherTypesAreOurFault) {
