@@ -167,9 +167,30 @@ TEST(ProgramErrors, OfEquationsThatDoNotFit) {
             "[reduce_sum] axes must be ascending axes of f32[2,3]");
   EXPECT_EQ(of("{ lambda ; a:bool[2] b:f32[2] c:f64[2]. let d:f32[2] = select_n a b c in (d,) }"),
             "[select_n] cases have different types: f32[2] and f64[2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2] b:f64[2]. let c:f32[2] = linear_recurrence[axis=0 reverse=False] a b in (c,) }"),
+            "[linear_recurrence] needs two arrays of one floating type and shape, got f32[2] and f64[2]");
+  EXPECT_EQ(of("{ lambda ; . let c:f32[1] = dynamic_slice[slice_sizes=(1,)] in (c,) }"), "[dynamic_slice] of nothing");
+  EXPECT_EQ(of("{ lambda ; a:f32[2]. let c:f32[2] = dynamic_update_slice a in (c,) }"),
+            "[dynamic_update_slice] needs an array and an update");
+  EXPECT_EQ(of("{ lambda ; a:f32[2] b:f64[1] i:i32[]. let c:f32[2] = dynamic_update_slice a b i in (c,) }"),
+            "[dynamic_update_slice] types differ: f32[2] and update f64[1]");
+  EXPECT_EQ(of("{ lambda ; a:i32[2] b:i32[2]. let c:i32[2] d:i32[2] = fft a b in (c, d) }"),
+            "[fft] needs an axis of f32 or f64, got i32[2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2] b:f32[2]. let c:f32[4] = irfft[n=4] a b in (c,) }"),
+            "[irfft] f32[2] are not the results of 4 real numbers");
+  EXPECT_EQ(of("{ lambda ; a:i32[] b:i32[] c:i32[] d:i32[]. let e:i32[] f:i32[] = threefry2x32 a b c d in (e, f) }"),
+            "[threefry2x32] needs u32, got i32[]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2] b:f64[2]. let c:i32[2] = searchsorted[side=left] a b in (c,) }"),
+            "[searchsorted] needs a sorted vector and values of its type, got f32[2] and f64[2]");
 }
 
 TEST(TransformErrors, OfFlatFunctions) {
+  FlatFunction nothing = [](std::span<const Array>) { return Arrays{}; };
+  EXPECT_EQ(ERROR_OF((void)flat::jacrev(nothing, Arrays{ones({2})})), "[jacrev] the function gives no array");
+  auto neither = [](std::span<const Array>, std::span<const Array>) { return Arrays{}; };
+  EXPECT_EQ(ERROR_OF((void)flat::associative_scan(neither, Arrays{})), "[associative_scan] there is no array to scan");
+  EXPECT_EQ(ERROR_OF((void)flat::associative_scan(neither, Arrays{ones({2})})),
+            "[associative_scan] the function gives 0 arrays for 1");
   Array abstract = ShapeDtype{{2}, f32};
   EXPECT_EQ(ERROR_OF((void)jit([&](Array x) { return x + abstract; })(ones({2}))),
             "an abstract array of type f32[2] was captured by a traced function; hint: pass it as an argument");
