@@ -260,7 +260,7 @@ class Gathering {
     r_.steps[own].flops = flops;
     if (s.kind == Kind::branch) return;
     for (std::size_t part = s.kind == Kind::loop ? 3 : 2; part < s.parts.size(); ++part) {
-      const std::size_t end = part + 1 < s.parts.size() ? s.parts[part + 1] : std::max(s.scratch, s.parts[part]);
+      const std::size_t end = part + 1 < s.parts.size() ? std::min(s.parts[part + 1], s.scratch) : s.scratch;
       if (end > s.parts[part])
         r_.pieces.push_back({"buffer of " + compiled::step_name(s), "", source_line(s.at), base + s.parts[part],
                              end - s.parts[part], own, r_.steps.size() - 1});

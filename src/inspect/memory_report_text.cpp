@@ -82,7 +82,7 @@ std::string chart(const std::vector<MemoryReport::Step>& steps, std::size_t aren
 // "model.cpp:41 (layer)", as much as fits, the line in any case.
 std::string line_text(const SourceLine& line, std::size_t width) {
   if (line.line == 0) return fit("", width);
-  const std::string with_function = line.str(), without = fmt::format("{}:{}", line.file, line.line);
+  const std::string with_function = line.str(), without = with_function.substr(0, with_function.find(" ("));
   if (columns(with_function) <= width) return fit(with_function, width);
   const std::size_t n = without.size();
   return n <= width ? fit(without, width) : "…" + without.substr(n - (width - 1));
@@ -104,16 +104,16 @@ std::string MemoryReport::str() const {
                      "alive");
   for (const Step& s : steps) {
     std::string what(static_cast<std::size_t>(2 * s.depth), ' ');
+    if (s.runs > 1) what += fmt::format("{} x ", s.runs);
     what += s.what;
     const bool loop = &s != &steps.back() && (&s)[1].depth > s.depth;
     if (!s.type.empty() && !loop) what += " " + s.type;
-    if (s.runs > 1 && !loop) what += fmt::format(" x{}", s.runs);
     std::string line =
         fit(what, 31) + " " + line_text(s.line, 20) +
         fmt::format(" {:>8} {:>9} {:>5} {:>5} {:>9} ", s.runs == 0 ? "not run" : readable_time(s.seconds),
                     s.bytes > 0 ? readable_bytes(s.bytes) : "", rate(s.bytes, s.seconds), rate(s.flops, s.seconds),
                     readable_bytes(static_cast<double>(s.live_bytes)));
-    if (plan.arena_bytes) line += bar(static_cast<double>(s.live_bytes) / static_cast<double>(plan.arena_bytes), 7);
+    if (plan.arena_bytes) line += bar(static_cast<double>(s.live_bytes) / static_cast<double>(plan.arena_bytes), 6);
     while (line.back() == ' ') line.pop_back();
     out += line + "\n";
   }

@@ -1,0 +1,369 @@
+// Memory reports: what is gathered of compiled functions, and the three formats, of a report made by hand word for word.
+#include <nlohmann/json.hpp>
+
+#include <sstream>
+
+#include "support/support.h"
+
+namespace anew {
+namespace {
+
+using test::fill;
+using Step = MemoryReport::Step;
+
+const Step& step(const MemoryReport& r, const std::string& what) {
+  for (const Step& s : r.steps)
+    if (s.what == what) return s;
+  ADD_FAILURE() << "no step " << what << "\n" << r;
+  static const Step none;
+  return none;
+}
+
+Array loss(const std::vector<Array>& ws, Array x) {
+  for (const Array& w : ws) x = sin(matmul(x, w));
+  return mean(square(x));
+}
+
+TEST(MemoryReport, OfAProduct) {
+  auto f = jit([](Array x, Array y) { return matmul(x, y); });
+  MemoryReport r = memory_report(f, fill({10, 20}, 1), fill({20, 30}, 2));
+  ASSERT_EQ(r.steps.size(), 1u);
+  const Step& s = r.steps[0];
+  EXPECT_EQ(s.what, "dot_general");
+  EXPECT_EQ(s.type, "f32[10,30]");
+  EXPECT_TRUE(s.line.str().starts_with("memory_report_test.cpp:")) << s.line.str();
+  EXPECT_EQ(s.runs, 1);
+  EXPECT_EQ(s.flops, 2 * 10 * 20 * 30);
+  EXPECT_EQ(s.bytes, 4 * (10 * 20 + 20 * 30 + 10 * 30));
+  EXPECT_GT(s.seconds, 0);
+  EXPECT_GT(r.seconds, 0);
+  EXPECT_EQ(s.depth, 0);
+  EXPECT_EQ(r.measured_bytes, r.plan.peak_bytes);
+}
+
+TEST(MemoryReport, PlanIsThatOfTheFunction) {
+  std::vector<Array> ws{fill({8, 8}, 1), fill({8, 8}, 2)};
+  auto f = jit(value_and_grad(loss));
+  MemoryReport r = memory_report(f, ws, fill({5, 8}, 3));
+  EXPECT_EQ(r.plan.str(), f.plan(ws, fill({5, 8}, 3)).str());
+  EXPECT_EQ(r.measured_bytes, r.plan.peak_bytes);
+  std::size_t most = 0;
+  for (const Step& s : r.steps) most = std::max(most, s.live_bytes);
+  EXPECT_LE(most, r.plan.arena_bytes);
+  EXPECT_GT(2 * most, r.plan.arena_bytes);
+}
+
+// Pieces that live at the same step do not overlap, end inside the arena, and add up to what is alive.
+void check_pieces(const MemoryReport& r) {
+  for (std::size_t i = 0; i < r.pieces.size(); ++i) {
+    const MemoryReport::Piece& a = r.pieces[i];
+    EXPECT_LE(a.first, a.last);
+    EXPECT_LT(a.last, r.steps.size());
+    EXPECT_LE(a.offset + a.bytes, r.plan.arena_bytes) << a.what;
+    for (std::size_t k = 0; k < i; ++k) {
+      const MemoryReport::Piece& b = r.pieces[k];
+      if (a.last < b.first || b.last < a.first) continue;
+      EXPECT_TRUE(a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset)
+          << a.what << " " << a.type << " and " << b.what << " " << b.type;
+    }
+  }
+  for (std::size_t i = 0; i < r.steps.size(); ++i) {
+    std::size_t bytes = 0;
+    for (const MemoryReport::Piece& p : r.pieces)
+      if (p.first <= i && i <= p.last) bytes += p.bytes;
+    EXPECT_LE(bytes, r.steps[i].live_bytes) << i << " " << r.steps[i].what << "\n" << r;
+  }
+}
+
+TEST(MemoryReport, PiecesOfTheArena) {
+  std::vector<Array> ws{fill({8, 8}, 1), fill({8, 8}, 2), fill({8, 8}, 4)};
+  MemoryReport r = memory_report(jit(grad(loss)), ws, fill({5, 8}, 3));
+  EXPECT_FALSE(r.pieces.empty());
+  check_pieces(r);
+}
+
+Array rnn(Array w, Array xs) {
+  auto cell = [&](Array h, Array x) {
+    Array y = tanh(matmul(h, w) + x);
+    return std::pair(y, none);
+  };
+  return sum(scan(cell, zeros({8}), xs).first);
+}
+
+TEST(MemoryReport, StepsOfLoops) {
+  MemoryReport r = memory_report(jit(grad(rnn)), fill({8, 8}, 1), fill({10, 8}, 2));
+  int loops = 0;
+  for (std::size_t i = 0; i < r.steps.size(); ++i) {
+    if (r.steps[i].what != "scan[10]") continue;
+    ++loops;
+    EXPECT_EQ(r.steps[i].runs, 1);
+    double flops = 0, seconds = 0, bytes = 0;
+    for (std::size_t k = i + 1; k < r.steps.size() && r.steps[k].depth == 1; ++k) {
+      EXPECT_EQ(r.steps[k].runs, 10);
+      EXPECT_LE(r.steps[k].live_bytes, r.steps[i].live_bytes);
+      flops += r.steps[k].flops, bytes += r.steps[k].bytes, seconds += r.steps[k].seconds;
+    }
+    EXPECT_EQ(flops, r.steps[i].flops);
+    EXPECT_EQ(bytes, r.steps[i].bytes);
+    EXPECT_GT(flops, 10 * 2 * 8 * 8);
+    EXPECT_GT(seconds, 0);
+  }
+  EXPECT_EQ(loops, 2) << r;
+  check_pieces(r);
+}
+
+TEST(MemoryReport, LoopsWithConditionsAndBranches) {
+  auto f = jit([](Array x) {
+    auto [y, n] = while_loop(
+        [](const std::pair<Array, Array>& c) { return c.second < 6; },
+        [](const std::pair<Array, Array>& c) {
+          Array y = cond(c.second < 2, [](Array y) { return sin(y); }, [](Array y) { return matmul(y, y); }, c.first);
+          return std::pair(y, c.second + 1);
+        },
+        std::pair(x, 0));
+    return y;
+  });
+  MemoryReport r = memory_report(f, fill({4, 4}, 1));
+  EXPECT_EQ(step(r, "body").runs, 6) << r;
+  EXPECT_EQ(step(r, "condition").runs, 7);
+  EXPECT_EQ(step(r, "cond").runs, 6);
+  // cond counts from the false branch on
+  EXPECT_EQ(step(r, "branch 0").runs, 4);
+  EXPECT_EQ(step(r, "branch 1").runs, 2);
+  EXPECT_EQ(step(r, "dot_general").flops, 4 * 2 * 4 * 4 * 4);
+  EXPECT_EQ(step(r, "dot_general").depth, 4);
+  EXPECT_EQ(step(r, "sin").runs, 2);
+  check_pieces(r);
+}
+
+TEST(MemoryReport, LoopsWithFewStates) {
+  auto f = [](Array w, Array x) {
+    return sum(fori_loop(0, 7, [&](Array, Array y) { return sin(matmul(y, w)); }, x, {.checkpoints = 3}));
+  };
+  MemoryReport r = memory_report(jit(grad(f)), fill({5, 5}, 1), fill({4, 5}, 2));
+  EXPECT_EQ(step(r, "back").runs, 7) << r;
+  EXPECT_GT(step(r, "advance").runs, 0);
+  check_pieces(r);
+}
+
+TEST(MemoryReport, OfShapesRunsNothing) {
+  int calls = 0;
+  auto f = jit([&](Array x) {
+    auto [y, _] = scan([](Array c, none_t) { return std::pair(matmul(c, c), none); }, x, none, {.length = 3});
+    return io_callback(
+        [&](Array v) {
+          ++calls;
+          return v;
+        },
+        ShapeDtype{{4, 4}, f32}, y);
+  });
+  MemoryReport r = memory_report(f, ShapeDtype{{4, 4}, f32});
+  EXPECT_EQ(calls, 0);
+  EXPECT_EQ(r.measured_bytes, 0u);
+  EXPECT_EQ(r.seconds, -1);
+  EXPECT_EQ(step(r, "dot_general").runs, 3);
+  EXPECT_EQ(step(r, "dot_general").flops, 3 * 2 * 4 * 4 * 4);
+  EXPECT_EQ(step(r, "dot_general").seconds, -1);
+  EXPECT_NE(r.str().find("planned; nothing has run\n"), std::string::npos) << r;
+  r = memory_report(f, fill({4, 4}, 1));
+  EXPECT_EQ(calls, 1);
+  EXPECT_GT(step(r, "dot_general").seconds, 0);
+}
+
+TEST(MemoryReport, WhatIsMovedCountsOnce) {
+  auto bytes = [](auto f, auto... x) {
+    MemoryReport r = memory_report(jit(f), x...);
+    double sum = 0;
+    for (const Step& s : r.steps) sum += s.bytes;
+    return sum;
+  };
+  // A row that is repeated is read once; a part of an array is a part.
+  EXPECT_EQ(bytes([](Array x, Array y) { return x + y; }, ones({6, 5}), ones({5})), 4 * (30 + 5 + 30));
+  EXPECT_EQ(bytes([](Array x) { return sin(x[slice(2)]); }, ones({6, 5})), 4 * (10 + 10));
+  EXPECT_EQ(bytes([](Array x) { return sum(x, 1); }, ones({6, 5})), 4 * (30 + 6));
+  // One row of many, found by two indices.
+  auto row = jit([](Array x, Array i) { return lax::dynamic_slice(x, {i, 0}, {1, 8}); });
+  EXPECT_EQ(step(memory_report(row, ones({100, 8}), array(3)), "dynamic_slice").bytes, 4 * (8 + 8 + 2));
+}
+
+TEST(MemoryReport, FlopsOfProductsAndFactors) {
+  auto flops = [](auto f, auto... x) {
+    MemoryReport r = memory_report(jit(f), x...);
+    double sum = 0;
+    for (const Step& s : r.steps) sum += s.depth == 0 ? s.flops : 0;
+    return sum;
+  };
+  auto shape = [](Shape s) { return ShapeDtype{s, f32}; };
+  EXPECT_EQ(flops([](Array x, Array w) { return lax::conv_general_dilated(x, w, {1, 1}, "VALID"); },
+                  shape({2, 3, 8, 8}), shape({4, 3, 3, 3})),
+            2.0 * (2 * 4 * 6 * 6) * (3 * 3 * 3));
+  EXPECT_EQ(flops([](Array x,
+                     Array w) { return lax::conv_general_dilated(x, w, {1, 1}, "VALID", {.feature_group_count = 4}); },
+                  shape({2, 4, 8, 8}), shape({8, 1, 3, 3})),
+            2.0 * (2 * 8 * 6 * 6) * (3 * 3));
+  EXPECT_EQ(flops([](Array x) { return sum(x); }, shape({30, 40})), 1200);
+  EXPECT_EQ(flops([](Array x) { return linalg::cholesky(x); }, shape({2, 9, 9})), 2 * 9 * 9 * 9 / 3);
+  EXPECT_EQ(flops([](Array a, Array b) { return lax::triangular_solve(a, b, {.left_side = true}); }, shape({6, 6}),
+                  shape({6, 2})),
+            6 * 6 * 2);
+  EXPECT_EQ(flops([](Array x) { return fft::rfft(x); }, shape({3, 32})), 2.5 * 3 * 32 * 5);
+}
+
+// ---- formats
+
+MemoryReport by_hand() {
+  MemoryReport r;
+  r.plan = {.argument_bytes = 1000, .constant_bytes = 24, .output_bytes = 4, .arena_bytes = 4096, .peak_bytes = 5124};
+  r.measured_bytes = 5124;
+  r.seconds = 12.34e-6;
+  const SourceLine line{"model.cpp", 41, "layer"};
+  r.steps = {
+      {.what = "dot_general",
+       .type = "f32[16,16]",
+       .line = line,
+       .runs = 1,
+       .seconds = 2e-6,
+       .bytes = 3072,
+       .flops = 8192,
+       .live_bytes = 1024},
+      {.what = "scan[10]",
+       .type = "f32[16]",
+       .line = {"a_file_with_a_long_name.cpp", 7, "f<int>"},
+       .runs = 1,
+       .seconds = 1.5e-3,
+       .bytes = 40960,
+       .flops = 2.5e7,
+       .live_bytes = 4096},
+      {.depth = 1,
+       .what = "mul, sin x3, reduce_sum, and, a, long, list",
+       .type = "f32[16]",
+       .line = line,
+       .runs = 10,
+       .seconds = 1.4e-3,
+       .bytes = 40960,
+       .flops = 2.5e7,
+       .live_bytes = 2048},
+      {.what = "copy", .type = "f32[]", .runs = 0, .seconds = 0, .bytes = 0, .flops = 0, .live_bytes = 0},
+  };
+  r.pieces = {{"dot_general", "f32[16,16]", line, 0, 1024, 0, 1}, {"buffer of scan[10]", "", {}, 1024, 64, 1, 2}};
+  return r;
+}
+
+TEST(MemoryReportText, IsATableWithAChart) {
+  EXPECT_EQ(by_hand().str(), R"(peak    5124 bytes, planned and measured
+        1000 of arguments + 24 of constants + 4 of outputs + 4096 of the arena
+time    12.3 us
+alive in the arena, step by step:
+   4.0 KiB │    ████
+           │    ████
+           │    ████▄▄▄▄
+           │▂▂▂▂████████
+       0 B │████████████
+step                            line                     time     moved  GB/s  GF/s     alive
+dot_general f32[16,16]          model.cpp:41 (layer)     2 us   3.0 KiB   1.5   4.1   1.0 KiB █▌
+scan[10]                        …h_a_long_name.cpp:7   1.5 ms  40.0 KiB 0.027    17   4.0 KiB ██████
+  10 x mul, sin x3, reduce_sum… model.cpp:41 (layer)   1.4 ms  40.0 KiB 0.029    18   2.0 KiB ███
+copy f32[]                                            not run                             0 B
+)");
+}
+
+TEST(MemoryReportText, StaysInsideItsColumns) {
+  MemoryReport r = by_hand();
+  for (int i = 0; i < 500; ++i) r.steps.push_back(r.steps[1]), r.steps.back().depth = i % 9;
+  r.plan.peak_bytes = r.plan.argument_bytes = std::size_t{1} << 50;
+  std::istringstream lines(r.str());
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }), 100) << line;
+}
+
+TEST(MemoryReportText, TellsWhatWasMeasured) {
+  MemoryReport r = by_hand();
+  r.measured_bytes = 5200;
+  EXPECT_EQ(r.str().substr(0, r.str().find('\n')), "peak    5124 bytes, planned; 5200 measured");
+  std::ostringstream os;
+  os << r;
+  EXPECT_EQ(os.str(), r.str());
+}
+
+TEST(MemoryReportJson, HasItAll) {
+  auto j = nlohmann::json::parse(by_hand().json());
+  EXPECT_EQ(j["peak_bytes"], 5124);
+  EXPECT_EQ(j["argument_bytes"], 1000);
+  EXPECT_EQ(j["constant_bytes"], 24);
+  EXPECT_EQ(j["output_bytes"], 4);
+  EXPECT_EQ(j["arena_bytes"], 4096);
+  EXPECT_EQ(j["measured_bytes"], 5124);
+  EXPECT_EQ(j["seconds"], 12.34e-6);
+  ASSERT_EQ(j["steps"].size(), 4u);
+  EXPECT_EQ(j["steps"][0]["what"], "dot_general");
+  EXPECT_EQ(j["steps"][0]["type"], "f32[16,16]");
+  EXPECT_EQ(j["steps"][0]["line"]["file"], "model.cpp");
+  EXPECT_EQ(j["steps"][0]["line"]["line"], 41);
+  EXPECT_EQ(j["steps"][0]["line"]["function"], "layer");
+  EXPECT_EQ(j["steps"][2]["depth"], 1);
+  EXPECT_EQ(j["steps"][2]["runs"], 10);
+  EXPECT_EQ(j["steps"][0]["flops"], 8192);
+  EXPECT_EQ(j["steps"][1]["bytes"], 40960);
+  EXPECT_EQ(j["steps"][1]["live_bytes"], 4096);
+  EXPECT_TRUE(j["steps"][3]["line"].is_null());
+  ASSERT_EQ(j["pieces"].size(), 2u);
+  EXPECT_EQ(j["pieces"][0]["offset"], 0);
+  EXPECT_EQ(j["pieces"][1]["bytes"], 64);
+  EXPECT_EQ(j["pieces"][1]["last"], 2);
+  EXPECT_TRUE(j["pieces"][1]["type"].is_null());
+}
+
+TEST(MemoryReportJson, OfNothing) {
+  auto j = nlohmann::json::parse(MemoryReport{}.json());
+  EXPECT_TRUE(j["measured_bytes"].is_null());
+  EXPECT_TRUE(j["seconds"].is_null());
+  EXPECT_EQ(j["steps"].size(), 0u);
+  EXPECT_EQ(j["live"].size(), 0u);
+}
+
+TEST(MemoryReportJson, EscapesText) {
+  MemoryReport r = by_hand();
+  r.steps[0].what = "a \"quoted\" \\ name\nwith\ttabs and \xc3\xbc";
+  auto j = nlohmann::json::parse(r.json());
+  EXPECT_EQ(j["steps"][0]["what"], r.steps[0].what);
+}
+
+TEST(MemoryReportJson, OfAFunctionHasWhatLives) {
+  MemoryReport r = memory_report(jit(grad(rnn)), fill({8, 8}, 1), fill({10, 8}, 2));
+  auto j = nlohmann::json::parse(r.json());
+  EXPECT_EQ(j["live"].size(), r.plan.live.size());
+  EXPECT_EQ(j["live"][0]["bytes"], r.plan.live[0].bytes);
+  EXPECT_EQ(j["steps"].size(), r.steps.size());
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(MemoryReportPage, NeedsNothingElse) {
+  std::string page = by_hand().html();
+  for (const char* part : {"http:", "https:", "<script", "<link", "url(", "src="})
+    EXPECT_FALSE(contains(page, part)) << part;
+  EXPECT_TRUE(page.starts_with("<!doctype html>\n"));
+  EXPECT_TRUE(page.ends_with("</html>\n"));
+}
+
+TEST(MemoryReportPage, HasAMapAndATable) {
+  std::string page = by_hand().html();
+  EXPECT_TRUE(
+      contains(page, "<title>dot_general f32[16,16]\n1024 bytes at 0, steps 0 to 1\nmodel.cpp:41 (layer)</title>"))
+      << page;
+  EXPECT_TRUE(contains(page, "<td>a_file_with_a_long_name.cpp:7 (f&lt;int&gt;)</td>")) << page;
+  auto count = [&](const std::string& part) {
+    int n = 0;
+    for (std::size_t at = page.find(part); at != std::string::npos; at = page.find(part, at + 1)) ++n;
+    return n;
+  };
+  EXPECT_EQ(count("<rect "), 2);
+  EXPECT_EQ(count("<svg"), 1);
+  EXPECT_EQ(count("<td class=\"what\""), 4);
+  EXPECT_TRUE(contains(page, "<tr><td>measured</td><td>5124 bytes</td>"));
+}
+
+TEST(MemoryReportPage, OfNothing) { EXPECT_FALSE(contains(MemoryReport{}.html(), "<svg")); }
+
+}  // namespace
+}  // namespace anew

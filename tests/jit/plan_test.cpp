@@ -1,0 +1,243 @@
+// The plan of a compiled function: exact for every program here, whoever runs the kernels; the same for shapes as for
+// arrays; readable. Also what compile and jit refuse, word for word.
+#include <thread>
+
+#include "jit/compiled_program.h"
+#include "jit/plan_programs.h"
+#include "support/support.h"
+
+namespace anew {
+namespace {
+
+using compiled::Backend;
+using test::plan_programs;
+
+class Chosen {
+ public:
+  explicit Chosen(Backend b) : before_(compiled::backend()) { compiled::set_backend(b); }
+  ~Chosen() { compiled::set_backend(before_); }
+
+ private:
+  Backend before_;
+};
+
+// A NaN equals a NaN, of every dtype.
+bool same(const Array& a, const Array& b) {
+  if (a.dtype() == bf16 || a.dtype() == f16)
+    return a.dtype() == b.dtype() && test::same_bits(astype(a, f32), astype(b, f32));
+  return test::same_bits(a, b);
+}
+
+class Plans : public testing::TestWithParam<std::tuple<std::size_t, Backend>> {
+ protected:
+  const test::PlanProgram& program() const { return plan_programs()[std::get<0>(GetParam())]; }
+  Chosen backend{std::get<1>(GetParam())};
+};
+
+TEST_P(Plans, AreExact) {
+  const test::PlanProgram& p = program();
+  flat::Compiled compiled = flat::compile(p.f, p.x);
+  const MemoryPlan& plan = compiled.plan();
+  EXPECT_EQ(plan.peak_bytes, plan.argument_bytes + plan.constant_bytes + plan.output_bytes + plan.arena_bytes);
+  std::size_t arguments = 0, outputs = 0;
+  for (const Array& x : p.x) arguments += x.nbytes();
+  EXPECT_EQ(compiled.high_water_bytes(), 0u);
+  Arrays first = compiled(p.x), again = compiled(p.x);
+  for (const Array& y : first) outputs += y.nbytes();
+  EXPECT_EQ(plan.argument_bytes, arguments);
+  EXPECT_EQ(plan.output_bytes, outputs);
+  EXPECT_EQ(compiled.high_water_bytes(), plan.peak_bytes);
+  Arrays eager = p.f(p.x);
+  ASSERT_EQ(first.size(), eager.size());
+  for (std::size_t i = 0; i < eager.size(); ++i) {
+    EXPECT_TRUE(same(first[i], eager[i])) << "output " << i << "\ncompiled " << first[i] << "\neager " << eager[i];
+    EXPECT_TRUE(same(again[i], eager[i])) << "output " << i << " of the second call";
+  }
+}
+
+TEST_P(Plans, OfShapesAreThoseOfArrays) {
+  const test::PlanProgram& p = program();
+  Arrays shapes;
+  for (const Array& x : p.x) shapes.push_back(x.type());
+  EXPECT_EQ(flat::plan(p.f, shapes).str(), flat::plan(p.f, p.x).str());
+}
+
+TEST_P(Plans, ListWhatLivesAtThePeak) {
+  const MemoryPlan plan = flat::plan(program().f, program().x);
+  std::size_t live = 0;
+  for (std::size_t i = 0; i < plan.live.size(); ++i) {
+    live += plan.live[i].bytes;
+    EXPECT_GE(plan.live[i ? i - 1 : 0].bytes, plan.live[i].bytes);
+  }
+  EXPECT_LE(live, plan.arena_bytes);
+  EXPECT_EQ(live == 0, plan.arena_bytes == 0);
+  // Pieces lie at multiples of 64 bytes; more than that is lost only where lifetimes do not fit.
+  EXPECT_LE(plan.arena_bytes, live + 64 * plan.live.size() + plan.arena_bytes / 4) << plan;
+}
+
+std::string name_of_case(const testing::TestParamInfo<Plans::ParamType>& info) {
+  return plan_programs()[std::get<0>(info.param)].name +
+         (std::get<1>(info.param) == Backend::interpreter ? "_interpreted" : "_compiled");
+}
+INSTANTIATE_TEST_SUITE_P(Programs, Plans,
+                         testing::Combine(testing::Range(std::size_t{0}, plan_programs().size()),
+                                          testing::Values(Backend::interpreter, Backend::machine_code)),
+                         name_of_case);
+
+// ---- text
+
+Location here(Location at = Location::current()) { return at; }
+
+TEST(PlanText, GroupsWhatCannotBeToldApart) {
+  const Location at = here();
+  MemoryPlan plan{
+      .argument_bytes = 40960, .output_bytes = 772, .arena_bytes = 4 << 20, .peak_bytes = (4 << 20) + 41732};
+  plan.live.assign(8, {"sin", {{64, 32}, f32}, 8192, at});
+  plan.live.push_back({"dot_general", {{32, 32}, f32}, 4096, at, "scan[10] / cond"});
+  plan.live.push_back({"scratch of reduce_sum", {{128}, bool_}, 128, {}, "", true});
+  const std::string line = source_line(at).str();
+  EXPECT_EQ(plan.str(),
+            "peak          4236036 bytes     4.0 MiB\n"
+            "  arguments     40960 bytes    40.0 KiB\n"
+            "  constants         0 bytes\n"
+            "  outputs         772 bytes\n"
+            "  arena       4194304 bytes     4.0 MiB\n"
+            "alive in the arena where it is fullest:\n"
+            "  8 x 8192   64.0 KiB  f32[64,32]  sin  " +
+                line +
+                "\n"
+                "      4096    4.0 KiB  f32[32,32]  dot_general  " +
+                line +
+                "  in scan[10] / cond\n"
+                "       128      128 B              scratch of reduce_sum\n");
+}
+
+TEST(PlanText, StaysShort) {
+  MemoryPlan plan{.arena_bytes = 50 * 51 / 2, .peak_bytes = 50 * 51 / 2};
+  for (std::int64_t n = 50; n > 0; --n) plan.live.push_back({"sin", {{n}, bool_}, static_cast<std::size_t>(n)});
+  const std::string text = plan.str();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 6 + 16 + 1);
+  EXPECT_NE(text.find("\n  595      595 B  in 34 more\n"), std::string::npos) << text;
+}
+
+TEST(PlanText, OfNothing) {
+  EXPECT_EQ(MemoryPlan{}.str(),
+            "peak                0 bytes\n"
+            "  arguments         0 bytes\n"
+            "  constants         0 bytes\n"
+            "  outputs           0 bytes\n"
+            "  arena             0 bytes\n");
+}
+
+TEST(PlanText, NamesTheLoop) {
+  auto f = [](Array x, Array w) {
+    auto layer = [](Array y, Array w) { return std::pair(sort(matmul(y, w)), none); };
+    return scan(layer, x, w).first;
+  };
+  MemoryPlan plan = jit(f).plan(ShapeDtype{{4, 8}, f32}, ShapeDtype{{3, 8, 8}, f32});
+  ASSERT_FALSE(plan.live.empty());
+  bool inside = false;
+  for (const LiveValue& v : plan.live) inside |= v.inside == "scan[3]";
+  EXPECT_TRUE(inside) << plan;
+  EXPECT_NE(plan.str().find("in scan[3]\n"), std::string::npos) << plan;
+}
+
+// ---- what is refused
+
+TEST(JitErrors, Options) {
+  auto f = [](Array x) { return sin(x); };
+  EXPECT_EQ(ERROR_OF((void)jit(f, {.threads = -1})(1.0)), "[jit] .threads is -1; hint: 0 means all of them");
+  EXPECT_EQ(ERROR_OF((void)jit(f, {.memory_budget = 1_MiB})(1.0)),
+            "[jit] memory budgets are not available; hint: call jit without .memory_budget");
+  EXPECT_EQ(ERROR_OF((void)jit(f, {.donate = {0}}).plan(1.0)),
+            "[jit] donating arguments is not available; hint: call jit without .donate");
+}
+
+TEST(JitErrors, AnotherNumberOfArrays) {
+  FlatFunction f = [](std::span<const Array> x) { return Arrays{sin(x[0])}; };
+  flat::Compiled c = flat::compile(f, Arrays{1.0});
+  EXPECT_EQ(ERROR_OF(c(Arrays{1.0, 2.0})), "[compile] compiled for 1 arrays, called with 2");
+}
+
+TEST(JitErrors, AnotherType) {
+  auto c = jit([](Array x, Array y) { return x + y; }).compile(ones({3}), ones({3}));
+  EXPECT_EQ(
+      ERROR_OF(c(ones({3}), ones({4}))),
+      "[compile] array 1 was f32[3] when the function was compiled, is f32[4] now; hint: compile once for each set "
+      "of types, or call jit(f), which does");
+}
+
+TEST(JitErrors, AnotherStaticValue) {
+  auto c = jit([](Array x, int n) { return x * n; }).compile(ones({3}), 2);
+  EXPECT_EQ(
+      ERROR_OF(c(ones({3}), 3)),
+      "[compile] argument 1 is static and has another value than when the function was compiled; hint: compile once "
+      "for each value, or call jit(f), which does");
+}
+
+TEST(JitErrors, TracedArguments) {
+  auto c = jit([](Array x) { return sin(x); }).compile(1.0);
+  EXPECT_EQ(ERROR_OF((void)grad([&](Array x) { return c(x); })(1.0)),
+            "[compile] a compiled function cannot be traced: array 0 is being traced for grad; hint: transform the "
+            "function and compile the result, or call jit(f)");
+  EXPECT_EQ(ERROR_OF((void)c(ShapeDtype{{}, f32})),
+            "[compile] a compiled function cannot be traced: array 0 is abstract; hint: transform the function and "
+            "compile the result, or call jit(f)");
+}
+
+// ---- compiled functions
+
+TEST(Compiled, KeepsWhatItCaptured) {
+  Array scale = array({1.0, 2.0, 3.0});
+  auto c = jit([&](Array x) { return x * scale; }).compile(ones({3}));
+  EXPECT_EQ(c.plan().constant_bytes, 12u);
+  scale = zeros({3});
+  EXPECT_TRUE(test::same_bits(c(ones({3})), array({1.0, 2.0, 3.0})));
+  EXPECT_EQ(c.high_water_bytes(), c.plan().peak_bytes);
+}
+
+TEST(Compiled, TakesViews) {
+  auto c = jit([](Array x) { return sin(x); }).compile(ShapeDtype{{5, 6}, f32});
+  Array x = test::fill({6, 5}, 1);
+  EXPECT_TRUE(test::same_bits(c(x.T()), sin(x.T())));
+}
+
+TEST(Compiled, CopiesShareTheirCode) {
+  auto c = jit([](Array x) { return sin(x); }).compile(ones({4}));
+  auto copy = c;
+  (void)copy(ones({4}));
+  EXPECT_EQ(c.high_water_bytes(), c.plan().peak_bytes);
+}
+
+TEST(Compiled, RunsOnSeveralThreadsAtOnce) {
+  const test::PlanProgram& p = *std::find_if(plan_programs().begin(), plan_programs().end(),
+                                             [](const auto& p) { return p.name == "rnn_gradient"; });
+  flat::Compiled c = flat::compile(p.f, p.x);
+  const Arrays want = p.f(p.x);
+  std::vector<std::thread> threads;
+  std::vector<int> right(4, 0);
+  for (std::size_t t = 0; t < right.size(); ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) right[t] += test::same_bits(c(p.x), want);
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(right, std::vector<int>(4, 20));
+  EXPECT_EQ(c.high_water_bytes(), c.plan().peak_bytes);
+}
+
+TEST(Plan, RunsNothing) {
+  int calls = 0;
+  auto f = jit([&](Array x) {
+    return io_callback(
+        [&](Array v) {
+          ++calls;
+          return v;
+        },
+        ShapeDtype{{}, f32}, x);
+  });
+  (void)f.plan(1.0);
+  EXPECT_EQ(calls, 0);
+}
+
+}  // namespace
+}  // namespace anew
