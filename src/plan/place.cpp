@@ -1,16 +1,20 @@
-// Three ways to place pieces, from cheap to thorough; the first that meets the lower bound ends the search:
+// Ways to place pieces, from cheap to thorough; the first that meets the lower bound ends the search:
 //   in order of time, as an allocator would (best fit), forwards and backwards;
-//   in some order on top of all that is already there (a skyline): what lives long lies at the bottom;
 //   in some order at the lowest gap among the pieces that live at the same time, then again and again with the pieces
-//   that stick out moved nearer to the front of the order.
-// The first two are O(n log n). The third is as costly as there are pairs of pieces that live together, and is bounded.
+//   that stick out moved nearer to the front of the order;
+//   the best so far, pressed below a limit: what sticks out displaces others, which displace others;
+//   where too many pieces live together for these: in some order on top of all that is there (a skyline).
+// The first and the last are O(n log n). The others cost as much as there are pairs that live together, and are bounded.
 #include "plan/place.h"
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <queue>
 #include <set>
+#include <tuple>
 
 namespace anew::plan {
 namespace {
@@ -18,9 +22,10 @@ namespace {
 using Order = std::vector<int>;
 using Offsets = std::vector<std::size_t>;  // in units of `alignment`
 
-// Pairs that live together beyond which the third way is not tried, and comparisons it may spend in all.
+// Pairs that live together beyond which gaps are not looked for, comparisons that may be spent in all, and tries of an
+// order.
 constexpr std::size_t most_pairs = 2'000'000;
-constexpr std::size_t most_work = 6'000'000;
+constexpr std::size_t most_work = 8'000'000;
 constexpr int most_rounds = 200;
 
 // A piece: its lifetime in ranks of the distinct begins, which overlap exactly where the steps do; its size in units.
@@ -217,12 +222,15 @@ bool find_neighbours(const Problem& p, Neighbours& n) {
   return true;
 }
 
-// Gives up where the work is spent; pieces that are not placed are left at `nowhere`.
 constexpr std::size_t nowhere = ~std::size_t{0};
-Offsets into_gaps(const Problem& p, const Neighbours& neighbours, const Order& order, std::size_t& work) {
-  Offsets offsets(p.pieces.size(), nowhere);
+// The first `known` of the order have their offsets already. Nothing where the work is spent.
+Offsets into_gaps(const Problem& p, const Neighbours& neighbours, const Order& order, std::size_t& work,
+                  std::size_t known = 0, Offsets offsets = {}) {
+  offsets.resize(p.pieces.size());
+  for (std::size_t k = known; k < order.size(); ++k) offsets[at(order[k])] = nowhere;
   std::vector<std::pair<std::size_t, std::size_t>> taken;
-  for (int i : order) {
+  for (std::size_t k = known; k < order.size(); ++k) {
+    const int i = order[k];
     taken.clear();
     for (int j : neighbours.of(i))
       if (offsets[at(j)] != nowhere) taken.emplace_back(offsets[at(j)], offsets[at(j)] + p.pieces[at(j)].units);
@@ -262,14 +270,94 @@ struct Search {
   }
 };
 
-// Pieces that reach the height come nearer to the front, so that they are placed before those they lie on.
-void bring_forward(const Problem& p, const Offsets& offsets, std::size_t height, Order& order) {
+// Moves what reaches above `limit` below it, and then whatever that displaced, and so on: always to where the least is
+// displaced, and what has been displaced often weighs more. Nothing where the work is spent before all fit.
+Offsets pressed_below(const Problem& p, const Neighbours& neighbours, Offsets offsets, std::size_t limit,
+                      std::size_t& work) {
+  std::vector<std::size_t> times(p.pieces.size(), 1);
+  std::priority_queue<std::pair<std::size_t, int>> outside;  // the largest first
+  for (int i : p.used)
+    if (offsets[at(i)] + p.pieces[at(i)].units > limit) {
+      outside.emplace(p.pieces[at(i)].units, i);
+      offsets[at(i)] = nowhere;
+    }
+  struct Change {
+    std::size_t start, cost;
+    bool begins;
+    bool operator<(const Change& b) const { return std::tie(start, begins) < std::tie(b.start, b.begins); }
+  };
+  std::vector<Change> changes;
+  while (!outside.empty()) {
+    const auto [units, i] = outside.top();
+    outside.pop();
+    if (units > limit) return {};
+    // A neighbour is in the way of starts in (its offset - units, its end).
+    changes.clear();
+    std::size_t cost = 0;
+    for (int j : neighbours.of(i)) {
+      const std::size_t start = offsets[at(j)];
+      if (start == nowhere) continue;
+      const std::size_t each = p.pieces[at(j)].units * times[at(j)];
+      if (start < units) cost += each;
+      else changes.push_back({start - units + 1, each, true});
+      changes.push_back({start + p.pieces[at(j)].units, each, false});
+    }
+    const std::size_t steps = neighbours.of(i).size() + changes.size() * std::bit_width(changes.size());
+    if (steps > work) return {};
+    work -= steps;
+    std::sort(changes.begin(), changes.end());
+    std::size_t best = cost, place = 0;
+    for (const Change& c : changes) {
+      if (best == 0 || c.start + units > limit) break;
+      cost = c.begins ? cost + c.cost : cost - c.cost;
+      if (cost < best) {
+        best = cost;
+        place = c.start;
+      }
+    }
+    offsets[at(i)] = place;
+    for (int j : neighbours.of(i)) {
+      const std::size_t start = offsets[at(j)];
+      if (start == nowhere || start >= place + units || start + p.pieces[at(j)].units <= place) continue;
+      offsets[at(j)] = nowhere;
+      ++times[at(j)];
+      outside.emplace(p.pieces[at(j)].units, j);
+    }
+  }
+  return offsets;
+}
+
+// Pieces that reach the height come nearer to the front, so that they are placed before those they lie on. How much of
+// the front stays as it was.
+std::size_t bring_forward(const Problem& p, const Offsets& offsets, std::size_t height, Order& order) {
+  std::size_t same = order.size();
   for (std::size_t k = 0; k < order.size(); ++k) {
-    int i = order[k];
+    const int i = order[k];
     if (offsets[at(i)] + p.pieces[at(i)].units < height) continue;
+    same = std::min(same, k / 2);
     auto from = order.begin() + static_cast<std::ptrdiff_t>(k);
     std::rotate(order.begin() + static_cast<std::ptrdiff_t>(k / 2), from, from + 1);
   }
+  return same;
+}
+
+std::vector<Order> orders_of(const Problem& p) {
+  std::vector<Order> orders;
+  auto add = [&](auto key) {  // the largest key first, else as given
+    std::vector<std::pair<decltype(key(p.pieces[0])), int>> keys;
+    for (int i : p.used) keys.emplace_back(key(p.pieces[at(i)]), -i);
+    std::sort(keys.begin(), keys.end(), std::greater<>());
+    orders.emplace_back();
+    for (const auto& [k, i] : keys) orders.back().push_back(-i);
+  };
+  Skyline live(p.steps);
+  for (int step = 0; step < p.steps; ++step) live.raise(step, step, p.live[at(step)]);
+  add([](const Piece& x) { return x.length(); });
+  add([&](const Piece& x) { return std::pair(live.most(x.begin, x.end), x.length()); });
+  add([&](const Piece& x) { return std::pair(live.most(x.begin, x.end), x.units); });
+  add([](const Piece& x) { return x.length() * x.units; });
+  add([](const Piece& x) { return x.units; });
+  return orders;
 }
 
 void search(Search& s) {
@@ -278,27 +366,12 @@ void search(Search& s) {
     s.offer(in_time(p, backwards));
     if (s.done()) return;
   }
-  std::vector<Order> orders;
-  auto add_order = [&](auto key) {  // the largest key first, else as given
-    orders.push_back(p.used);
-    std::stable_sort(orders.back().begin(), orders.back().end(),
-                     [&](int a, int b) { return key(p.pieces[at(a)]) > key(p.pieces[at(b)]); });
-  };
-  Skyline live(p.steps);
-  for (int step = 0; step < p.steps; ++step) live.raise(step, step, p.live[at(step)]);
-  add_order([](const Piece& x) { return x.length(); });
-  add_order([&](const Piece& x) { return std::pair(live.most(x.begin, x.end), x.length()); });
-  add_order([&](const Piece& x) { return std::pair(live.most(x.begin, x.end), x.units); });
-  add_order([](const Piece& x) { return x.length() * x.units; });
-  add_order([](const Piece& x) { return x.units; });
-  add_order([](const Piece& x) { return -x.begin; });
-  add_order([](const Piece& x) { return x.end; });
-  for (const Order& order : orders) {
-    s.offer(on_top(p, order));
-    if (s.done()) return;
-  }
+  std::vector<Order> orders = orders_of(p);
   Neighbours neighbours;
-  if (!find_neighbours(p, neighbours)) return;
+  if (!find_neighbours(p, neighbours)) {
+    for (std::size_t i = 0; i < orders.size() && !s.done(); ++i) s.offer(on_top(p, orders[i]));
+    return;
+  }
   std::size_t work = most_work;
   struct Start {
     std::size_t height;
@@ -315,16 +388,25 @@ void search(Search& s) {
   }
   std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) { return a.height < b.height; });
   for (Start& start : starts) {
-    std::size_t share = work / 3;
+    std::size_t share = work / 4;
     work -= share;
-    for (int round = 0; round < most_rounds; ++round) {
-      bring_forward(p, start.offsets, start.height, start.order);
-      start.offsets = into_gaps(p, neighbours, start.order, share);
-      if (start.offsets.empty()) break;
-      start.height = s.offer(start.offsets);
+    for (int round = 0; round < most_rounds && !start.offsets.empty(); ++round) {
+      std::size_t same = bring_forward(p, start.offsets, start.height, start.order);
+      start.offsets = into_gaps(p, neighbours, start.order, share, same, std::move(start.offsets));
+      if (!start.offsets.empty()) start.height = s.offer(start.offsets);
       if (s.done()) return;
     }
     work += share;
+  }
+  // Pressed below the bound itself; then half way to it, as long as there is a way.
+  for (std::size_t limit = p.bound; limit < s.best_height; limit = (limit + s.best_height + 1) / 2) {
+    std::size_t share = work / 3;
+    work -= share;
+    Offsets offsets = pressed_below(p, neighbours, s.best, limit, share);
+    work += share;
+    if (offsets.empty()) continue;
+    s.offer(std::move(offsets));
+    limit = p.bound;
   }
 }
 

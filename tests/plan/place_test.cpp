@@ -132,8 +132,8 @@ TEST(Place, RandomLifetimesComeNearTheLowerBound) {
   }
   RecordProperty("worst", std::to_string(worst));
   RecordProperty("mean", std::to_string(sum / count));
-  EXPECT_LT(worst, 1.08);
-  EXPECT_LT(sum / count, 1.01);
+  EXPECT_LT(worst, 1.04);  // measured: 1.027 and 1.0005
+  EXPECT_LT(sum / count, 1.002);
 }
 
 TEST(Place, TheSameIntervalsGiveTheSameOffsets) {
