@@ -31,7 +31,7 @@ struct Arguments {
   std::vector<std::string> words;
   int threads = 0, repeat = 50;
   double max_seconds = 8;
-  bool small = false, eager_too = false, timed = true;
+  bool small = false, eager_too = false, timed = true, runs = true;
 };
 
 double norm_of(const Arrays& leaves, std::size_t from) {
@@ -80,6 +80,10 @@ int run_one(const Workload& w, const std::string& variant, const Arguments& a) {
     line += fmt::format(
         R"(, "peak_bytes_reported": {}, "argument_bytes": {}, "constant_bytes": {}, "output_bytes": {}, "temp_bytes": {})",
         plan.peak_bytes, plan.argument_bytes, plan.constant_bytes, plan.output_bytes, plan.arena_bytes);
+  }
+  if (!a.runs) {
+    std::cout << line << "}" << std::endl;
+    return 0;
   }
   const std::optional<long> before = reset_peak();
   Arrays out = eager ? c.eager_result() : c.result();
@@ -170,7 +174,7 @@ int run(const Arguments& a) {
   }
   if (a.words.size() == 2) return run_one(find(all, a.words[0]), a.words[1], a);
   std::cerr << "usage: workloads <workload> <variant> [--threads n] [--backend interpreter] [--repeat n]\n"
-               "                 [--max-seconds s] [--small] [--eager] [--no-time]\n"
+               "                 [--max-seconds s] [--small] [--eager] [--no-time] [--no-run]\n"
                "       workloads list | check [workload [variant]] | plan <workload> <variant> [--small]\n";
   return 2;
 }
@@ -188,6 +192,7 @@ Arguments parsed(int argc, char** argv) {
     else if (word == "--small") a.small = true;
     else if (word == "--eager") a.eager_too = true;
     else if (word == "--no-time") a.timed = false;
+    else if (word == "--no-run") a.runs = false;
     else a.words.push_back(word);
   }
   return a;
