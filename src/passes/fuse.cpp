@@ -78,7 +78,7 @@ class Fuser {
   const Storage& storage(int s) const { return body_.storages[static_cast<std::size_t>(s)]; }
   int& writer(int s) { return writer_[static_cast<std::size_t>(s)]; }
   std::set<int>& readers(int s) { return readers_[static_cast<std::size_t>(s)]; }
-  bool is_kernel(int s) { return step(s).kind == Step::Kind::kernel; }
+  bool is_kernel(int s) const { return is_kernel_[static_cast<std::size_t>(s)]; }
   bool is_temporary(int s) const { return storage(s).kind == Storage::Kind::temporary; }
   bool is_made_here(int s) const { return writer_[static_cast<std::size_t>(s)] != nobody; }
 
@@ -92,6 +92,10 @@ class Fuser {
 
   void read_steps() {
     const std::vector<int> same = same_values(body_);
+    for (const Step& s : body_.steps) {
+      is_kernel_.push_back(s.kind == Step::Kind::kernel);
+      can_change_.push_back(is_kernel_.back() && !s.effects);
+    }
     for (int s = -1; s < count(); ++s) next_.push_back(s + 1), previous_.push_back(s);
     for (int s = 0; s < count(); ++s)
       for (int v : step(s).out) {
@@ -105,7 +109,7 @@ class Fuser {
         continue;
       }
       draft(s) = Draft(body_, step(s), same);
-      if (!step(s).effects) drop_unread(s);
+      if (can_change_[static_cast<std::size_t>(s)]) drop_unread(s);
       draft(s).prune();
       for (const Place& p : draft(s).loads()) add_reader(p.storage, s);
       if (draft(s).puts().empty()) remove(s);
@@ -125,7 +129,7 @@ class Fuser {
 
   // A kernel whose stores may go elsewhere: complete values that only it writes.
   bool can_move(int g) {
-    if (!is_kernel(g) || step(g).effects || draft(g).reduces() || iterations(draft(g).extents()) == 0) return false;
+    if (!can_change_[static_cast<std::size_t>(g)] || draft(g).reduces() || draft(g).iterations() == 0) return false;
     for (const Draft::Put& p : draft(g).puts())
       if (writer(p.to.storage) != g) return false;
     return true;
@@ -160,7 +164,7 @@ class Fuser {
     if (!is_temporary(made) || !readers(made).empty()) return;
     for (const Place& p : draft(g).loads())
       if (is_made_here(p.storage)) readers(p.storage).erase(g);
-    if (!changed.empty()) step(changed.back().first).flops += step(g).flops;
+    if (!changed.empty()) take_over(g, changed.back().first);
     remove(g);
   }
 
@@ -181,7 +185,7 @@ class Fuser {
     if (!is_made_here(from)) return true;
     const int w = writer(from);
     if (w >= 0 && readers(from).size() == 1 && is_temporary(from) && can_move(w) &&
-        iterations(draft(w).extents()) == iterations(draft(g).extents()))
+        draft(w).iterations() == draft(g).iterations())
       return false;
     const bool longer = *readers(from).rbegin() < *readers(made).rbegin();
     return !longer || !is_temporary(from) || storage(from).bytes <= storage(made).bytes;
@@ -225,17 +229,20 @@ class Fuser {
   // ---- arithmetic: producers into their consumer
 
   void gather(int c) {
-    if (!is_kernel(c) || iterations(draft(c).extents()) == 0) return;
+    if (!is_kernel(c) || draft(c).iterations() == 0) return;
     std::vector<int> tried;
     while (true) {
-      int g = -1;  // the latest producer not tried yet, so that one between does not read what an earlier one makes
+      // The smallest producer first, of equal ones the latest: what is copied is then small beside what it is added to.
+      int g = -1;
       for (const Place& p : draft(c).loads()) {
         const int w = writer(p.storage);
-        if (w > g && w != c && std::find(tried.begin(), tried.end(), w) == tried.end()) g = w;
+        if (w < 0 || w == g || w == c || !is_kernel(w) || std::find(tried.begin(), tried.end(), w) != tried.end())
+          continue;
+        if (g < 0 || draft(w).weight() < draft(g).weight() || (draft(w).weight() == draft(g).weight() && w > g)) g = w;
       }
       if (g < 0) return;
-      tried.push_back(g);
-      fuse_into(g, c);
+      if (fuse_into(g, c)) tried.clear();  // it may have been in the way of another
+      else tried.push_back(g);
     }
   }
 
@@ -245,7 +252,7 @@ class Fuser {
     const int made = draft(c).puts()[0].to.storage;
     if (!is_temporary(made) || readers(made).size() != 1 || writer(made) != c) return -1;
     const int r = *readers(made).begin();
-    return is_kernel(r) && iterations(draft(r).extents()) == iterations(draft(c).extents()) ? r : -1;
+    return is_kernel(r) && draft(r).iterations() == draft(c).iterations() ? r : -1;
   }
   // Chains of such kernels that end in a reduction.
   void find_ends() {
@@ -268,7 +275,7 @@ class Fuser {
   bool fuse_into(int g, int c) {
     if (!can_move(g) || !reads_final(g)) return false;
     const Draft &producer = draft(g), &consumer = draft(c);
-    if (iterations(producer.extents()) != iterations(consumer.extents())) return false;
+    if (producer.iterations() != consumer.iterations()) return false;
     if (producer.weight() + consumer.weight() > most_weight) return false;
     std::size_t puts = consumer.puts().size(), loads = producer.loads().size() + consumer.loads().size();
     for (const Draft::Put& p : producer.puts()) {
@@ -337,24 +344,31 @@ class Fuser {
     }
     merged.append(consumer, instead);
     consumer = std::move(merged);
-    step(c).flops += step(g).flops;
-    step(c).made.insert(step(c).made.begin(), step(g).made.begin(), step(g).made.end());
+    take_over(g, c);
     remove(g);
     ++changes_;
     return true;
   }
 
+  // Step c now does what g did.
+  void take_over(int g, int c) {
+    step(c).flops += step(g).flops;
+    step(g).made.insert(step(g).made.end(), step(c).made.begin(), step(c).made.end());
+    step(c).made = std::move(step(g).made);
+  }
+
   // ---- the end
 
   void write_steps() {
-    std::vector<Step> steps;
+    std::size_t kept = 0;
     std::vector<bool> written(body_.storages.size());
     for (int s = next_.front(); s < count(); s = next(s)) {
       if (is_kernel(s)) draft(s).finish(body_, step(s));
       for (int v : step(s).out) written[static_cast<std::size_t>(storage_of(v))] = true;
-      steps.push_back(std::move(step(s)));
+      if (kept != static_cast<std::size_t>(s)) body_.steps[kept] = std::move(step(s));
+      ++kept;
     }
-    body_.steps = std::move(steps);
+    body_.steps.resize(kept);
     for (Value& v : body_.values)
       if (v.storage >= 0 && is_temporary(v.storage) && !written[static_cast<std::size_t>(v.storage)]) v.storage = -1;
   }
@@ -365,7 +379,7 @@ class Fuser {
   std::vector<int> last_writer_;        // of each storage
   std::vector<std::set<int>> readers_;  // of each storage that steps write
   std::vector<int> next_, previous_;
-  std::vector<bool> feeds_reduction_;
+  std::vector<bool> is_kernel_, can_change_, feeds_reduction_;
   std::size_t changes_ = 0;
 };
 

@@ -99,6 +99,7 @@ Draft::Draft(const Body& body, const Step& step, const std::vector<int>& same) {
     extents_.push_back(k.extents[v]);
     reduced_.push_back(reduces() && k.reduced[v]);
   }
+  iterations_ = passes::iterations(extents_);
   Map map(k.extents.size(), loops::Affine{std::vector<std::int64_t>(extents_.size()), 0});
   for (std::size_t v = 0, i = 0; v < k.extents.size(); ++v) {
     if (k.extents[v] != 1) map[v].coefficients[i++] = 1;
@@ -138,6 +139,7 @@ Draft::Draft(const Body& body, const Step& step, const std::vector<int>& same) {
 Draft Draft::over_nest_of(const Draft& other) {
   Draft d;
   d.extents_ = other.extents_;
+  d.iterations_ = other.iterations_;
   d.reduced_ = other.reduced_;
   return d;
 }
@@ -188,6 +190,7 @@ void Draft::move_to(const Map& map, const Extents& extents, const std::vector<bo
   reduced_ = reduced;
   if (same) return;
   extents_ = extents;
+  iterations_ = passes::iterations(extents);
   auto move = [&](Place& p) {
     for (loops::Affine& f : p.index) f = compose(f, map, extents.size());
     p.address = compose(p.address, map, extents.size());

@@ -36,6 +36,7 @@ class Draft {
   static Draft over_nest_of(const Draft& other);
 
   const Extents& extents() const { return extents_; }
+  std::int64_t iterations() const { return iterations_; }
   const std::vector<bool>& reduced() const { return reduced_; }
   bool reduces() const { return combine_ != loops::Combine::none; }
   const std::vector<loops::Node>& nodes() const { return nodes_; }
@@ -71,6 +72,7 @@ class Draft {
   std::vector<bool> used() const;  // by node
 
   Extents extents_;
+  std::int64_t iterations_ = 1;
   std::vector<bool> reduced_;
   loops::Combine combine_ = loops::Combine::none;
   std::vector<loops::Node> nodes_;

@@ -5,7 +5,7 @@
 
 #include "loops/interpreter.h"
 #include "passes/lowered.h"
-#include "passes/passes.h"
+#include "passes/pipeline.h"
 #include "support/support.h"
 #include "trace/trace.h"
 
@@ -112,8 +112,7 @@ inline Arrays dense_inputs(const Program& program, const Arrays& x) {
 }
 
 inline std::shared_ptr<Body> lowered(const Program& program) {
-  ir::Program p = passes::eliminate_common(passes::inline_calls(passes::eliminate_dead_code(*program.code())));
-  p = passes::eliminate_dead_code(p);
+  const ir::Program p = passes::prepare(*program.code());
   std::vector<ir::Strides> layouts;
   for (const ir::Type& t : p.input_types()) layouts.push_back(row_major(t.shape));
   auto body = passes::lower(p, layouts);
