@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -37,14 +38,17 @@ void Code::run_watched(std::byte** table, StepWatch& watch) const {
 // ---- kernels
 
 namespace {
-constexpr double worth = 8000;  // nanoseconds of work below which a second thread does not pay
+std::atomic<double> worth = 8000;  // a second thread does not pay below
 constexpr std::size_t few = 16;
 }  // namespace
 
+double set_thread_threshold(double nanoseconds) { return worth.exchange(nanoseconds); }
+
 KernelStep::KernelStep(std::shared_ptr<const KernelCode> code, std::vector<Place> operands, Place scratch)
     : code_(std::move(code)), operands_(std::move(operands)), scratch_(scratch) {
-  if (code_->units < 2 || code_->nanoseconds < worth) return;
-  auto pieces = static_cast<std::int64_t>(std::min(64.0, code_->nanoseconds / (worth / 2)));
+  const double least = worth;
+  if (code_->units < 2 || code_->nanoseconds < least) return;
+  auto pieces = least > 0 ? static_cast<std::int64_t>(std::min(64.0, code_->nanoseconds / (least / 2))) : 64;
   grain_ = std::max<std::int64_t>(1, code_->units / std::max<std::int64_t>(pieces, 2));
   if (grain_ > 512) grain_ = (grain_ + 511) / 512 * 512;
 }

@@ -93,6 +93,9 @@ class KernelCode {
   virtual void finish(std::byte* const* operands, std::byte* scratch) const = 0;
 };
 
+// Nanoseconds of work from which on a kernel is shared among threads. Tests ask for less than pays; returns the former.
+double set_thread_threshold(double nanoseconds);
+
 class KernelStep final : public ExecutableStep {
  public:
   KernelStep(std::shared_ptr<const KernelCode> code, std::vector<Place> operands, Place scratch);

@@ -6,6 +6,7 @@
 
 #include "fuzz/program.h"
 #include "ir/program.h"
+#include "jit/compiled_program.h"
 #include "runtime/buffer.h"
 #include "support/check_grads.h"
 #include "support/support.h"
@@ -54,6 +55,7 @@ class Checker {
     grads_ = pullback(function(b_, {.plain = true}));
     values();
     gradients();
+    compiled();
     forward();
     residuals();
     mapped();
@@ -105,6 +107,38 @@ class Checker {
     ir::verify(*backward.code());
     require_same(evaluate(backward, in), grads_, "bits: the backward program");
     require_same(std::move(linear).consume(ct_), grads_, "bits: consumed");
+  }
+
+  // Value and gradient as one compiled program: every policy, both backends, one to four threads even where they do not
+  // pay (in every fourth program: threads are slow to start), and the memory that the plan says. Machine code costs most
+  // of the time, so one policy in turn gets it.
+  void compiled() {
+    Arrays want = y_;
+    want.insert(want.end(), grads_.begin(), grads_.end());
+    const bool threads = seed_ % 4 == 0;
+    const double threshold = set_thread_threshold(0);
+    if (threads) set_threads(4);
+    const compiled::Backend before = compiled::backend();
+    for (std::size_t i = 0; i < policies().size(); ++i) {
+      const Policy& p = policies()[i];
+      const bool machine = i == seed_ % policies().size();
+      FlatFunction f = checkpointed(function(b_, {.policy = &p}), p);
+      auto both = [&](In x) {
+        auto [y, linear] = flat::linearize(f, x);
+        Arrays g = linear.pullback(ct_);
+        y.insert(y.end(), g.begin(), g.end());
+        return y;
+      };
+      compiled::set_backend(machine ? before : compiled::Backend::interpreter);
+      flat::Compiled c = flat::compile(both, x_, {.threads = static_cast<int>(1 + (seed_ + i) % 4)});
+      const std::string what = fmt::format("under {} by {}", p.str(), machine ? "machine code" : "the interpreter");
+      require_same(c(x_), want, "compiled: " + what);
+      require(c.high_water_bytes() == c.plan().peak_bytes,
+              fmt::format("compiled: {} bytes {}, planned {}", c.high_water_bytes(), what, c.plan().peak_bytes));
+    }
+    compiled::set_backend(before);
+    set_thread_threshold(threshold);
+    if (threads) set_threads(1);
   }
 
   void forward() {
