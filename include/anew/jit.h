@@ -32,6 +32,10 @@ struct MemoryPlan {
 };
 std::ostream& operator<<(std::ostream& os, const MemoryPlan& plan);
 
+// Keeps machine code in this folder, for later processes; "" keeps none, as at the start (unless the environment has
+// ANEW_CODE_CACHE). Returns the former one. Files that do not fit are ignored with a warning.
+std::string set_code_cache(std::string path);
+
 namespace flat {
 
 // A function compiled for arguments of given types. Copies share the code; several threads may call one at a time.

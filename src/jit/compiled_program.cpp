@@ -10,6 +10,7 @@
 
 #include "base/float_mode.h"
 #include "codegen/codegen.h"
+#include "jit/code_cache.h"
 #include "loops/interpreter.h"
 #include "passes/generate.h"
 #include "passes/plan_program.h"
@@ -47,7 +48,7 @@ std::vector<std::shared_ptr<const KernelCode>> compile_kernels(std::span<const p
   if (backend() == Backend::interpreter) return codes;
   std::vector<codegen::Source> sources;
   for (const passes::LaidKernel& k : kernels) sources.push_back({k.kernel, k.strides});
-  auto module = codegen::compile(sources);
+  auto module = compile_cached(sources);
   if (!module) return codes;
   for (std::size_t i = 0; i < codes.size(); ++i)
     if (const codegen::Function& f = module->functions()[i]; f.run)
