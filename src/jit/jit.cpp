@@ -152,6 +152,8 @@ std::shared_ptr<const KnownCalls::Entry> KnownCalls::find(std::span<const Array>
 std::shared_ptr<const KnownCalls::Entry> KnownCalls::add(Entry entry) const {
   auto shared = std::make_shared<const Entry>(std::move(entry));
   std::lock_guard lock(state_->guard);
+  for (const auto& e : state_->entries)  // another thread was first
+    if (e->types == shared->types && e->counts == shared->counts) return e;
   state_->entries.push_back(shared);
   return shared;
 }
