@@ -116,6 +116,7 @@ class Failure : public testing::TestWithParam<Scenario> {
     for (const ShapeDtype& t : GetParam().types)
       x_.push_back(astype(random::normal(random::key(static_cast<std::int64_t>(x_.size())), t.shape), t.dtype));
     want_ = GetParam().f(x_);
+    ASSERT_TRUE(test::same_bits(want_, want_));  // arrays keep the row-major copy that comparing makes
   }
   // Compiles anew and calls twice.
   Arrays once() const {
