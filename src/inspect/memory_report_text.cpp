@@ -103,13 +103,17 @@ std::string MemoryReport::str() const {
   out += fmt::format("{:<31} {:<20} {:>8} {:>9} {:>5} {:>5} {:>9}\n", "step", "line", "time", "moved", "GB/s", "GF/s",
                      "alive");
   for (const Step& s : steps) {
+    constexpr std::size_t width = 31;
     std::string what(static_cast<std::size_t>(2 * s.depth), ' ');
     if (s.runs > 1) what += fmt::format("{} x ", s.runs);
     what += s.what;
     const bool loop = &s != &steps.back() && (&s)[1].depth > s.depth;
-    if (!s.type.empty() && !loop) what += " " + s.type;
+    const std::string type = loop || s.type.empty() ? "" : " " + s.type;
+    // Long lists of operations are cut, types are not.
+    if (columns(what) + type.size() > width && type.size() < width / 2) what = fit(what, width - type.size());
+    what += type;
     std::string line =
-        fit(what, 31) + " " + line_text(s.line, 20) +
+        fit(what, width) + " " + line_text(s.line, 20) +
         fmt::format(" {:>8} {:>9} {:>5} {:>5} {:>9} ", s.runs == 0 ? "not run" : readable_time(s.seconds),
                     s.bytes > 0 ? readable_bytes(s.bytes) : "", rate(s.bytes, s.seconds), rate(s.flops, s.seconds),
                     readable_bytes(static_cast<double>(s.live_bytes)));

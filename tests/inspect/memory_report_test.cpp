@@ -262,7 +262,7 @@ alive in the arena, step by step:
 step                            line                     time     moved  GB/s  GF/s     alive
 dot_general f32[16,16]          model.cpp:41 (layer)     2 us   3.0 KiB   1.5   4.1   1.0 KiB █▌
 scan[10]                        …h_a_long_name.cpp:7   1.5 ms  40.0 KiB 0.027    17   4.0 KiB ██████
-  10 x mul, sin x3, reduce_sum… model.cpp:41 (layer)   1.4 ms  40.0 KiB 0.029    18   2.0 KiB ███
+  10 x mul, sin x3, re… f32[16] model.cpp:41 (layer)   1.4 ms  40.0 KiB 0.029    18   2.0 KiB ███
 copy f32[]                                            not run                             0 B
 )");
 }
