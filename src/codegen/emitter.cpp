@@ -97,21 +97,28 @@ Value* Emitter::mask_of(Value* present) {
 }
 
 void Emitter::for_lanes(Value* from, Value* to, int copies, FunctionRef<void(const Lanes&)> body) {
-  if (copies > 1 && layout.extents.back() >= copies * width) {
-    Value* step = number(copies * width);
-    Value* whole = b.CreateAdd(from, b.CreateMul(b.CreateSDiv(b.CreateSub(to, from), step), step));
-    loop(from, whole, copies * width, [&](Value* i) { body({i, width, copies}); });
+  const std::int64_t extent = layout.extents.back();
+  while (copies > 1 && copies / 2 * width >= extent) copies /= 2;
+  const int step = copies * width;
+  if (masks_)
+    return loop(from, to, step, [&](Value* i) {
+      Lanes lanes{i, width, copies};
+      Value* present = b.CreateSub(to, i);
+      for (int c = 0; c < copies; ++c)
+        lanes.masks.push_back(mask_of(c ? larger(b.CreateSub(present, number(c * width)), number(0)) : present));
+      body(lanes);
+    });
+  if (extent >= step) {
+    Value* whole = b.CreateAdd(from, b.CreateAnd(b.CreateSub(to, from), number(-step)));
+    loop(from, whole, step, [&](Value* i) { body({i, width, copies}); });
     from = whole;
   }
-  if (masks_) return loop(from, to, width, [&](Value* i) { body({i, width, 1, {mask_of(b.CreateSub(to, i))}}); });
-  Value* whole = b.CreateAdd(from, b.CreateAnd(b.CreateSub(to, from), number(-width)));
-  loop(from, whole, width, [&](Value* i) { body({i, width}); });
-  loop(whole, to, 1, [&](Value* i) { body({i, 1}); });
+  loop(from, to, 1, [&](Value* i) { body({i, 1}); });
 }
 
-void Emitter::walk(int first, Value* from, Value* to, int copies, FunctionRef<void(const Lanes&, Value*)> body) {
+void Emitter::walk(int first, Value* from, Value* to, FunctionRef<void(const Lanes&, Value*)> body) {
   const int inner = layout.inner();
-  if (first == inner) return for_lanes(from, to, copies, [&](const Lanes& lanes) { body(lanes, lanes.at); });
+  if (first == inner) return for_lanes(from, to, 1, [&](const Lanes& lanes) { body(lanes, lanes.at); });
   Value* extent = number(layout.extents[static_cast<std::size_t>(inner)]);
   Value* rows = b.CreateUDiv(b.CreateAdd(to, b.CreateSub(extent, number(1))), extent);
   loop(b.CreateUDiv(from, extent), rows, 1, [&](Value* row) {
@@ -119,7 +126,7 @@ void Emitter::walk(int first, Value* from, Value* to, int copies, FunctionRef<vo
     Value* start = b.CreateMul(row, extent);
     move_flat(first, inner, row);
     emit(Place::row);
-    for_lanes(larger(b.CreateSub(from, start), number(0)), smaller(b.CreateSub(to, start), extent), copies,
+    for_lanes(larger(b.CreateSub(from, start), number(0)), smaller(b.CreateSub(to, start), extent), 1,
               [&](const Lanes& lanes) { body(lanes, b.CreateAdd(start, lanes.at)); });
     position_ = before;
   });

@@ -39,14 +39,12 @@ class Emitter {
               FunctionRef<Values(llvm::Value*, const Values&)> body);
   void loop(llvm::Value* from, llvm::Value* to, std::int64_t step, FunctionRef<void(llvm::Value*)> body);
   void when(llvm::Value* condition, FunctionRef<void()> body);
-  // The innermost iterations [from, to) as vectors, `copies` at a time while there are as many, then single ones, the
-  // last masked or one element at a time.
+  // The innermost iterations [from, to), `copies` (a power of two) vectors at a time; the last ones masked, or single elements.
   void for_lanes(llvm::Value* from, llvm::Value* to, int copies, FunctionRef<void(const Lanes&)> body);
   // Iterations [from, to) of the dimensions first, ..., innermost, in order, with nodes of Place::row; `body` gets the
   // flat number of its first iteration too.
-  void walk(int first, llvm::Value* from, llvm::Value* to, int copies,
-            FunctionRef<void(const Lanes&, llvm::Value*)> body);
-  llvm::Value* mask_of(llvm::Value* present);                   // the first `present` lanes; all where there are more
+  void walk(int first, llvm::Value* from, llvm::Value* to, FunctionRef<void(const Lanes&, llvm::Value*)> body);
+  llvm::Value* mask_of(llvm::Value* present);  // the first `present` lanes; none or all where there are none or more
   llvm::Value* local(llvm::Type* element, std::int64_t count);  // memory of this call
 
   // ---- positions: every stream has one, moved by indices of dimensions

@@ -146,7 +146,7 @@ class Rows {
       Value* last = b_.CreateAnd(b_.CreateSub(n, e_.number(1)), e_.number(-row_lanes));
       for (int v = 0; v < vectors_; ++v)
         e_.store_dense(join_.neutral(e_.width), at(buffer_, b_.CreateAdd(last, e_.number(v * e_.width))), nullptr);
-      e_.walk(first_, start, b_.CreateAdd(start, n), 1, [&](const Lanes& lanes, Value* flat) {
+      e_.walk(first_, start, b_.CreateAdd(start, n), [&](const Lanes& lanes, Value* flat) {
         e_.emit(Place::vector, lanes);
         e_.store_dense(join_.taken(e_.value(node_, lanes.width)), at(buffer_, b_.CreateSub(flat, start)),
                        lanes.mask(0));

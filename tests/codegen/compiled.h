@@ -16,6 +16,24 @@ using loops::test::same;
 using loops::test::Tensor;
 using loops::test::uniform;
 
+// Elements from the edges of the dtype, and any bits at all.
+inline void make_special(Tensor& t, Random& g) {
+  static const std::vector<double> edges = {0.0,        -0.0,          INFINITY,     -INFINITY, NAN,    1e-45,   -1e-45,
+                                            1e-40,      1.2e-38,       3.4e38,       -3.4e38,   5e-324, -1e-310, 1e308,
+                                            -1e308,     6e-8,          65504,        65520,     1,      -1,      0.5,
+                                            2147483648, -2147483648.0, 4294967296.0, 9.3e18,    -9.3e18};
+  const std::size_t size = size_of(t.type.dtype);
+  for (std::size_t at = 0; at < t.bytes.size(); at += size) {
+    std::uint64_t bits = g();
+    if (t.type.dtype == bool_) bits &= 1;
+    else if (is_float(t.type.dtype) && bits % 2)
+      bits = loops::reference::converted(f64, loops::reference::of(pick(g, edges)), t.type.dtype);
+    else if (bits % 3 == 0)
+      bits = pick(g, std::vector<std::uint64_t>{0, 1, ~0ull, 0x80000000ull, 0x7fffffffull, 1ull << 63, ~0ull >> 1});
+    std::memcpy(&t.bytes[at], &bits, size);
+  }
+}
+
 // A kernel with memory for it.
 struct Trial {
   Kernel kernel;
@@ -24,6 +42,14 @@ struct Trial {
   Trial(Kernel k, Random& g, bool plain) : kernel(std::move(k)) {
     for (const ShapeDtype& t : kernel.operands) memory.emplace_back(t, g, plain);
     for (Tensor& t : memory) t.randomize(g);
+    if (plain) return;
+    // What is only read may repeat its elements.
+    for (std::size_t o = 0; o < memory.size(); ++o) {
+      auto writes = [&](const loops::Store& s) { return s.to.operand == static_cast<int>(o); };
+      if (std::any_of(kernel.stores.begin(), kernel.stores.end(), writes)) continue;
+      for (std::int64_t& stride : memory[o].strides)
+        if (uniform(g, 0, 6) == 0) stride = 0;
+    }
   }
   Source source() const {
     Source s{&kernel, {}};
