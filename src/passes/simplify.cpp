@@ -1,6 +1,6 @@
 // Identities that keep every bit: x * 1, x / 1, x - 0, x + -0.0, -(-x), conversions there and back, choices that are none,
-// views that change nothing, chains of views that one row can say, broadcasts of scalars under elementwise rows (which
-// take scalars as they are). Never x + 0.0 (-0.0 becomes 0.0), x * 0 (nan) or a / b -> a * (1 / b). An equation is looked
+// views that change nothing, chains of views that one row can say, reductions of single elements, broadcasts of scalars
+// under elementwise rows (which take scalars as they are). Never x + 0.0 (-0.0 becomes 0.0), x * 0 (nan) or a / b -> a * (1 / b). An equation is looked
 // at once, after its operands: once is enough. What is no longer read is left to dead code.
 #include <cmath>
 
@@ -17,13 +17,22 @@ const NamedRows& named_rows() {
     if (!p) throw InternalError("[passes] there is no row " + std::string(name));
     return *p;
   };
-  static const NamedRows rows{row("add"),      row("add_any"),
-                              row("sub"),      row("mul"),
-                              row("div"),      row("neg"),
-                              row("not"),      row("convert_element_type"),
-                              row("select_n"), row("broadcast_in_dim"),
-                              row("reshape"),  row("transpose"),
-                              row("slice")};
+  static const NamedRows rows{
+      .add = row("add"),
+      .add_any = row("add_any"),
+      .sub = row("sub"),
+      .mul = row("mul"),
+      .div = row("div"),
+      .neg = row("neg"),
+      .not_ = row("not"),
+      .convert_element_type = row("convert_element_type"),
+      .select_n = row("select_n"),
+      .broadcast_in_dim = row("broadcast_in_dim"),
+      .reshape = row("reshape"),
+      .transpose = row("transpose"),
+      .slice = row("slice"),
+      .reductions = {&row("reduce_sum"), &row("reduce_prod"), &row("reduce_max"), &row("reduce_min")},
+  };
   return rows;
 }
 
@@ -63,8 +72,7 @@ class Simplifier {
         changed_ = true;
         continue;
       }
-      for (ir::Var v : e.outputs) makers_[index(v)] = static_cast<int>(kept_.size());
-      kept_.push_back(std::move(e));
+      keep(std::move(e));
     }
     for (ir::Atom& a : p_.outputs) replace(a);
     p_.eqns = std::move(kept_);
@@ -77,15 +85,36 @@ class Simplifier {
     if (a.is_var() && instead_[index(a.var)]) a = *instead_[index(a.var)];
   }
 
+  void keep(ir::Eqn e) {
+    for (ir::Var v : e.outputs) makers_[index(v)] = static_cast<int>(kept_.size());
+    kept_.push_back(std::move(e));
+  }
+
   // What the only output of e is, if it is something that exists already. May rewrite e in place.
   std::optional<ir::Atom> equal_atom(ir::Eqn& e) {
     if (e.outputs.size() != 1) return {};
-    const ir::Type& out = p_.type(e.outputs[0]);
+    const ir::Type out = p_.type(e.outputs[0]);
+    if (reduces_single_elements(e, out))
+      look_instead(e, named_rows().reshape, {{"new_sizes", ir::to_param(out.shape)}});
     if (e.primitive->view) return equal_view(e, out);
     std::optional<ir::Atom> same = equal_operand(e);
     if (same && p_.type(*same) == out) return same;
-    if (e.primitive->facts.elementwise) take_scalars(e, out);
+    if (!e.primitive->facts.elementwise || out.shape.ndim() == 0) return {};
+    take_scalars(e, out);
+    if (std::all_of(e.inputs.begin(), e.inputs.end(), [&](const ir::Atom& a) { return scalar_of(a).has_value(); }))
+      return compute_once(e, out);
     return {};
+  }
+
+  void look_instead(ir::Eqn& e, const ir::Primitive& row, const ir::NamedParams& params) {
+    e.primitive = &row;
+    e.params = row.parse(params);
+    changed_ = true;
+  }
+  bool reduces_single_elements(const ir::Eqn& e, const ir::Type& out) const {
+    const auto& rows = named_rows().reductions;
+    return std::find(rows.begin(), rows.end(), e.primitive) != rows.end() &&
+           p_.type(e.inputs[0]).shape.size() == out.shape.size();
   }
 
   // ---- views
@@ -111,7 +140,7 @@ class Simplifier {
 
   // ---- scalars behind broadcasts
   std::optional<ir::Atom> scalar_of(const ir::Atom& a) const {
-    if (!a.is_var()) return a;
+    if (!a.is_var() || p_.type(a).shape.ndim() == 0) return a;
     const std::optional<ViewMap>& map = maps_[index(a.var)];
     return map && map->type.shape.ndim() == 0 ? std::optional(map->root) : std::nullopt;
   }
@@ -122,7 +151,6 @@ class Simplifier {
 
   // One operand keeps the shape of the result.
   void take_scalars(ir::Eqn& e, const ir::Type& out) {
-    if (out.shape.ndim() == 0) return;
     int full = 0;
     for (const ir::Atom& a : e.inputs) full += p_.type(a).shape == out.shape;
     for (ir::Atom& a : e.inputs) {
@@ -133,6 +161,22 @@ class Simplifier {
       --full;
       changed_ = true;
     }
+  }
+
+  // All operands are the same everywhere: the result is a scalar, broadcast.
+  std::optional<ir::Atom> compute_once(ir::Eqn& e, const ir::Type& out) {
+    ir::Eqn scalar{e.primitive, e.params, {}, {static_cast<ir::Var>(p_.types.size())}, e.at, e.rule_of};
+    for (const ir::Atom& a : e.inputs) scalar.inputs.push_back(*scalar_of(a));
+    p_.types.push_back({{}, out.dtype});
+    instead_.emplace_back();
+    maps_.emplace_back();
+    makers_.push_back(-1);
+    std::optional<ir::Atom> known = equal_atom(scalar);
+    e.inputs = {known ? *known : ir::Atom(scalar.outputs[0])};
+    if (!known) keep(std::move(scalar));
+    look_instead(e, named_rows().broadcast_in_dim,
+                 {{"broadcast_dimensions", ir::to_param(std::vector<int>())}, {"shape", ir::to_param(out.shape)}});
+    return equal_view(e, out);
   }
 
   // ---- rows known by name

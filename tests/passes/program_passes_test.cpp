@@ -92,11 +92,14 @@ TEST(Simplify, WhatWouldChangeABitStays) {
     EXPECT_EQ(after(simplify, text), text);
   }
   // A scalar beside an array of ones: the result has another shape.
-  std::string text = R"({ lambda ; a:f32[]. let
+  EXPECT_EQ(after(simplify, R"({ lambda ; a:f32[]. let
     b:f32[3] = broadcast_in_dim[broadcast_dimensions=() shape=(3,)] 1.0:f32[]
     c:f32[3] = mul a b
-  in (c,) })";
-  EXPECT_EQ(after(simplify, text), text);
+  in (c,) })"),
+            R"({ lambda ; a:f32[]. let
+    _:f32[3] = broadcast_in_dim[broadcast_dimensions=() shape=(3,)] 1.0:f32[]
+    b:f32[3] = broadcast_in_dim[broadcast_dimensions=() shape=(3,)] a
+  in (b,) })");
 }
 
 TEST(Simplify, BroadcastNumbersAreNumbers) {
@@ -188,6 +191,39 @@ TEST(Simplify, ViewsOfViews) {
   EXPECT_NE(merged("f32[2,3]", "f32[3,2]", "transpose[permutation=(1, 0)]", "f32[6]", "reshape[new_sizes=(6,)]")
                 .find("reshape[new_sizes=(6,)] b"),
             std::string::npos);
+}
+
+TEST(Simplify, ReductionsOfSingleElements) {
+  EXPECT_EQ(merged("f32[2]", "f32[2,1]", "broadcast_in_dim[broadcast_dimensions=(0,) shape=(2, 1)]", "f32[2]",
+                   "reduce_sum[axes=(1,)]"),
+            "");
+  EXPECT_EQ(merged("f32[1,3,1]", "f32[3]", "reduce_max[axes=(0, 2)]", "f32[1,3]",
+                   "broadcast_in_dim[broadcast_dimensions=(1,) shape=(1, 3)]"),
+            "b:f32[1,3] = reshape[new_sizes=(1, 3)] a");
+  Array x = reshape(array({-0.0, 1.0}, f32), {2, 1});
+  for (const Array& y : {sum(x, 1), prod(x, 1), max(x, 1), min(x, 1)}) EXPECT_TRUE(same_bits(y, reshape(x, {2})));
+  // An index is none.
+  EXPECT_NE(after(simplify, "{ lambda ; a:f32[1]. let b:i32[] = argmax[axes=(0,) index_dtype=int32] a in (b,) }")
+                .find("argmax"),
+            std::string::npos);
+}
+
+TEST(Simplify, WhatIsTheSameEverywhereIsComputedOnce) {
+  EXPECT_EQ(after(simplify, R"({ lambda ; a:f32[] b:f32[3]. let
+    c:f32[3] = broadcast_in_dim[broadcast_dimensions=() shape=(3,)] a
+    d:f32[3] = exp c
+    e:f32[3] = add d d
+    f:f32[3] = mul e b
+    g:f32[3] = mul c 1.0:f32[]
+  in (f, g) })"),
+            R"({ lambda ; a:f32[] b:f32[3]. let
+    c:f32[3] = broadcast_in_dim[broadcast_dimensions=() shape=(3,)] a
+    d:f32[] = exp a
+    _:f32[3] = broadcast_in_dim[broadcast_dimensions=() shape=(3,)] d
+    e:f32[] = add d d
+    _:f32[3] = broadcast_in_dim[broadcast_dimensions=() shape=(3,)] e
+    f:f32[3] = mul e b
+  in (f, c) })");
 }
 
 TEST(Simplify, InsideNestedPrograms) {
