@@ -220,6 +220,24 @@ std::vector<PlanProgram> make() {
   add("attention", gradient(one(attention)), {fill({2, 2, 7, 4}, 1), fill({2, 2, 9, 4}, 2), fill({2, 2, 9, 5}, 3)});
   add("rnn", one([](Leaves x) { return rnn(x); }), sequence);
   add("rnn_gradient", gradient(one([](Leaves x) { return rnn(x); })), sequence);
+  // A carry that is updated in place leaves an output without use; values here are large enough to be moved about.
+  add("rnn_by_weights",
+      [](Leaves x) {
+        auto [y, g] = value_and_grad([xs = x[0], u = x[2]](Array w) { return rnn(Arrays{xs, w, u}); })(x[1]);
+        return Arrays{y, g};
+      },
+      {fill({6, 4, 64}, 1), fill({8, 8}, 2), fill({64, 8}, 3)});
+  add("wide_rnn",
+      [](Leaves x) {
+        auto cell = [](Array w, Array xs) {
+          auto step = [&](Array h, Array u) { return std::pair(tanh(matmul(h, w) + u), sin(h)); };
+          auto [h, ys] = scan(step, zeros({16, 32}), xs);
+          return sum(h) + sum(square(ys));
+        };
+        auto [y, g] = value_and_grad(cell)(x[0], x[1]);
+        return Arrays{y, g};
+      },
+      {fill({32, 32}, 1), fill({7, 16, 32}, 2)});
   add("rnn_few_states", gradient(one([](Leaves x) { return rnn(x, {.checkpoints = 3}); })), sequence);
   add("sweep_gradient", gradient(one([](Leaves x) { return power(x, 3); })), {fill({4, 5}, 1), fill({5, 5}, 2)});
   add("newton", one(newton), {array({2.0, 9.0, 30.0})});
