@@ -146,6 +146,8 @@ void fuse(Body& body);
 void order(Body& body);
 // Storages that can share memory are one: in place, carries.
 void alias(Body& body);
+// Temporaries that are dead before an output is written lie in that output's memory. Part of `place`, which knows scratch.
+void lend(Body& body);
 // Offsets of temporaries and scratch in one arena.
 void place(Body& body);
 

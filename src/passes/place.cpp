@@ -77,6 +77,7 @@ void place(Body& body) {
     if (s.kind == Step::Kind::kernel) s.scratch = loops::Bytecode(s.kernel).partition().scratch;
     else if (s.kind != Step::Kind::call) place_scratch(body, s);
   }
+  lend(body);
   std::vector<Span> spans = spans_of(body);
   std::vector<plan::Interval> intervals;
   std::vector<std::size_t*> to;

@@ -1,0 +1,155 @@
+// Memory of placed programs, played through: every byte remembers which storage wrote it last, and every value that is
+// read must find all of its bytes written by its own. Finds temporaries that overlap in the arena, or in the memory of
+// an output that lends it to them.
+#include <anew/anew.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "passes/lowered.h"
+#include "passes/pipeline.h"
+#include "passes/subjects.h"
+
+namespace anew::passes {
+namespace {
+
+class Memory {
+ public:
+  // `storages`: of each value before it was placed.
+  Memory(const Body& body, std::vector<int> storages) : b_(body), storages_(std::move(storages)) {}
+
+  // How many values were read from memory that was not theirs.
+  int wrong() {
+    int wrong = 0;
+    for (std::size_t i = 0; i < b_.steps.size(); ++i) {
+      const Step& s = b_.steps[i];
+      for (int v : s.in) wrong += !intact(v);
+      stamp(arena, b_.scratch_offsets[i], s.scratch, nobody);
+      for (int v : s.out) {
+        auto [space, offset] = place(v);
+        if (const Storage& to = b_.storage_of(v); to.kind != Storage::Kind::input)
+          stamp(space, offset, value(v).type.bytes(), storages_[static_cast<std::size_t>(v)]);
+      }
+      for (int v : s.out) wrong += !intact(v);  // outputs of one step are disjoint
+    }
+    for (int v : b_.outputs) wrong += !intact(v);
+    return wrong;
+  }
+
+ private:
+  static constexpr int arena = -1, nobody = -2;
+  const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
+  std::pair<int, std::size_t> place(int v) const {
+    const auto s = static_cast<std::size_t>(value(v).storage), offset = static_cast<std::size_t>(value(v).offset);
+    if (b_.storages[s].kind == Storage::Kind::temporary) return {arena, b_.offsets[s] + offset};
+    return {static_cast<int>(s), offset};
+  }
+  void stamp(int space, std::size_t offset, std::size_t bytes, int by) {
+    std::vector<int>& memory = spaces_[space];
+    if (memory.size() < offset + bytes) memory.resize(offset + bytes, nobody);
+    std::fill_n(memory.begin() + static_cast<std::ptrdiff_t>(offset), bytes, by);
+  }
+  bool intact(int v) {
+    const Storage::Kind kind = b_.storage_of(v).kind;
+    if (kind == Storage::Kind::input || kind == Storage::Kind::literal || value(v).type.shape.size() == 0) return true;
+    auto [space, offset] = place(v);
+    std::size_t reach = size_of(value(v).type.dtype);
+    for (int d = 0; d < value(v).type.shape.ndim(); ++d) {
+      const std::int64_t stride = value(v).strides[d];
+      if (stride < 0) return true;  // read backwards: the front is not known here
+      reach += static_cast<std::size_t>((value(v).type.shape[d] - 1) * stride) * size_of(value(v).type.dtype);
+    }
+    const std::vector<int>& memory = spaces_[space];
+    if (memory.size() < offset + reach) return false;
+    const auto begin = memory.begin() + static_cast<std::ptrdiff_t>(offset);
+    return std::all_of(begin, begin + static_cast<std::ptrdiff_t>(reach),
+                       [&](int by) { return by == storages_[static_cast<std::size_t>(v)]; });
+  }
+
+  const Body& b_;
+  std::vector<int> storages_;
+  std::map<int, std::vector<int>> spaces_;  // by storage of an output; the arena
+};
+
+using Before = std::map<const Body*, std::vector<int>>;
+void remember(const Body& body, Before& before) {
+  for (const Value& v : body.values) before[&body].push_back(v.storage);
+  for (const Step& s : body.steps)
+    for (const auto& nested : s.bodies) remember(*nested, before);
+}
+int wrong_in(const Body& body, const Before& before) {
+  int wrong = Memory(body, before.at(&body)).wrong();
+  for (const Step& s : body.steps)
+    for (const auto& nested : s.bodies) wrong += wrong_in(*nested, before);
+  return wrong;
+}
+int lent_in(const Body& body, const Before& before) {
+  int lent = 0;
+  for (std::size_t v = 0; v < body.values.size(); ++v) lent += body.values[v].storage != before.at(&body)[v];
+  for (const Step& s : body.steps)
+    for (const auto& nested : s.bodies) lent += lent_in(*nested, before);
+  return lent;
+}
+
+struct Placed {
+  std::shared_ptr<Body> body;
+  Before before;
+};
+Placed placed(const ir::Program& program) {
+  const ir::Program prepared = prepare(program);
+  std::vector<Strides> inputs;
+  for (const Type& t : prepared.input_types()) inputs.push_back(row_major(t.shape));
+  Placed out{lower(prepared, inputs), {}};
+  fuse(*out.body);
+  order(*out.body);
+  alias(*out.body);
+  remember(*out.body, out.before);
+  place(*out.body);
+  verify(*out.body);
+  return out;
+}
+
+TEST(Lend, NobodyReadsWhatAnotherWrote) {
+  for (const test::Subject& s : test::subjects()) {
+    SCOPED_TRACE(s.name);
+    const Placed p = placed(code(s));
+    EXPECT_EQ(wrong_in(*p.body, p.before), 0);
+  }
+}
+
+// The gradient of a stack of layers, unrolled and as a scan, small enough to play through.
+struct Layers {
+  std::vector<Array> w;
+};
+Array unrolled(Layers p, Array x) {
+  for (const Array& w : p.w) x = tanh(matmul(x, w));
+  return sum(x);
+}
+Array scanned(Array w, Array x) {
+  return sum(scan([](Array h, Array w) { return std::pair(tanh(matmul(h, w)), none); }, x, w).first);
+}
+
+TEST(Lend, ResidualsLieInTheGradients) {
+  Layers p;
+  for (int i = 0; i < 6; ++i) p.w.push_back(sin(arange(32.0 * 32) + i).reshape({32, 32}));
+  const Array x = cos(arange(4.0 * 32)).reshape({4, 32});
+  const Program program = make_program(grad(unrolled))(p, x);
+  const Placed placed_program = placed(*program.code());
+  EXPECT_EQ(wrong_in(*placed_program.body, placed_program.before), 0);
+  EXPECT_GT(lent_in(*placed_program.body, placed_program.before), 0);
+  // Five activations of 512 bytes live until the way back; a gradient has 4096.
+  EXPECT_LE(placed_program.body->bytes, 2 * x.nbytes());
+  const Layers got = jit(grad(unrolled))(p, x), want = grad(unrolled)(p, x);
+  for (std::size_t i = 0; i < p.w.size(); ++i) EXPECT_TRUE(array_equal(got.w[i], want.w[i])) << i;
+}
+
+TEST(Lend, RowsOfAScanLendToo) {
+  const Array w = sin(arange(6.0 * 32 * 32)).reshape({6, 32, 32}), x = cos(arange(4.0 * 32)).reshape({4, 32});
+  const Program program = make_program(grad(scanned))(w, x);
+  const Placed placed_program = placed(*program.code());
+  EXPECT_EQ(wrong_in(*placed_program.body, placed_program.before), 0);
+  EXPECT_TRUE(array_equal(jit(grad(scanned))(w, x), grad(scanned)(w, x)));
+}
+
+}  // namespace
+}  // namespace anew::passes
