@@ -25,7 +25,7 @@ using Offsets = std::vector<std::size_t>;  // in units of `alignment`
 // Pairs that live together beyond which gaps are not looked for, comparisons that may be spent in all, and tries of an
 // order.
 constexpr std::size_t most_pairs = 2'000'000;
-constexpr std::size_t most_work = 8'000'000;
+constexpr std::size_t most_work = 8'000'000, work_per_piece = 20'000;
 constexpr int most_rounds = 200;
 
 // A piece: its lifetime in ranks of the distinct begins, which overlap exactly where the steps do; its size in units.
@@ -372,7 +372,7 @@ void search(Search& s) {
     for (std::size_t i = 0; i < orders.size() && !s.done(); ++i) s.offer(on_top(p, orders[i]));
     return;
   }
-  std::size_t work = most_work;
+  std::size_t work = std::min(most_work, work_per_piece * p.used.size());
   struct Start {
     std::size_t height;
     Order order;
