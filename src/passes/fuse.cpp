@@ -1,8 +1,9 @@
 // Fusion: kernels that can share a loop nest become one. A producer moves down to its consumer, never a consumer up, so
-// that what is computed late stays late. Invariants: bits never change, since every element is still made by the same
-// operations and reductions keep their order; nothing that computes is evaluated more often than before: only copies,
-// constants and indices are duplicated; live memory between the two places of a producer does not grow.
-// Walks over the steps until nothing changes, mostly two; a kernel that has taken in its producers is one producer for
+// that what is computed late stays late; but for reductions that shrink what they alone read. Invariants: bits never
+// change, since every element is still made by the same operations and reductions keep their order; nothing that
+// computes is evaluated more often than before: only copies, constants and indices are duplicated; live memory between
+// the two places of a producer does not grow (by more than one part in 16: rows have statistics).
+// Walks over the steps until nothing changes, mostly three; a kernel that has taken in its producers is one producer for
 // those after it.
 #include <algorithm>
 #include <set>
@@ -58,12 +59,16 @@ class Fuser {
 
   void run() {
     read_steps();
-    // A kernel that has moved down may have been in the way of an earlier one.
-    for (std::size_t before = 0, round = 0; before != changes_ || round == 0; ++round) {
-      before = changes_;
-      for (int g = next_.front(); g < count(); g = next(g)) spread(g);
-      find_ends();
-      for (int c = next_.front(); c < count(); c = next(c)) gather(c);
+    // A kernel that has moved down may have been in the way of an earlier one. Those that wait for a better place are
+    // asked again when nothing else moves.
+    for (bool waits : {true, false}) {
+      waits_ = waits;
+      for (std::size_t before = changes_ + 1; before != changes_;) {
+        before = changes_;
+        for (int g = next_.front(); g < count(); g = next(g)) spread(g);
+        find_ends();
+        for (int c = next_.front(); c < count(); c = next(c)) gather(c);
+      }
     }
     write_steps();
   }
@@ -241,8 +246,13 @@ class Fuser {
         if (g < 0 || draft(w).weight() < draft(g).weight() || (draft(w).weight() == draft(g).weight() && w > g)) g = w;
       }
       if (g < 0) return;
-      if (fuse_into(g, c)) tried.clear();  // it may have been in the way of another
-      else tried.push_back(g);
+      const int at = fuse_into(g, c);
+      if (at < 0) {
+        tried.push_back(g);
+      } else {
+        tried.clear();  // it may have been in the way of another
+        c = at;
+      }
     }
   }
 
@@ -272,28 +282,34 @@ class Fuser {
     return r >= 0 && after != readers.end() && *after < r;
   }
 
-  bool fuse_into(int g, int c) {
-    if (!can_move(g) || !reads_final(g)) return false;
+  // Where the kernel of both is; -1: they stay two.
+  int fuse_into(int g, int c) {
+    if (!can_move(g) || !reads_final(g)) return -1;
     const Draft &producer = draft(g), &consumer = draft(c);
-    if (producer.iterations() != consumer.iterations()) return false;
-    if (producer.weight() + consumer.weight() > most_weight) return false;
+    if (producer.iterations() != consumer.iterations()) return -1;
+    if (producer.weight() + consumer.weight() > most_weight) return -1;
     std::size_t puts = consumer.puts().size(), loads = producer.loads().size() + consumer.loads().size();
     for (const Draft::Put& p : producer.puts()) {
       const std::set<int>& r = readers(p.to.storage);
       const auto after = r.upper_bound(g);
-      if (after != r.end() && *after < c) return false;
+      if (after != r.end() && *after < c) return -1;
       const bool vanishes = is_temporary(p.to.storage) && r.size() == 1 && *r.begin() == c;
-      if (!vanishes && would_stay(c, r)) return false;
+      if (!vanishes && waits_ && would_stay(c, r)) return -1;
       if (!vanishes) ++puts;
       if (r.count(c)) --loads;
     }
-    if (consumer.reduces() && puts > 1) return false;
-    if (puts > most_puts || loads > most_loads) return false;
-    if (next(g) != c && grows(g, c)) return false;
-    return merge(g, c);
+    if (consumer.reduces() && puts > 1) return -1;
+    if (puts > most_puts || loads > most_loads) return -1;
+    const bool lifts = next(g) != c && grows(g, c);
+    if (lifts && !can_lift(g, c)) return -1;
+    if (!merge(g, c)) return -1;
+    if (!lifts) return c;
+    lift(c, g);
+    return g;
   }
 
-  // Whether moving g down to c keeps more alive between them than it saves.
+  // Whether moving g down to c keeps more alive in between than it saves: what nobody but g would read until c, against
+  // what g makes.
   bool grows(int g, int c) {
     std::size_t longer = 0, later = 0;
     std::vector<int> seen;
@@ -304,7 +320,19 @@ class Fuser {
     }
     for (const Draft::Put& p : draft(g).puts())
       if (is_temporary(p.to.storage)) later += storage(p.to.storage).bytes;
-    return longer > later;
+    return longer > later + later / 16;
+  }
+
+  // Whether the reduction c may instead go up to g, the only maker of what it alone reads: nothing else that it needs is
+  // made in between, and its result is no larger than what vanishes, so nothing is alive that was not before.
+  bool can_lift(int g, int c) {
+    if (!draft(c).reduces() || !can_change_[static_cast<std::size_t>(c)]) return false;
+    const int result = draft(c).puts()[0].to.storage;
+    std::size_t vanishes = 0;
+    for (const Draft::Put& p : draft(g).puts()) vanishes += storage(p.to.storage).bytes;
+    for (const Place& p : draft(c).loads())
+      if (is_made_here(p.storage) && last_writer_[static_cast<std::size_t>(p.storage)] > g) return false;
+    return writer(result) == c && storage(result).bytes <= vanishes;
   }
 
   bool merge(int g, int c) {
@@ -350,6 +378,19 @@ class Fuser {
     return true;
   }
 
+  // Step c in the place of g, which is empty.
+  void lift(int c, int g) {
+    remove(c);
+    next_[static_cast<std::size_t>(previous_[static_cast<std::size_t>(g)]) + 1] = g;
+    previous_[static_cast<std::size_t>(next(g))] = g;
+    std::swap(step(g), step(c));
+    std::swap(draft(g), draft(c));
+    for (const Place& p : draft(g).loads())
+      if (is_made_here(p.storage)) readers(p.storage).erase(c), readers(p.storage).insert(g);
+    for (const Draft::Put& p : draft(g).puts())
+      writer(p.to.storage) = last_writer_[static_cast<std::size_t>(p.to.storage)] = g;
+  }
+
   // Step c now does what g did.
   void take_over(int g, int c) {
     step(c).flops += step(g).flops;
@@ -381,6 +422,7 @@ class Fuser {
   std::vector<int> next_, previous_;
   std::vector<bool> is_kernel_, can_change_, feeds_reduction_;
   std::size_t changes_ = 0;
+  bool waits_ = true;
 };
 
 void fuse_all(Body& body, std::unordered_set<const Body*>& done) {
