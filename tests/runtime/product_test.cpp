@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <random>
 #include <vector>
 
+#include "runtime/lent_scratch.h"
 #include "runtime/pool.h"
 
 namespace anew {
@@ -93,7 +95,9 @@ void check(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T
       set_product_isa(isa);
       set_threads(t);
       std::vector<T> got = out.data;
-      product(m, n, k, a, b, got.data() + base, row, column);
+      const LentScratch scratch(product_scratch<T>(m, n, k));
+      product(m, n, k, a, b, got.data() + base, row, column, {scratch.data(), scratch.bytes()});
+      ASSERT_TRUE(scratch.intact());
       std::size_t wrong = 0;
       for (std::size_t i = 0; i < got.size(); ++i) wrong += !same(got[i], expected[i]);
       ASSERT_EQ(wrong, 0u) << m << "x" << n << "x" << k << " isa " << static_cast<int>(isa) << " threads " << t
@@ -249,6 +253,56 @@ TEST_F(ProductTest, Batches) {
         ASSERT_EQ(wrong, 0u);
       }
   }
+}
+
+// What is given to pack into decides how much is packed at a time, and nothing else.
+template <class T>
+void check_scratch() {
+  std::mt19937 bits(8);
+  std::normal_distribution<T> normal;
+  for (auto [m, n, k] :
+       {std::array<std::int64_t, 3>{700, 530, 600}, {530, 1100, 300}, {2100, 70, 260}, {90, 700, 1300}}) {
+    std::vector<T> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n));
+    for (T& x : a) x = normal(bits);
+    for (T& x : b) x = normal(bits);
+    const std::size_t most = product_scratch<T>(m, n, k);
+    for (Isa isa : isas())
+      for (int form : {0, 3}) {
+        if (isa == Isa::portable && (form == 0 || m != 2100)) continue;  // it is slow
+        const Matrix<T> left = form & 1 ? Matrix<T>{a.data(), 1, m} : Matrix<T>{a.data(), k, 1};
+        const Matrix<T> right = form & 2 ? Matrix<T>{b.data(), 1, k} : Matrix<T>{b.data(), n, 1};
+        std::vector<T> first;
+        for (std::size_t bytes : {std::size_t{0}, most / 3, most / 2, most - std::min<std::size_t>(most, 64), most})
+          for (int t : {1, 2}) {
+            set_product_isa(isa);
+            set_threads(t);
+            const LentScratch scratch(bytes / 64 * 64);
+            std::vector<T> c(static_cast<std::size_t>(m * n), T{7});
+            product(m, n, k, left, right, c.data(), n, 1, {scratch.data(), scratch.bytes()});
+            ASSERT_TRUE(scratch.intact());
+            if (first.empty()) first = c;
+            ASSERT_EQ(std::memcmp(first.data(), c.data(), c.size() * sizeof(T)), 0)
+                << m << "x" << n << "x" << k << " form " << form << " scratch " << bytes << " threads " << t;
+          }
+        for (int i = 0; i < 200; ++i) {
+          const std::int64_t r = bits() % m, j = bits() % n;
+          ASSERT_TRUE(same(first[static_cast<std::size_t>(r * n + j)], reference(r, j, k, left, right)));
+        }
+      }
+  }
+}
+TEST_F(ProductTest, ScratchDecidesNoBitsF32) { check_scratch<float>(); }
+TEST_F(ProductTest, ScratchDecidesNoBitsF64) { check_scratch<double>(); }
+
+TEST_F(ProductTest, SmallProductsNeedNoScratch) {
+  EXPECT_EQ(product_scratch<float>(64, 256, 256), 0u);
+  EXPECT_EQ(product_scratch<float>(1, 4096, 4096), 0u);
+  EXPECT_EQ(product_scratch<float>(4096, 1, 4096), 0u);
+  EXPECT_EQ(product_scratch<float>(0, 9, 9), 0u);
+  EXPECT_EQ(product_scratch<float>(1024, 1024, 0), 0u);
+  EXPECT_GT(product_scratch<float>(1024, 1024, 1024), std::size_t{1} << 20);
+  EXPECT_LE(product_scratch<float>(1 << 14, 1 << 14, 1 << 14), std::size_t{4} << 20);
+  EXPECT_LE(product_scratch<double>(1 << 14, 1 << 14, 1 << 14), std::size_t{8} << 20);
 }
 
 }  // namespace
