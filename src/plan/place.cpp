@@ -25,7 +25,7 @@ using Offsets = std::vector<std::size_t>;  // in units of `alignment`
 // Pairs that live together beyond which gaps are not looked for, comparisons that may be spent in all, and tries of an
 // order.
 constexpr std::size_t most_pairs = 2'000'000;
-constexpr std::size_t most_work = 8'000'000, work_per_piece = 20'000;
+constexpr std::size_t most_work = 10'000'000, work_per_piece = 20'000;
 constexpr int most_rounds = 200;
 
 // A piece: its lifetime in ranks of the distinct begins, which overlap exactly where the steps do; its size in units.
@@ -197,27 +197,28 @@ struct Neighbours {
     return std::span(list).subspan(first[at(i)], first[at(i) + 1] - first[at(i)]);
   }
 };
-// Nothing where there are too many pairs.
+// False where there are too many pairs.
 bool find_neighbours(const Problem& p, Neighbours& n) {
-  Order by_begin = p.used;
+  std::vector<std::size_t> begun(at(p.steps)), ended(at(p.steps) + 1);  // by the end of a step; before it
+  for (int i : p.used) ++begun[at(p.pieces[at(i)].begin)], ++ended[at(p.pieces[at(i)].end) + 1];
+  std::partial_sum(begun.begin(), begun.end(), begun.begin());
+  std::partial_sum(ended.begin(), ended.end(), ended.begin());
+  n.first.assign(p.pieces.size() + 1, 0);
+  for (int i : p.used) n.first[at(i) + 1] = begun[at(p.pieces[at(i)].end)] - ended[at(p.pieces[at(i)].begin)] - 1;
+  std::partial_sum(n.first.begin(), n.first.end(), n.first.begin());
+  if (n.first.back() > 2 * most_pairs) return false;
+  Order by_begin = p.used, live;
   std::stable_sort(by_begin.begin(), by_begin.end(),
                    [&](int a, int b) { return p.pieces[at(a)].begin < p.pieces[at(b)].begin; });
-  std::vector<std::pair<int, int>> pairs;
-  Order live;
+  n.list.resize(n.first.back());
+  std::vector<std::size_t> next(n.first.begin(), n.first.end() - 1);
   for (int i : by_begin) {
     std::erase_if(live, [&](int j) { return p.pieces[at(j)].end < p.pieces[at(i)].begin; });
-    if (pairs.size() + live.size() > most_pairs) return false;
-    for (int j : live) pairs.emplace_back(i, j);
+    for (int j : live) {
+      n.list[next[at(i)]++] = j;
+      n.list[next[at(j)]++] = i;
+    }
     live.push_back(i);
-  }
-  n.first.assign(p.pieces.size() + 1, 0);
-  for (auto [i, j] : pairs) ++n.first[at(i) + 1], ++n.first[at(j) + 1];
-  std::partial_sum(n.first.begin(), n.first.end(), n.first.begin());
-  n.list.resize(2 * pairs.size());
-  std::vector<std::size_t> next(n.first.begin(), n.first.end() - 1);
-  for (auto [i, j] : pairs) {
-    n.list[next[at(i)]++] = j;
-    n.list[next[at(j)]++] = i;
   }
   return true;
 }
@@ -342,21 +343,23 @@ std::size_t bring_forward(const Problem& p, const Offsets& offsets, std::size_t 
 }
 
 std::vector<Order> orders_of(const Problem& p) {
+  Skyline live(p.steps);
+  for (int step = 0; step < p.steps; ++step) live.raise(step, step, p.live[at(step)]);
+  std::vector<std::size_t> crowd(p.pieces.size());  // the most that is live while a piece is
+  for (int i : p.used) crowd[at(i)] = live.most(p.pieces[at(i)].begin, p.pieces[at(i)].end);
   std::vector<Order> orders;
   auto add = [&](auto key) {  // the largest key first, else as given
-    std::vector<std::pair<decltype(key(p.pieces[0])), int>> keys;
-    for (int i : p.used) keys.emplace_back(key(p.pieces[at(i)]), -i);
+    std::vector<std::pair<decltype(key(p.pieces[0], crowd[0])), int>> keys;
+    for (int i : p.used) keys.emplace_back(key(p.pieces[at(i)], crowd[at(i)]), -i);
     std::sort(keys.begin(), keys.end(), std::greater<>());
     orders.emplace_back();
     for (const auto& [k, i] : keys) orders.back().push_back(-i);
   };
-  Skyline live(p.steps);
-  for (int step = 0; step < p.steps; ++step) live.raise(step, step, p.live[at(step)]);
-  add([](const Piece& x) { return x.length(); });
-  add([&](const Piece& x) { return std::pair(live.most(x.begin, x.end), x.length()); });
-  add([&](const Piece& x) { return std::pair(live.most(x.begin, x.end), x.units); });
-  add([](const Piece& x) { return x.length() * x.units; });
-  add([](const Piece& x) { return x.units; });
+  add([](const Piece& x, std::size_t crowded) { return std::pair(crowded, x.units); });
+  add([](const Piece& x, std::size_t crowded) { return std::pair(crowded, x.length()); });
+  add([](const Piece& x, std::size_t) { return x.length(); });
+  add([](const Piece& x, std::size_t) { return x.length() * x.units; });
+  add([](const Piece& x, std::size_t) { return x.units; });
   return orders;
 }
 
@@ -381,7 +384,7 @@ void search(Search& s) {
   std::vector<Start> starts;
   for (Order& order : orders) {
     Offsets offsets = into_gaps(p, neighbours, order, work);
-    if (offsets.empty()) return;
+    if (offsets.empty()) break;
     std::size_t h = s.offer(offsets);
     if (s.done()) return;
     starts.push_back({h, std::move(order), std::move(offsets)});

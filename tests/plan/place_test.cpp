@@ -132,7 +132,7 @@ TEST(Place, RandomLifetimesComeNearTheLowerBound) {
   }
   RecordProperty("worst", std::to_string(worst));
   RecordProperty("mean", std::to_string(sum / count));
-  EXPECT_LT(worst, 1.04);  // measured: 1.027 and 1.0005
+  EXPECT_LT(worst, 1.04);  // measured: 1.035 and 1.001
   EXPECT_LT(sum / count, 1.002);
 }
 
