@@ -258,6 +258,25 @@ std::vector<PlanProgram> make() {
       {fill({5, 4}, 1), fill({3, 4}, 2)});
   add("custom_rules", gradient(one(with_rules)), {fill({8}, 1)});
   add("integers", one([](Leaves x) { return (x[0] * 3 + x[0] % 4) ^ (x[0] & 5); }), {array({1, -7, 12, 0})});
+  // Large enough to be tiled, lent and shared out to threads.
+  add("wide_mlp", gradient(one(mlp)), {fill({192, 128}, 1), fill({128, 160}, 2), fill({160, 64}, 3)});
+  add("wide_blocks", gradient(one(checkpointed)),
+      {fill({128, 64}, 0), fill({64, 96}, 1), fill({64, 96}, 2), fill({64, 96}, 3), fill({64, 96}, 4)});
+  add("wide_block",
+      gradient(one([](Leaves x) { return sum(nn::softmax(nn::gelu(nn::layer_norm(x[0], x[1], x[2]))) * x[0]); })),
+      {fill({256, 300}, 1), fill({300}, 2), fill({300}, 3)});
+  add("wide_attention", gradient(one(attention)),
+      {fill({2, 4, 64, 16}, 1), fill({2, 4, 80, 16}, 2), fill({2, 4, 80, 16}, 3)});
+  add("wide_conv_net", gradient(one(conv_net)), {fill({4, 3, 32, 32}, 1), fill({8, 3, 3, 3}, 2), fill({2048, 10}, 3)});
+  add("wide_rows",
+      [](Leaves x) {
+        Array y = exp(x[0] - max(x[0], 1, true));
+        Array p = y / sum(y, 1, true);
+        return Arrays{p, sum(log(p) * p, 1), sum(p, 0), y};
+      },
+      {fill({400, 257}, 1)});
+  add("wide_doubles", [](Leaves x) { return Arrays{nn::standardize(x[0]), cumsum(x[0], 1), sort(x[0])}; },
+      {fill({200, 150}, 1, f64)});
   add("called", gradient(one(called)), {fill({4, 5}, 1), fill({5, 5}, 2)});
   add("while_in_scan", gradient(one(while_in_scan)), {fill({6}, 1), fill({4}, 2)});
   add("prefixes", gradient(one(prefixes)), {fill({11, 2}, 1), fill({11, 2}, 2)});
