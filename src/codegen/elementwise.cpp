@@ -4,6 +4,7 @@
 namespace anew::codegen {
 
 void emit_elementwise(Emitter& e) {
+  if (emit_tiles(e)) return;
   e.emit(Place::entry);
   e.walk(0, e.argument(1), e.argument(2), [&](const Lanes& lanes, llvm::Value*) {
     e.emit(Place::vector, lanes);

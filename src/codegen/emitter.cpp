@@ -23,12 +23,13 @@ Emitter::Emitter(llvm::Function* function, const Layout& l, const Machine& machi
     : b(llvm::BasicBlock::Create(function->getContext(), "entry", function)),
       layout(l),
       width(width_of(l, machine)),
+      masks(machine.masks),
       function_(function),
-      masks_(machine.masks),
       values_(l.kernel.nodes.size()),
       splats_(l.kernel.nodes.size()) {
   std::vector<Value*> base(l.kernel.operands.size());
   for (const Stream& s : l.streams) {
+    inner_strides_.push_back(s.strides.back());
     if (s.operand < 0) {
       position_.push_back(number(0));
       continue;
@@ -44,8 +45,7 @@ Emitter::Emitter(llvm::Function* function, const Layout& l, const Machine& machi
 
 // ---- loops
 
-Values Emitter::loop(Value* from, Value* to, std::int64_t step, Values carried,
-                     FunctionRef<Values(Value*, const Values&)> body) {
+Values Emitter::loop(Value* from, Value* to, Values carried, FunctionRef<Value*(Value*, Values&)> body) {
   llvm::BasicBlock* before = b.GetInsertBlock();
   auto block = [&](const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, function_); };
   llvm::BasicBlock *head = block("loop"), *inside = block("body"), *after = block("after");
@@ -61,8 +61,9 @@ Values Emitter::loop(Value* from, Value* to, std::int64_t step, Values carried,
   }
   b.CreateCondBr(b.CreateICmpSLT(i, to), inside, after);
   b.SetInsertPoint(inside);
-  const Values next = body(i, phis);
-  i->addIncoming(b.CreateAdd(i, number(step), "", true, true), b.GetInsertBlock());
+  Values next = phis;
+  Value* step = body(i, next);
+  i->addIncoming(step, b.GetInsertBlock());
   for (std::size_t k = 0; k < phis.size(); ++k)
     llvm::cast<llvm::PHINode>(phis[k])->addIncoming(next[k], b.GetInsertBlock());
   b.CreateBr(head);
@@ -71,10 +72,18 @@ Values Emitter::loop(Value* from, Value* to, std::int64_t step, Values carried,
   return phis;
 }
 
+Values Emitter::loop(Value* from, Value* to, std::int64_t step, Values carried,
+                     FunctionRef<Values(Value*, const Values&)> body) {
+  return loop(from, to, std::move(carried), [&](Value* i, Values& values) {
+    values = body(i, values);
+    return b.CreateAdd(i, number(step), "", true, true);
+  });
+}
+
 void Emitter::loop(Value* from, Value* to, std::int64_t step, FunctionRef<void(Value*)> body) {
-  loop(from, to, step, {}, [&](Value* i, const Values&) -> Values {
+  loop(from, to, {}, [&](Value* i, Values&) {
     body(i);
-    return {};
+    return b.CreateAdd(i, number(step), "", true, true);
   });
 }
 
@@ -100,7 +109,7 @@ void Emitter::for_lanes(Value* from, Value* to, int copies, FunctionRef<void(con
   const std::int64_t extent = layout.extents.back();
   while (copies > 1 && copies / 2 * width >= extent) copies /= 2;
   const int step = copies * width;
-  if (masks_)
+  if (masks)
     return loop(from, to, step, [&](Value* i) {
       Lanes lanes{i, width, copies};
       Value* present = b.CreateSub(to, i);
@@ -152,6 +161,11 @@ void Emitter::move(int dimension, Value* index) {
   }
 }
 
+void Emitter::replace(std::size_t stream, Value* pointer) {
+  position_[stream] = pointer;
+  inner_strides_[stream] = 1;
+}
+
 void Emitter::move_flat(int first, int last, Value* flat) {
   for (int d = last - 1; d >= first; --d) {
     Value* extent = number(layout.extents[static_cast<std::size_t>(d)]);
@@ -176,35 +190,37 @@ void Emitter::store_dense(Value* x, Value* pointer, Value* mask) {
 }
 
 // Where element `copy` of the lanes lies.
-Value* Emitter::element(const Stream& s, Value* position, const Lanes& lanes, int copy) {
-  const std::int64_t stride = s.strides[static_cast<std::size_t>(layout.inner())];
-  Type* type = memory_type(b.getContext(), s.dtype);
-  if (stride == 0) return position;
+Value* Emitter::element(std::size_t stream, const Lanes& lanes, int copy) {
+  const std::int64_t stride = inner_strides_[stream];
+  Type* type = memory_type(b.getContext(), layout.streams[stream].dtype);
+  if (stride == 0) return position_[stream];
   Value* at = copy ? b.CreateAdd(lanes.at, number(copy * lanes.width)) : lanes.at;
-  return b.CreateGEP(type, position, stride == 1 ? at : b.CreateMul(at, number(stride)));
+  return b.CreateGEP(type, position_[stream], stride == 1 ? at : b.CreateMul(at, number(stride)));
 }
 
 // The addresses of lanes whose elements are apart.
-Value* Emitter::lane_pointers(const Stream& s, Value* pointer, int lanes) {
-  const std::int64_t stride = s.strides[static_cast<std::size_t>(layout.inner())];
+Value* Emitter::lane_pointers(std::size_t stream, Value* pointer, int lanes) {
+  const std::int64_t stride = inner_strides_[stream];
   const bool narrow = std::abs(stride) < std::numeric_limits<std::int32_t>::max() / 64;
   llvm::SmallVector<llvm::Constant*> offsets;
   for (int l = 0; l < lanes; ++l)
     offsets.push_back(llvm::ConstantInt::getSigned(narrow ? b.getInt32Ty() : b.getInt64Ty(), stride * l));
-  return b.CreateGEP(memory_type(b.getContext(), s.dtype), pointer, llvm::ConstantVector::get(offsets));
+  return b.CreateGEP(memory_type(b.getContext(), layout.streams[stream].dtype), pointer,
+                     llvm::ConstantVector::get(offsets));
 }
 
-Value* Emitter::load(const Stream& s, Value* position, const Lanes& lanes, int copy) {
-  const std::int64_t stride = s.strides[static_cast<std::size_t>(layout.inner())];
+Value* Emitter::load(std::size_t stream, const Lanes& lanes, int copy) {
+  const Stream& s = layout.streams[stream];
+  const std::int64_t stride = inner_strides_[stream];
   Type* type = memory_type(b.getContext(), s.dtype);
   const llvm::Align align(size_of(s.dtype));
-  Value* pointer = element(s, position, lanes, copy);
+  Value* pointer = element(stream, lanes, copy);
   if (lanes.width == 1 || stride == 1)
     return from_memory(b, s.dtype, load_dense(type, pointer, lanes.width, lanes.mask(copy), nullptr));
   if (size_of(s.dtype) >= 4 || lanes.masks.empty()) {
     Value* mask = lanes.mask(copy);
     if (!mask) mask = llvm::Constant::getAllOnesValue(lanes_of(b.getInt1Ty(), lanes.width));
-    Value* pointers = lane_pointers(s, pointer, lanes.width);
+    Value* pointers = lane_pointers(stream, pointer, lanes.width);
     return from_memory(b, s.dtype,
                        b.CreateMaskedGather(lanes_of(type, lanes.width), pointers, align, mask,
                                             llvm::Constant::getNullValue(lanes_of(type, lanes.width))));
@@ -220,11 +236,11 @@ Value* Emitter::load(const Stream& s, Value* position, const Lanes& lanes, int c
   return from_memory(b, s.dtype, x);
 }
 
-Value* Emitter::indices(const Stream& s, DType dtype, Value* position, const Lanes& lanes, int copy) {
-  const std::int64_t stride = s.strides[static_cast<std::size_t>(layout.inner())];
+Value* Emitter::indices(std::size_t stream, DType dtype, const Lanes& lanes, int copy) {
+  const std::int64_t stride = inner_strides_[stream];
   Type* type = value_type(b.getContext(), dtype);
   Value* at = copy ? b.CreateAdd(lanes.at, number(copy * lanes.width)) : lanes.at;
-  Value* first = b.CreateAdd(position, stride == 1 ? at : b.CreateMul(at, number(stride)));
+  Value* first = b.CreateAdd(position_[stream], stride == 1 ? at : b.CreateMul(at, number(stride)));
   first = b.CreateTrunc(first, type);
   if (lanes.width == 1) return first;
   llvm::SmallVector<llvm::Constant*> offsets;
@@ -237,10 +253,9 @@ void Emitter::store(int store, const Lanes& lanes, Value* x, int copy) {
   const auto at = static_cast<std::size_t>(layout.stores[static_cast<std::size_t>(store)]);
   const Stream& s = layout.streams[at];
   x = to_memory(b, s.dtype, layout.node(layout.kernel.stores[static_cast<std::size_t>(store)].node).dtype, x);
-  Value* pointer = element(s, position_[at], lanes, copy);
-  if (lanes.width == 1 || s.strides[static_cast<std::size_t>(layout.inner())] == 1)
-    return store_dense(x, pointer, lanes.mask(copy));
-  b.CreateMaskedScatter(x, lane_pointers(s, pointer, lanes.width), llvm::Align(size_of(s.dtype)), lanes.mask(copy));
+  Value* pointer = element(at, lanes, copy);
+  if (lanes.width == 1 || inner_strides_[at] == 1) return store_dense(x, pointer, lanes.mask(copy));
+  b.CreateMaskedScatter(x, lane_pointers(at, pointer, lanes.width), llvm::Align(size_of(s.dtype)), lanes.mask(copy));
 }
 
 void Emitter::store_one(int store, Value* x) {
@@ -295,10 +310,7 @@ void Emitter::emit(Place place, const Lanes& lanes) {
     for (int copy = 0; copy < lanes.copies; ++copy) {
       if (node.op == Op::load || node.op == Op::index) {
         const auto at = static_cast<std::size_t>(layout.stream_of[n]);
-        const Stream& s = layout.streams[at];
-        set(id, copy,
-            node.op == Op::load ? load(s, position_[at], lanes, copy)
-                                : indices(s, node.dtype, position_[at], lanes, copy));
+        set(id, copy, node.op == Op::load ? load(at, lanes, copy) : indices(at, node.dtype, lanes, copy));
         continue;
       }
       auto operand = [&](std::int32_t o) { return o < 0 ? nullptr : value(o, lanes.width, copy); };

@@ -27,13 +27,17 @@ class Emitter {
 
   Builder b;
   const Layout& layout;
-  const int width;  // of a vector
+  const int width;   // of a vector
+  const bool masks;  // for any loads and stores
 
   // ---- numbers and loops
   llvm::Value* number(std::int64_t n) { return b.getInt64(static_cast<std::uint64_t>(n)); }
   llvm::Value* smaller(llvm::Value* x, llvm::Value* y) { return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y); }
   llvm::Value* larger(llvm::Value* x, llvm::Value* y) { return b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, x, y); }
   llvm::Value* argument(unsigned n) { return function_->getArg(n); }
+  // for (i = from; i < to; i = body(i, carried)): the body changes what is carried and gives the next i
+  Values loop(llvm::Value* from, llvm::Value* to, Values carried,
+              FunctionRef<llvm::Value*(llvm::Value*, Values&)> body);
   // for (i = from; i < to; i += step) carried = body(i, carried)
   Values loop(llvm::Value* from, llvm::Value* to, std::int64_t step, Values carried,
               FunctionRef<Values(llvm::Value*, const Values&)> body);
@@ -52,6 +56,8 @@ class Emitter {
   const Position& position() const { return position_; }
   void set_position(Position p) { position_ = std::move(p); }
   void move(int dimension, llvm::Value* index);
+  // From now on the stream finds its elements at `pointer`, dense along the innermost dimension.
+  void replace(std::size_t stream, llvm::Value* pointer);
   // Moves by the flat number of an iteration of dimensions [first, last).
   void move_flat(int first, int last, llvm::Value* flat);
 
@@ -67,15 +73,15 @@ class Emitter {
   void store_one(int store, llvm::Value* x);  // at the position itself
 
  private:
-  llvm::Value* load(const Stream& s, llvm::Value* at, const Lanes& lanes, int copy);
-  llvm::Value* indices(const Stream& s, DType dtype, llvm::Value* at, const Lanes& lanes, int copy);
-  llvm::Value* lane_pointers(const Stream& s, llvm::Value* pointer, int width);
-  llvm::Value* element(const Stream& s, llvm::Value* position, const Lanes& lanes, int copy);
+  llvm::Value* load(std::size_t stream, const Lanes& lanes, int copy);
+  llvm::Value* indices(std::size_t stream, DType dtype, const Lanes& lanes, int copy);
+  llvm::Value* lane_pointers(std::size_t stream, llvm::Value* pointer, int width);
+  llvm::Value* element(std::size_t stream, const Lanes& lanes, int copy);
   void set(int node, int copy, llvm::Value* x);
 
   llvm::Function* function_;
-  const bool masks_;
   Position position_;
+  std::vector<std::int64_t> inner_strides_;  // by stream, of the innermost dimension
   std::vector<llvm::SmallVector<llvm::Value*, 4>> values_;
   std::vector<llvm::Value*> splats_;
 };
@@ -85,6 +91,8 @@ int width_of(const Layout& layout, const Machine& machine);
 
 // Each writes the function `run` or `finish` of a kernel of its form.
 void emit_elementwise(Emitter& e);
+// The same by square tiles, where an operand lies the other way round; false, and nothing written, where none does.
+bool emit_tiles(Emitter& e);
 void emit_rows(Emitter& e, bool finish);
 void emit_columns(Emitter& e, bool finish);
 

@@ -107,10 +107,10 @@ TEST_F(Modules, FromSeveralThreads) {
 
 TEST_F(Modules, ResultsMayReplaceOperands) {
   // Two stores, each over the operand it has the index map of; both read both.
-  const ShapeDtype t{{7, 50}, f32};
+  const ShapeDtype t{{350, 50}, f32};
   Kernel k;
   k.operands = {t, t, t, t};
-  k.extents = {7, 50};
+  k.extents = {350, 50};
   k.reduced = {false, false};
   const std::vector<Affine> map{affine(2, 0), affine(2, 1)};
   k.accesses = {{0, map}, {1, map}};
@@ -120,16 +120,16 @@ TEST_F(Modules, ResultsMayReplaceOperands) {
              {.op = Op::mul, .dtype = f32, .a = 0, .b = 1}};
   k.stores = {{2, {2, map}}, {3, {3, map}}};
   for (const Machine& machine : {host(), plain_machine()})
-    for (const Shape& strides : {Shape{50, 1}, Shape{1, 7}}) {
+    for (const Shape& strides : {Shape{50, 1}, Shape{1, 350}}) {
       const auto module = compile(std::vector<Source>{{&k, std::vector<Shape>(4, strides)}}, machine);
-      std::vector<float> x(350), y(350), sum(350), product(350);
-      for (std::size_t i = 0; i < 350; ++i) {
+      std::vector<float> x(17500), y(17500), sum(17500), product(17500);
+      for (std::size_t i = 0; i < 17500; ++i) {
         x[i] = static_cast<float>(i), y[i] = static_cast<float>(i % 9);
         sum[i] = x[i] + y[i], product[i] = x[i] * y[i];
       }
       auto bytes = [](std::vector<float>& v) { return reinterpret_cast<std::byte*>(v.data()); };
       std::byte* operands[] = {bytes(x), bytes(y), bytes(x), bytes(y)};
-      module->functions()[0].run(operands, 0, 350, nullptr);
+      module->functions()[0].run(operands, 0, 17500, nullptr);
       EXPECT_EQ(x, sum);
       EXPECT_EQ(y, product);
     }
