@@ -21,7 +21,7 @@ std::string step_name(const passes::Step& step) {
                               : step.kind == Kind::unwind ? step.unwind.length
                                                           : -1;
   if (length >= 0) return fmt::format("{}[{}]", own, length);
-  if (step.kind != Kind::kernel) return own;
+  if (step.kind != Kind::kernel && step.kind != Kind::tiles) return own;
   if (step.made.empty()) return "copy";
   std::string out;
   for (std::size_t i = 0; i < step.made.size();) {
@@ -33,6 +33,11 @@ std::string step_name(const passes::Step& step) {
     i = end;
   }
   return out;
+}
+
+bool is_control(const passes::Step& step) {
+  using Kind = passes::Step::Kind;
+  return step.kind == Kind::loop || step.kind == Kind::branch || step.kind == Kind::unwind;
 }
 
 int arena_storage(const passes::Body& body, int value) {

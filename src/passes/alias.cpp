@@ -34,6 +34,7 @@ class Aliasing {
             join(i, s.in[static_cast<std::size_t>(s.loop.constants + c)], s.out[static_cast<std::size_t>(c)]);
           break;
         case Step::Kind::unwind: in_unwind(i); break;
+        case Step::Kind::tiles: in_tiles(i); break;
         case Step::Kind::branch: break;
       }
     }
@@ -42,22 +43,23 @@ class Aliasing {
   // Carries (inputs from `first` on, outputs from 0 on): which are updated in place.
   std::vector<bool> carries(int first, int count, const std::vector<int>& not_these) {
     std::vector<bool> in_place(static_cast<std::size_t>(count), false);
-    for (int c = 0; c < count; ++c) {
-      if (std::find(not_these.begin(), not_these.end(), c) != not_these.end()) continue;
-      int in = b_.inputs[static_cast<std::size_t>(first + c)], out = b_.outputs[static_cast<std::size_t>(c)];
-      int from = storage_of(in), to = storage_of(out);
-      const Span old = spans_[static_cast<std::size_t>(from)], now = spans_[static_cast<std::size_t>(to)];
-      if (storage(to).kind != Storage::Kind::output || now.first > static_cast<int>(b_.steps.size())) continue;
-      bool fits = now.first > old.last;
-      if (!fits && now.first == old.last && now.first >= 0) {
-        const Step& s = b_.steps[static_cast<std::size_t>(now.first)];
-        fits = works_in_place(s, from, to);
-      }
-      if (!fits) continue;
-      replace(to, from);
-      in_place[static_cast<std::size_t>(c)] = true;
-    }
+    for (int c = 0; c < count; ++c)
+      if (std::find(not_these.begin(), not_these.end(), c) == not_these.end())
+        in_place[static_cast<std::size_t>(c)] =
+            overwrite(static_cast<std::size_t>(first + c), static_cast<std::size_t>(c));
     return in_place;
+  }
+
+  // Output `out` of this Body is written where input `in` lies, if the input has been read by then.
+  bool overwrite(std::size_t in, std::size_t out) {
+    int from = storage_of(b_.inputs[in]), to = storage_of(b_.outputs[out]);
+    const Span old = spans_[static_cast<std::size_t>(from)], now = spans_[static_cast<std::size_t>(to)];
+    if (storage(to).kind != Storage::Kind::output || now.first > static_cast<int>(b_.steps.size())) return false;
+    bool fits = now.first > old.last;
+    if (!fits && now.first == old.last && now.first >= 0)
+      fits = works_in_place(b_.steps[static_cast<std::size_t>(now.first)], from, to);
+    if (fits) replace(to, from);
+    return fits;
   }
 
  private:
@@ -86,8 +88,8 @@ class Aliasing {
     s.last = std::max(s.last, f.last);
   }
 
-  // The output takes the memory of the input, which ends at step i.
-  bool join(std::size_t i, int in, int out) {
+  // Could the output take the memory of the input, which ends at step i?
+  bool joins(std::size_t i, int in, int out) const {
     int from = storage_of(in), to = storage_of(out);
     const Storage &f = storage(from), &t = storage(to);
     if (from == to || f.kind != Storage::Kind::temporary || f.bytes != t.bytes || f.bytes == 0) return false;
@@ -95,13 +97,44 @@ class Aliasing {
     if (spans_[static_cast<std::size_t>(from)].last != static_cast<int>(i) ||
         spans_[static_cast<std::size_t>(to)].first != static_cast<int>(i))
       return false;
-    if (!whole(in) || !whole(out) || readers(b_.steps[i], from) != 1) return false;
-    replace(from, to);
+    return whole(in) && whole(out) && readers(b_.steps[i], from) == 1;
+  }
+  bool join(std::size_t i, int in, int out) {
+    if (!joins(i, in, out)) return false;
+    replace(storage_of(in), storage_of(out));
     return true;
   }
 
-  // May a step write storage `to` where it reads `from`?
-  bool works_in_place(const Step& s, int from, int to) const {
+  // A tile of the output over the same tile of an input: may it, and then it does.
+  static bool tile_over(Step& s, std::size_t in_at, std::size_t out_at) {
+    Body& body = *s.bodies[0];
+    const Value &in = body.values[static_cast<std::size_t>(body.inputs[in_at])],
+                &out = body.values[static_cast<std::size_t>(body.outputs[out_at])];
+    auto another = [&](const Value& v) {
+      return v.storage == in.storage && (!(v.type == in.type) || v.strides != in.strides || v.offset != 0);
+    };
+    return s.tiles.in[in_at] == s.tiles.out[out_at] && in.type == out.type && in.dense() && in.offset == 0 &&
+           std::none_of(body.values.begin(), body.values.end(), another) && Aliasing(body).overwrite(in_at, out_at);
+  }
+  void in_tiles(std::size_t i) {
+    Step& s = b_.steps[i];
+    for (std::size_t o = 0; o < s.out.size(); ++o)
+      for (std::size_t k = 0; k < s.in.size(); ++k) {
+        if (!joins(i, s.in[k], s.out[o]) || !tile_over(s, k, o)) continue;
+        join(i, s.in[k], s.out[o]);
+        break;
+      }
+  }
+
+  // May a step write storage `to` where it reads `from`? Where it may, it will: tiles are told.
+  bool works_in_place(Step& s, int from, int to) const {
+    if (s.kind == Step::Kind::tiles) {
+      for (std::size_t k = 0; k < s.in.size(); ++k)
+        for (std::size_t o = 0; o < s.out.size(); ++o)
+          if (storage_of(s.in[k]) == from && storage_of(s.out[o]) == to)
+            return readers(s, from) == 1 && whole(s.in[k]) && whole(s.out[o]) && tile_over(s, k, o);
+      return false;
+    }
     if (s.kind == Step::Kind::call)
       return s.in_place >= 0 && readers(s, from) == 1 && storage_of(s.out[0]) == to &&
              storage_of(s.in[static_cast<std::size_t>(s.in_place)]) == from &&
@@ -142,7 +175,7 @@ class Aliasing {
   }
 
   void in_kernel(std::size_t i) {
-    const Step& s = b_.steps[i];
+    Step& s = b_.steps[i];
     for (int out : s.out) {
       int to = storage_of(out);
       if (spans_[static_cast<std::size_t>(to)].first != static_cast<int>(i) || !whole(out)) continue;

@@ -159,6 +159,7 @@ class Generator {
       case Step::Kind::branch: return branch(i);
       case Step::Kind::loop: return loop(i);
       case Step::Kind::unwind: return unwind(i);
+      case Step::Kind::tiles: return tiles(i);
     }
     throw InternalError("[generate] a step of no kind");
   }
@@ -174,6 +175,18 @@ class Generator {
       to->branches.push_back(nested(*body));
       needs(to->branches.back()->table);
     }
+    return to;
+  }
+
+  std::unique_ptr<const ExecutableStep> tiles(std::size_t i) {
+    const Step& s = b_.steps[i];
+    auto to = std::make_unique<TileStep>();
+    to->outer = s.tiles.outer;
+    for (std::size_t k = 0; k < s.in.size(); ++k) to->inputs.push_back({place(s.in[k]), s.tiles.in[k]});
+    for (std::size_t k = 0; k < s.out.size(); ++k) to->outputs.push_back({place(s.out[k]), s.tiles.out[k]});
+    for (std::size_t lane = 0; lane < s.parts.size(); ++lane) to->scratch.push_back(scratch(i, lane));
+    to->body = nested(*s.bodies[0]);
+    needs(static_cast<int>(s.parts.size()) * to->body->table);
     return to;
   }
 

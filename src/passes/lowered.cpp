@@ -39,6 +39,13 @@ int Body::add_temporary(const Type& type, const ir::Primitive* primitive, const 
   return add_value({type, storage, 0, row_major(type.shape), primitive, at});
 }
 
+Body clone(const Body& body) {
+  Body copy = body;
+  for (Step& s : copy.steps)
+    for (auto& nested : s.bodies) nested = std::make_shared<Body>(clone(*nested));
+  return copy;
+}
+
 std::vector<Span> spans_of(const Body& body) {
   std::vector<Span> spans(body.storages.size());
   auto touch = [&](int value, int step) {
@@ -82,7 +89,7 @@ void indent(std::string& out, const std::string& text, const std::string& by) {
 }
 
 const char* kind_name(Step::Kind k) {
-  static constexpr const char* names[] = {"kernel", "call", "loop", "branch", "unwind"};
+  static constexpr const char* names[] = {"kernel", "call", "loop", "branch", "unwind", "tiles"};
   return names[static_cast<int>(k)];
 }
 

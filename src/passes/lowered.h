@@ -79,14 +79,24 @@ struct UnwindInfo {
   std::vector<bool> own_stacks = {};  // kept states that may be overwritten where they lie; set by `alias`
 };
 
+// Kernels that go row by row over the same rows, run tile by tile, so that what one passes to the next stays in the
+// cache and never exists as a whole. The body sees one tile: of inputs and outputs the rows of the tile (their pointers
+// move from tile to tile), of what it makes for itself only those.
+struct TileInfo {
+  std::vector<std::int64_t> outer;                 // how many tiles, along each of the variables that count rows
+  std::vector<std::vector<std::int64_t>> in, out;  // per input and output: bytes from one tile to the next, along each
+  std::int64_t lanes = 1;                          // runs of tiles, each with a plan of its own: threads share them out
+};
+
 struct Step {
-  enum class Kind : std::uint8_t { kernel, call, loop, branch, unwind };
+  enum class Kind : std::uint8_t { kernel, call, loop, branch, unwind, tiles };
   Kind kind = Kind::kernel;
   std::vector<int> in, out;  // values; a kernel's operands are `in`, then `out`
   loops::Kernel kernel;
   std::function<void(std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch)> call = {};
   std::size_t scratch = 0;  // bytes that the step needs while it runs, nested plans included
-  // Set by `place`: where parts of the scratch begin. Branch: the plan of the branch taken. Loop: its body's plan, its
+  // Set by `place`: where parts of the scratch begin. Branch: the plan of the branch taken. Tiles: the plan of each lane.
+  // Loop: its body's plan, its
   // condition's, the decision, then the second buffer of each carry. Unwind: plans of advance and step; per stack its two
   // buffers and its copy; then the second buffer of each linear carry.
   std::vector<std::size_t> parts = {};
@@ -95,6 +105,7 @@ struct Step {
   std::vector<std::shared_ptr<Body>> bodies = {};  // branches of a cond: inputs of the step behind the index
   LoopInfo loop = {};
   UnwindInfo unwind = {};
+  TileInfo tiles = {};
   const ir::Primitive* primitive = nullptr;  // of the equation it comes from; of a fused kernel: the last
   Location at = {};
   double flops = 0;
@@ -131,6 +142,8 @@ struct Span {
   int first = 1 << 30, last = -2;
 };
 std::vector<Span> spans_of(const Body& body);
+// A copy that shares no nested Body.
+Body clone(const Body& body);
 
 // Text of all steps, kernels included; for logs and golden tests.
 std::string str(const Body& body);
@@ -144,6 +157,13 @@ std::shared_ptr<Body> lower(const ir::Program& program, std::span<const Strides>
 void fuse(Body& body);
 // Another order of the steps where it lowers the peak.
 void order(Body& body);
+// Neighbouring kernels over the same rows become tiles, where their nests have at least so many elements in all, of so
+// many elements each. Tests ask for smaller ones; not to be changed while anything is compiled.
+void tile(Body& body);
+struct TileLimits {
+  std::int64_t tile = 8192, least = 16384;
+};
+TileLimits set_tile_limits(TileLimits limits);
 // Storages that can share memory are one: in place, carries.
 void alias(Body& body);
 // Temporaries that are dead before an output is written lie in that output's memory. Part of `place`, which knows scratch.

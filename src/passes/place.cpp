@@ -44,6 +44,9 @@ void place_scratch(Body& body, Step& s) {
       for (const auto& nested : s.bodies) most = std::max(most, nested->bytes);
       return pieces.add(most);
     }
+    case Step::Kind::tiles:
+      for (std::int64_t lane = 0; lane < s.tiles.lanes; ++lane) pieces.add(s.bodies[0]->bytes);
+      return;
     case Step::Kind::loop:
       pieces.add(s.bodies[0]->bytes);
       pieces.beside_last(s.bodies.size() > 1 ? s.bodies[1]->bytes : 0);

@@ -78,6 +78,35 @@ void BranchStep::run(std::byte* const* table, std::byte** more) const {
   code.run(more);
 }
 
+// ---- tiles
+
+void TileStep::run(std::byte* const* table, std::byte** more) const {
+  std::int64_t tiles = 1;
+  for (std::int64_t n : outer) tiles *= n;
+  const auto lanes = std::ssize(scratch);
+  parallel_for(lanes, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t lane = begin; lane < end; ++lane) {
+      std::byte** own = more + lane * body->table;
+      body->enter(own, scratch[static_cast<std::size_t>(lane)].in(table));
+      run_lane(table, own, tiles * lane / lanes, tiles * (lane + 1) / lanes);
+    }
+  });
+}
+
+void TileStep::run_lane(std::byte* const* table, std::byte** own, std::int64_t begin, std::int64_t end) const {
+  for (std::int64_t tile = begin; tile < end; ++tile) {
+    auto set = [&](const Operand& o, int storage) {
+      std::byte* at = o.place.in(table);
+      std::int64_t rest = tile;
+      for (std::size_t d = outer.size(); d-- > 0; rest /= outer[d]) at += rest % outer[d] * o.step[d];
+      own[storage] = at;
+    };
+    for (std::size_t i = 0; i < inputs.size(); ++i) set(inputs[i], body->inputs[i]);
+    for (std::size_t i = 0; i < outputs.size(); ++i) set(outputs[i], body->outputs[i]);
+    body->run(own);
+  }
+}
+
 // ---- carries
 
 CarryBuffers::CarryBuffers(const std::vector<Carry>& carries, std::byte* const* table, std::int64_t steps,

@@ -117,6 +117,23 @@ class BranchStep final : public ExecutableStep {
   void run(std::byte* const* table, std::byte** more) const override;
 };
 
+// Runs a Code for every tile of some rows.
+class TileStep final : public ExecutableStep {
+ public:
+  struct Operand {
+    Place place;
+    std::vector<std::int64_t> step;  // bytes from tile to tile, along each of `outer`
+  };
+  std::vector<std::int64_t> outer;
+  std::vector<Operand> inputs, outputs;
+  std::vector<Place> scratch;  // one per lane
+  std::unique_ptr<const Code> body;
+  void run(std::byte* const* table, std::byte** more) const override;
+
+ private:
+  void run_lane(std::byte* const* table, std::byte** own, std::int64_t begin, std::int64_t end) const;
+};
+
 // An array that a loop walks along its leading axis.
 struct Rows {
   Place place;

@@ -110,13 +110,14 @@ class Checker {
   }
 
   // Value and gradient as one compiled program: every policy, both backends, one to four threads even where they do not
-  // pay (in every fourth program: threads are slow to start), and the memory that the plan says. Machine code costs most
+  // pay (in every fourth program: threads are slow to start), tiles of few elements, and the memory that the plan says. Machine code costs most
   // of the time, so one policy in turn gets it.
   void compiled() {
     Arrays want = y_;
     want.insert(want.end(), grads_.begin(), grads_.end());
     const bool threads = seed_ % 4 == 0;
     const double threshold = set_thread_threshold(0);
+    const passes::TileLimits limits = passes::set_tile_limits({4, 2});
     if (threads) set_threads(4);
     const compiled::Backend before = compiled::backend();
     for (std::size_t i = 0; i < policies().size(); ++i) {
@@ -138,6 +139,7 @@ class Checker {
     }
     compiled::set_backend(before);
     set_thread_threshold(threshold);
+    passes::set_tile_limits(limits);
     if (threads) set_threads(1);
   }
 
