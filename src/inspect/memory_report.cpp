@@ -147,7 +147,7 @@ double moved_by_call(const Body& body, const passes::Step& s) {
     if (updates && static_cast<int>(i) == s.in_place) continue;
     // What computes nothing takes its elements from operand 0, as many as it gives.
     const double all = bytes_of(s.in[i]);
-    bytes += i == 0 && s.flops == 0 && !s.out.empty() ? std::min(all, written) : all;
+    bytes += i == 0 && s.flops == 0 && !s.effects ? std::min(all, written) : all;
   }
   // In place no more is written than the other operands bring.
   return updates ? 2 * bytes : bytes + written;
@@ -178,7 +178,7 @@ class Gathering {
       const passes::Step& s = body.steps[i];
       first_row.push_back(r_.steps.size());
       row(body, s, code, i, depth, live + own[i] + s.scratch, runs);
-      if (!s.bodies.empty()) nested(s, code, i, depth, live + own[i], base + body.scratch_offsets[i], runs);
+      if (compiled::is_control(s)) nested(s, code, i, depth, live + own[i], base + body.scratch_offsets[i], runs);
       else if (s.scratch)
         r_.pieces.push_back({"scratch of " + compiled::step_name(s), "", source_line(s.at),
                              base + body.scratch_offsets[i], s.scratch, first_row[i], first_row[i]});
@@ -206,7 +206,7 @@ class Gathering {
       row.runs = t ? t->runs : 0;
       row.seconds = t ? t->nanoseconds * 1e-9 : 0;
     }
-    if (s.bodies.empty() && row.runs >= 0) {
+    if (!compiled::is_control(s) && row.runs >= 0) {
       const auto n = static_cast<double>(row.runs);
       row.bytes = n * (s.kind == Kind::kernel ? moved_by_kernel(body, s) : moved_by_call(body, s));
       row.flops = n * s.flops;

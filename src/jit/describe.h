@@ -14,6 +14,8 @@ std::string readable_bytes(double bytes);
 // "scan[10]" and "while" of loops, the primitive of a call, "mul, sin x3, reduce_sum" of a kernel, "copy" of one without
 // arithmetic.
 std::string step_name(const passes::Step& step);
+// Loops and branches. Bodies of other steps are how they work, not what the user wrote.
+bool is_control(const passes::Step& step);
 // A value's storage, if that is a piece of the arena; else -1.
 int arena_storage(const passes::Body& body, int value);
 // Bytes of the Body's own temporaries that live at each step; scratch does not count.

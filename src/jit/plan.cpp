@@ -28,7 +28,7 @@ void collect_live(const passes::Body& body, const std::string& inside, std::vect
   const passes::Step& step = body.steps[at];
   const passes::Body* fullest = nullptr;
   for (const auto& b : step.bodies)
-    if (!fullest || b->bytes > fullest->bytes) fullest = b.get();
+    if (is_control(step) && (!fullest || b->bytes > fullest->bytes)) fullest = b.get();
   const std::size_t nested = fullest ? fullest->bytes : 0;
   if (fullest) collect_live(*fullest, (inside.empty() ? "" : inside + " / ") + step_name(step), out);
   // Of a loop: the second buffers of its carries, copies of states.
@@ -74,6 +74,11 @@ struct Group {
     return count > 1 ? fmt::format("{} x {}", count, value->bytes) : std::to_string(value->bytes);
   }
   std::string type() const { return value->scratch ? "" : value->type.str(); }
+  // Kernels may be made of many operations.
+  std::string what() const {
+    constexpr std::size_t most = 48;
+    return value->what.size() <= most ? value->what : value->what.substr(0, most - 3) + "...";
+  }
 };
 
 std::vector<Group> groups_of(const std::vector<LiveValue>& live) {
@@ -121,7 +126,7 @@ std::string MemoryPlan::str() const {
   for (std::size_t i = 0; i < shown; ++i) {
     const Group& g = groups[i];
     out += fmt::format("  {:>{}}  {:>9}  {:<{}}  {}", g.size(), size, readable_bytes(static_cast<double>(g.bytes())),
-                       g.type(), type, g.value->what);
+                       g.type(), type, g.what());
     if (!g.line.empty()) out += "  " + g.line;
     if (!g.value->inside.empty()) out += "  in " + g.value->inside;
     out += '\n';

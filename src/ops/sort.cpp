@@ -170,6 +170,10 @@ Primitive searching_row() {
                        }};
   };
   p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
+  // One comparison for each halving.
+  p.facts.flops = [](const ir::Params&, std::span<const Type> in, std::span<const Type> out) {
+    return static_cast<double>(out[0].shape.size()) * std::ceil(std::log2(static_cast<double>(in[0].shape[-1] + 1)));
+  };
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (DType d : {f32, f64, i32})

@@ -120,6 +120,14 @@ TEST(PlanText, StaysShort) {
   EXPECT_NE(text.find("\n  595      595 B  in 34 more\n"), std::string::npos) << text;
 }
 
+TEST(PlanText, CutsLongNames) {
+  MemoryPlan plan{.arena_bytes = 64, .peak_bytes = 64};
+  plan.live.push_back({"scratch of add, tanh, add, mul, div, mul, neg, mul x2, add", {{64}, bool_}, 64, {}, "", true});
+  EXPECT_NE(plan.str().find("  64       64 B    scratch of add, tanh, add, mul, div, mul, neg...\n"),
+            std::string::npos)
+      << plan;
+}
+
 TEST(PlanText, OfNothing) {
   EXPECT_EQ(MemoryPlan{}.str(),
             "peak                0 bytes\n"
