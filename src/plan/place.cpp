@@ -139,8 +139,9 @@ Offsets in_time(const Problem& p, bool backwards) {
   FreeList free;
   for (int step = 0; step < p.steps; ++step) {
     Order& now = begins[at(step)];
-    std::stable_sort(now.begin(), now.end(),
-                     [&](int a, int b) { return p.pieces[at(a)].length() > p.pieces[at(b)].length(); });
+    std::sort(now.begin(), now.end(), [&](int a, int b) {
+      return std::pair(p.pieces[at(b)].length(), a) < std::pair(p.pieces[at(a)].length(), b);
+    });
     for (int i : now) offsets[at(i)] = free.take(p.pieces[at(i)].units);
     for (int i : ends[at(step)]) free.give(offsets[at(i)], p.pieces[at(i)].units);
   }
@@ -208,8 +209,8 @@ bool find_neighbours(const Problem& p, Neighbours& n) {
   std::partial_sum(n.first.begin(), n.first.end(), n.first.begin());
   if (n.first.back() > 2 * most_pairs) return false;
   Order by_begin = p.used, live;
-  std::stable_sort(by_begin.begin(), by_begin.end(),
-                   [&](int a, int b) { return p.pieces[at(a)].begin < p.pieces[at(b)].begin; });
+  std::sort(by_begin.begin(), by_begin.end(),
+            [&](int a, int b) { return std::pair(p.pieces[at(a)].begin, a) < std::pair(p.pieces[at(b)].begin, b); });
   n.list.resize(n.first.back());
   std::vector<std::size_t> next(n.first.begin(), n.first.end() - 1);
   for (int i : by_begin) {
@@ -377,7 +378,7 @@ void search(Search& s) {
   }
   std::size_t work = std::min(most_work, work_per_piece * p.used.size());
   struct Start {
-    std::size_t height;
+    std::size_t height, number;
     Order order;
     Offsets offsets;
   };
@@ -387,9 +388,11 @@ void search(Search& s) {
     if (offsets.empty()) break;
     std::size_t h = s.offer(offsets);
     if (s.done()) return;
-    starts.push_back({h, std::move(order), std::move(offsets)});
+    starts.push_back({h, starts.size(), std::move(order), std::move(offsets)});
   }
-  std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) { return a.height < b.height; });
+  std::sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) {
+    return std::pair(a.height, a.number) < std::pair(b.height, b.number);
+  });
   for (Start& start : starts) {
     std::size_t share = work / 4;
     work -= share;
