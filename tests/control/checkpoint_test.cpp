@@ -98,6 +98,25 @@ TEST(Checkpoint, OffloadIsAClearError) {
                    ones({2, 2}), ones({2, 2})),
                Error);
 }
+// An operand given twice is one input, a number none; what is passed through goes around.
+TEST(Checkpoint, CanonicalForm) {
+  auto f = [](Array x) {
+    auto [y, z] = checkpoint([](Array a, Array b, Array c) { return std::pair(sin(a) * b * c, b); })(x, x, 2.0);
+    return y + z;
+  };
+  EXPECT_EQ(make_program(f)(3.0).str(), R"({ lambda ; a:f32[]. let
+    b:f32[] = checkpoint[
+      differentiated=False
+      policy=nothing_saveable
+      program={ lambda ; c:f32[]. let
+          d:f32[] = sin c
+          e:f32[] = mul d c
+          f:f32[] = mul e 2.0:f32[]
+        in (f,) }
+    ] a
+    g:f32[] = add b a
+  in (g,) })");
+}
 TEST(Checkpoint, EmptyName) {
   EXPECT_EQ(ERROR_OF((void)checkpoint_name(ones({2}), "")), "[checkpoint_name] the name is empty");
 }
