@@ -155,6 +155,10 @@ void verify(const Body& body);
 std::shared_ptr<Body> lower(const ir::Program& program, std::span<const Strides> inputs);
 // Kernels that can share a loop nest become one.
 void fuse(Body& body);
+// Reductions that stand between kernels that could be fused move behind them.
+void sink(Body& body);
+// Arithmetic of a reduction goes to the kernel that makes its operands where that hands over less.
+void hoist(Body& body);
 // Another order of the steps where it lowers the peak.
 void order(Body& body);
 // Neighbouring kernels over the same rows become tiles, where their nests have at least so many elements in all, of so

@@ -26,6 +26,9 @@ struct Pass {
 };
 constexpr Pass first_passes[] = {
     {"fuse", fuse},
+    {"sink", sink},
+    {"fuse", fuse},
+    {"hoist", hoist},
     {"order", order},
 };
 constexpr Pass tile_passes[] = {

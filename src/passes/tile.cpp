@@ -14,7 +14,7 @@
 namespace anew::passes {
 namespace {
 
-constexpr std::int64_t most_row_elements = 1 << 16, most_lanes = 16;
+constexpr std::int64_t most_row_elements = 1 << 16, most_lanes = 8;
 TileLimits limits;  // changed by tests only
 
 using Numbers = std::vector<std::int64_t>;
