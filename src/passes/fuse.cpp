@@ -7,11 +7,10 @@
 // those after it.
 #include <algorithm>
 #include <set>
-#include <unordered_map>
 #include <unordered_set>
 
-#include "base/base.h"
-#include "passes/fuse_draft.h"
+#include "passes/fuse_graph.h"
+#include "passes/fuse_inline.h"
 
 namespace anew::passes {
 namespace {
@@ -22,130 +21,29 @@ constexpr int most_weight = 2000;
 
 using loops::Op;
 
-// Of values that look at the same elements in the same way, the first.
-std::vector<int> same_values(const Body& body) {
-  std::vector<int> same(body.values.size());
-  std::unordered_multimap<std::size_t, int> found;
-  auto stride = [](const Value& v, int d) { return v.type.shape[d] == 1 ? 0 : v.strides[d]; };
-  auto equal = [&](const Value& a, const Value& b) {
-    if (a.storage != b.storage || a.offset != b.offset || !(a.type == b.type)) return false;
-    for (int d = 0; d < a.type.shape.ndim(); ++d)
-      if (stride(a, d) != stride(b, d)) return false;
-    return true;
-  };
-  for (std::size_t v = 0; v < body.values.size(); ++v) {
-    const Value& value = body.values[v];
-    std::size_t h = hash_value(value.type);
-    hash_combine(h, static_cast<std::size_t>(value.storage));
-    hash_combine(h, static_cast<std::size_t>(value.offset));
-    for (int d = 0; d < value.type.shape.ndim(); ++d) hash_combine(h, static_cast<std::size_t>(stride(value, d)));
-    same[v] = static_cast<int>(v);
-    auto [first, last] = found.equal_range(h);
-    for (auto it = first; it != last; ++it)
-      if (equal(body.values[static_cast<std::size_t>(it->second)], value)) same[v] = it->second;
-    if (same[v] == static_cast<int>(v)) found.emplace(h, same[v]);
-  }
-  return same;
-}
-
-class Fuser {
+class Fuser : FuseGraph {
  public:
-  explicit Fuser(Body& body)
-      : body_(body),
-        drafts_(body.steps.size()),
-        writer_(body.storages.size(), nobody),
-        last_writer_(body.storages.size(), nobody),
-        readers_(body.storages.size()) {}
+  using FuseGraph::FuseGraph;
 
-  void run() {
-    read_steps();
+  // Whether steps have gone that were in the way of others, so that it may be worth another time.
+  bool run() {
     // A kernel that has moved down may have been in the way of an earlier one. Those that wait for a better place are
     // asked again when nothing else moves.
     for (bool waits : {true, false}) {
       waits_ = waits;
       for (std::size_t before = changes_ + 1; before != changes_;) {
         before = changes_;
-        for (int g = next_.front(); g < count(); g = next(g)) spread(g);
+        for (int g = first(); g < count(); g = next(g)) spread(g);
         find_ends();
-        for (int c = next_.front(); c < count(); c = next(c)) gather(c);
+        for (int c = first(); c < count(); c = next(c)) gather(c);
       }
     }
-    write_steps();
+    const auto pieces = read_parts(*this);
+    write(pieces);
+    return !pieces.empty();
   }
 
  private:
-  static constexpr int nobody = -1, several = -2;
-
-  int count() const { return static_cast<int>(body_.steps.size()); }
-  Step& step(int s) { return body_.steps[static_cast<std::size_t>(s)]; }
-  Draft& draft(int s) { return drafts_[static_cast<std::size_t>(s)]; }
-  int storage_of(int value) const { return body_.values[static_cast<std::size_t>(value)].storage; }
-  const Storage& storage(int s) const { return body_.storages[static_cast<std::size_t>(s)]; }
-  int& writer(int s) { return writer_[static_cast<std::size_t>(s)]; }
-  std::set<int>& readers(int s) { return readers_[static_cast<std::size_t>(s)]; }
-  bool is_kernel(int s) const { return is_kernel_[static_cast<std::size_t>(s)]; }
-  bool is_temporary(int s) const { return storage(s).kind == Storage::Kind::temporary; }
-  bool is_made_here(int s) const { return writer_[static_cast<std::size_t>(s)] != nobody; }
-
-  // Live steps in order: next_[s + 1] is the one after s.
-  int next(int s) const { return next_[static_cast<std::size_t>(s) + 1]; }
-  void remove(int s) {
-    const int before = previous_[static_cast<std::size_t>(s)], after = next(s);
-    next_[static_cast<std::size_t>(before) + 1] = after;
-    if (after < count()) previous_[static_cast<std::size_t>(after)] = before;
-  }
-
-  void read_steps() {
-    const std::vector<int> same = same_values(body_);
-    for (const Step& s : body_.steps) {
-      is_kernel_.push_back(s.kind == Step::Kind::kernel);
-      can_change_.push_back(is_kernel_.back() && !s.effects);
-    }
-    for (int s = -1; s < count(); ++s) next_.push_back(s + 1), previous_.push_back(s);
-    for (int s = 0; s < count(); ++s)
-      for (int v : step(s).out) {
-        int& w = writer(storage_of(v));
-        w = w == nobody || w == s ? s : several;
-        last_writer_[static_cast<std::size_t>(storage_of(v))] = s;
-      }
-    for (int s = count() - 1; s >= 0; --s) {
-      if (!is_kernel(s)) {
-        for (int v : step(s).in) add_reader(storage_of(v), s);
-        continue;
-      }
-      draft(s) = Draft(body_, step(s), same);
-      if (can_change_[static_cast<std::size_t>(s)]) drop_unread(s);
-      draft(s).prune();
-      for (const Place& p : draft(s).loads()) add_reader(p.storage, s);
-      if (draft(s).puts().empty()) remove(s);
-    }
-  }
-
-  void add_reader(int storage, int s) {
-    if (is_made_here(storage)) readers(storage).insert(s);
-  }
-  // Forgets what nobody reads.
-  void drop_unread(int s) {
-    for (std::size_t p = draft(s).puts().size(); p-- > 0;) {
-      const int to = draft(s).puts()[p].to.storage;
-      if (is_temporary(to) && readers(to).empty()) draft(s).drop_put(p);
-    }
-  }
-
-  // A kernel whose stores may go elsewhere: complete values that only it writes.
-  bool can_move(int g) {
-    if (!can_change_[static_cast<std::size_t>(g)] || draft(g).reduces() || draft(g).iterations() == 0) return false;
-    for (const Draft::Put& p : draft(g).puts())
-      if (writer(p.to.storage) != g) return false;
-    return true;
-  }
-  // Nothing that it reads changes after it.
-  bool reads_final(int g) {
-    for (const Place& p : draft(g).loads())
-      if (is_made_here(p.storage) && last_writer_[static_cast<std::size_t>(p.storage)] > g) return false;
-    return true;
-  }
-
   // ---- copies and constants: into every reader
 
   void spread(int g) {
@@ -198,36 +96,11 @@ class Fuser {
 
   // Step c with what g makes in place of its loads of it.
   std::optional<Draft> with_inlined(int c, int g) {
-    Draft reader = draft(c);
-    const Draft::Put& put = draft(g).puts()[0];
-    std::vector<Map> maps(reader.loads().size());
-    for (std::size_t l = 0; l < maps.size(); ++l) {
-      const Place& p = reader.loads()[l];
-      if (p.storage != put.to.storage) continue;
-      if (p.dtype != put.to.dtype) return std::nullopt;
-      std::optional<Match> m = match(put.to.address, draft(g).extents(), p.address, reader.extents());
-      if (!m) return std::nullopt;
-      for (const Cut& cut : m->cuts) {
-        for (Map& earlier : maps)
-          for (loops::Affine& f : earlier)
-            f = compose(f, map_of(cut, reader.extents().size()), reader.extents().size() + 1);
-        reader.cut(cut);
-      }
-      maps[l] = std::move(m->map);
-    }
-    Draft out = Draft::over_nest_of(reader);
-    std::vector<int> instead(maps.size(), -1);
-    for (std::size_t l = 0; l < maps.size(); ++l) {
-      if (reader.loads()[l].storage != put.to.storage) continue;
-      Draft part = draft(g);
-      part.move_to(maps[l], out.extents(), out.reduced());
-      out.append(part, std::vector<int>(part.loads().size(), -1));
-      instead[l] = out.read_back(0);
-      out.drop_put(0);
-    }
-    out.append(reader, instead);
-    out.prune();
-    if (out.loads().size() > std::max(most_loads, reader.loads().size())) return std::nullopt;
+    std::vector<const Draft*> makers;
+    for (const Place& p : draft(c).loads())
+      makers.push_back(p.storage == draft(g).puts()[0].to.storage ? &draft(g) : nullptr);
+    std::optional<Draft> out = inlined(draft(c), makers);
+    if (out && out->loads().size() > std::max(most_loads, draft(c).loads().size())) return std::nullopt;
     return out;
   }
 
@@ -266,7 +139,7 @@ class Fuser {
   }
   // Chains of such kernels that end in a reduction.
   void find_ends() {
-    feeds_reduction_.resize(body_.steps.size());
+    feeds_reduction_.resize(static_cast<std::size_t>(count()));
     for (int c = count() - 1; c >= 0; --c) {
       const int r = only_reader(c);
       feeds_reduction_[static_cast<std::size_t>(c)] =
@@ -326,12 +199,12 @@ class Fuser {
   // Whether the reduction c may instead go up to g, the only maker of what it alone reads: nothing else that it needs is
   // made in between, and its result is no larger than what vanishes, so nothing is alive that was not before.
   bool can_lift(int g, int c) {
-    if (!draft(c).reduces() || !can_change_[static_cast<std::size_t>(c)]) return false;
+    if (!draft(c).reduces() || !can_change(c)) return false;
     const int result = draft(c).puts()[0].to.storage;
     std::size_t vanishes = 0;
     for (const Draft::Put& p : draft(g).puts()) vanishes += storage(p.to.storage).bytes;
     for (const Place& p : draft(c).loads())
-      if (is_made_here(p.storage) && last_writer_[static_cast<std::size_t>(p.storage)] > g) return false;
+      if (is_made_here(p.storage) && last_writer(p.storage) > g) return false;
     return writer(result) == c && storage(result).bytes <= vanishes;
   }
 
@@ -367,7 +240,7 @@ class Fuser {
       const int made = merged.puts()[k].to.storage;
       readers(made).erase(c);
       writer(made) = c;
-      last_writer_[static_cast<std::size_t>(made)] = c;
+      last_writer(made) = c;
       if (is_temporary(made) && readers(made).empty()) merged.drop_put(k), writer(made) = nobody;
     }
     merged.append(consumer, instead);
@@ -378,49 +251,7 @@ class Fuser {
     return true;
   }
 
-  // Step c in the place of g, which is empty.
-  void lift(int c, int g) {
-    remove(c);
-    next_[static_cast<std::size_t>(previous_[static_cast<std::size_t>(g)]) + 1] = g;
-    previous_[static_cast<std::size_t>(next(g))] = g;
-    std::swap(step(g), step(c));
-    std::swap(draft(g), draft(c));
-    for (const Place& p : draft(g).loads())
-      if (is_made_here(p.storage)) readers(p.storage).erase(c), readers(p.storage).insert(g);
-    for (const Draft::Put& p : draft(g).puts())
-      writer(p.to.storage) = last_writer_[static_cast<std::size_t>(p.to.storage)] = g;
-  }
-
-  // Step c now does what g did.
-  void take_over(int g, int c) {
-    step(c).flops += step(g).flops;
-    step(g).made.insert(step(g).made.end(), step(c).made.begin(), step(c).made.end());
-    step(c).made = std::move(step(g).made);
-  }
-
-  // ---- the end
-
-  void write_steps() {
-    std::size_t kept = 0;
-    std::vector<bool> written(body_.storages.size());
-    for (int s = next_.front(); s < count(); s = next(s)) {
-      if (is_kernel(s)) draft(s).finish(body_, step(s));
-      for (int v : step(s).out) written[static_cast<std::size_t>(storage_of(v))] = true;
-      if (kept != static_cast<std::size_t>(s)) body_.steps[kept] = std::move(step(s));
-      ++kept;
-    }
-    body_.steps.resize(kept);
-    for (Value& v : body_.values)
-      if (v.storage >= 0 && is_temporary(v.storage) && !written[static_cast<std::size_t>(v.storage)]) v.storage = -1;
-  }
-
-  Body& body_;
-  std::vector<Draft> drafts_;           // of kernels
-  std::vector<int> writer_;             // of each storage: the step, nobody (an input, a literal), several
-  std::vector<int> last_writer_;        // of each storage
-  std::vector<std::set<int>> readers_;  // of each storage that steps write
-  std::vector<int> next_, previous_;
-  std::vector<bool> is_kernel_, can_change_, feeds_reduction_;
+  std::vector<bool> feeds_reduction_;
   std::size_t changes_ = 0;
   bool waits_ = true;
 };
@@ -429,7 +260,8 @@ void fuse_all(Body& body, std::unordered_set<const Body*>& done) {
   if (!done.insert(&body).second) return;
   for (Step& s : body.steps)
     for (auto& nested : s.bodies) fuse_all(*nested, done);
-  if (!body.steps.empty()) Fuser(body).run();
+  while (Fuser(body).run()) {
+  }
 }
 
 }  // namespace
