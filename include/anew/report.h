@@ -8,15 +8,20 @@ namespace anew {
 struct MemoryReport {
   // A step of the compiled function, or of a loop or branch in it. Steps of loops follow the loop, one deeper; figures
   // are of all runs in one call, and -1 where they are not known.
+  struct Operation {
+    std::string what;
+    SourceLine line = {};
+  };
   struct Step {
     int depth = 0;
     std::string what;  // "dot_general", "mul, sin, reduce_sum", "scan[10]"; "condition" where a loop has several bodies
     std::string type = {};  // of its first result
     SourceLine line = {};
     std::int64_t runs = -1;
-    double seconds = -1;            // the least of a few calls
-    double bytes = -1, flops = -1;  // read and written; of elements that are read twice, once
-    std::size_t live_bytes = 0;     // in the arena while it runs
+    double seconds = -1;                     // the least of a few calls
+    double bytes = -1, flops = -1;           // read and written; of elements that are read twice, once
+    std::size_t live_bytes = 0;              // in the arena while it runs
+    std::vector<Operation> operations = {};  // what it computes, in order: several of a fused kernel
   };
   // A piece of the arena: where it lies, and from which to which of the steps.
   struct Piece {

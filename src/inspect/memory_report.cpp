@@ -199,6 +199,8 @@ class Gathering {
     row.what = compiled::step_name(s);
     if (!s.out.empty()) row.type = body.type(s.out[0]).str();
     if (s.at.line()) row.line = source_line(s.at);
+    for (const passes::Step::Made& made : s.made)
+      row.operations.push_back({made.primitive->name, made.at.line() ? source_line(made.at) : SourceLine{}});
     row.live_bytes = live;
     row.runs = runs;
     if (measured_ && code) {

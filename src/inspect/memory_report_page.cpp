@@ -135,8 +135,11 @@ std::string table(const MemoryReport& r) {
   for (std::size_t i = 0; i < r.steps.size(); ++i) {
     const MemoryReport::Step& s = r.steps[i];
     const double per_second = s.seconds > 0 ? 1e-9 / s.seconds : NAN;
+    std::string operations;
+    for (const MemoryReport::Operation& o : s.operations)
+      operations += (operations.empty() ? "" : "\n") + o.what + "  " + line_text(o.line);
     out += fmt::format("<tr><td>{}</td><td class=\"what\" style=\"padding-left: {}em\" title=\"{}\">{} {}</td>", i,
-                       0.6 + 1.2 * s.depth, escaped(s.what), escaped(s.what), escaped(s.type));
+                       0.6 + 1.2 * s.depth, escaped(operations), escaped(s.what), escaped(s.type));
     out += cell(escaped(line_text(s.line))) + cell(static_cast<double>(s.runs), 1) + cell(s.seconds, 1e6) +
            cell(s.bytes, 1.0 / 1024) + cell(s.bytes, per_second) + cell(s.flops, per_second);
     out += fmt::format(
@@ -161,11 +164,15 @@ std::string MemoryReport::json() const {
       measured_bytes ? std::to_string(measured_bytes) : "null", number(seconds), live);
   out +=
       "  \"steps\": " + json_list(steps, [](const Step& s) {
+        std::string operations;
+        for (const Operation& o : s.operations)
+          operations += fmt::format("{}{{\"what\": {}, \"line\": {}}}", operations.empty() ? "" : ", ", quoted(o.what),
+                                    line_json(o.line));
         return fmt::format(
             "{{\"depth\": {}, \"what\": {}, \"type\": {}, \"line\": {}, \"runs\": {}, \"seconds\": {}, \"bytes\": {}, "
-            "\"flops\": {}, \"live_bytes\": {}}}",
+            "\"flops\": {}, \"live_bytes\": {}, \"operations\": [{}]}}",
             s.depth, quoted(s.what), quoted(s.type), line_json(s.line), number(static_cast<double>(s.runs)),
-            number(s.seconds), number(s.bytes), number(s.flops), s.live_bytes);
+            number(s.seconds), number(s.bytes), number(s.flops), s.live_bytes, operations);
       });
   out +=
       ",\n  \"pieces\": " + json_list(pieces, [](const Piece& p) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <ostream>
 
 #include "base/base.h"
@@ -10,6 +11,18 @@
 
 namespace anew::compiled {
 namespace {
+
+// Those of one size stay in order.
+template <class T, class Bytes>
+void largest_first(std::vector<T>& list, Bytes bytes) {
+  std::vector<std::size_t> order(list.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return std::pair(bytes(list[b]), a) < std::pair(bytes(list[a]), b); });
+  std::vector<T> sorted;
+  for (std::size_t i : order) sorted.push_back(std::move(list[i]));
+  list = std::move(sorted);
+}
 
 void collect_live(const passes::Body& body, const std::string& inside, std::vector<LiveValue>& out) {
   const std::vector<passes::Span> spans = passes::spans_of(body);
@@ -52,8 +65,7 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
   plan.arena_bytes = body.bytes;
   plan.peak_bytes = plan.argument_bytes + plan.constant_bytes + plan.output_bytes + plan.arena_bytes;
   collect_live(body, "", plan.live);
-  std::stable_sort(plan.live.begin(), plan.live.end(),
-                   [](const LiveValue& a, const LiveValue& b) { return a.bytes > b.bytes; });
+  largest_first(plan.live, [](const LiveValue& v) { return v.bytes; });
   return plan;
 }
 
@@ -93,7 +105,7 @@ std::vector<Group> groups_of(const std::vector<LiveValue>& live) {
     if (it == out.end()) it = out.insert(it, {&v, line});
     ++it->count;
   }
-  std::stable_sort(out.begin(), out.end(), [](const Group& a, const Group& b) { return a.bytes() > b.bytes(); });
+  compiled::largest_first(out, [](const Group& g) { return g.bytes(); });
   return out;
 }
 

@@ -41,6 +41,19 @@ TEST(MemoryReport, OfAProduct) {
   EXPECT_EQ(r.measured_bytes, r.plan.peak_bytes);
 }
 
+TEST(MemoryReport, OperationsOfAKernel) {
+  auto f = jit([](Array x) {
+    Array y = sin(x);
+    return y * 2 + x;
+  });
+  MemoryReport r = memory_report(f, ones({10}));
+  ASSERT_EQ(r.steps.size(), 1u) << r;
+  ASSERT_EQ(r.steps[0].operations.size(), 3u);
+  EXPECT_EQ(r.steps[0].operations[0].what, "sin");
+  EXPECT_EQ(r.steps[0].operations[0].line.line + 1, r.steps[0].operations[2].line.line);
+  EXPECT_EQ(r.steps[0].what, "sin, mul, add");
+}
+
 TEST(MemoryReport, PlanIsThatOfTheFunction) {
   std::vector<Array> ws{fill({8, 8}, 1), fill({8, 8}, 2)};
   auto f = jit(value_and_grad(loss));
@@ -245,6 +258,7 @@ MemoryReport by_hand() {
        .live_bytes = 2048},
       {.what = "copy", .type = "f32[]", .runs = 0, .seconds = 0, .bytes = 0, .flops = 0, .live_bytes = 0},
   };
+  r.steps[2].operations = {{"mul", line}, {"sin", {"model.cpp", 43, "layer"}}};
   r.pieces = {{"dot_general", "f32[16,16]", line, 0, 1024, 0, 1}, {"buffer of scan[10]", "", {}, 1024, 64, 1, 2}};
   return r;
 }
@@ -306,6 +320,10 @@ TEST(MemoryReportJson, HasItAll) {
   EXPECT_EQ(j["steps"][1]["bytes"], 40960);
   EXPECT_EQ(j["steps"][1]["live_bytes"], 4096);
   EXPECT_TRUE(j["steps"][3]["line"].is_null());
+  EXPECT_EQ(j["steps"][3]["operations"].size(), 0u);
+  ASSERT_EQ(j["steps"][2]["operations"].size(), 2u);
+  EXPECT_EQ(j["steps"][2]["operations"][0]["what"], "mul");
+  EXPECT_EQ(j["steps"][2]["operations"][1]["line"]["line"], 43);
   ASSERT_EQ(j["pieces"].size(), 2u);
   EXPECT_EQ(j["pieces"][0]["offset"], 0);
   EXPECT_EQ(j["pieces"][1]["bytes"], 64);
@@ -360,6 +378,7 @@ TEST(MemoryReportPage, HasAMapAndATable) {
   EXPECT_EQ(count("<rect "), 2);
   EXPECT_EQ(count("<svg"), 1);
   EXPECT_EQ(count("<td class=\"what\""), 4);
+  EXPECT_TRUE(contains(page, "title=\"mul  model.cpp:41 (layer)\nsin  model.cpp:43 (layer)\">"));
   EXPECT_TRUE(contains(page, "<tr><td>measured</td><td>5124 bytes</td>"));
 }
 
