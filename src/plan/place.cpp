@@ -103,11 +103,13 @@ class FreeList {
       units += next->second;
       erase(next->first, next->second);
     }
-    auto before = by_offset_.lower_bound(start);
-    if (before != by_offset_.begin() && (--before)->first + before->second == start) {
-      start = before->first;
-      units += before->second;
-      erase(before->first, before->second);
+    if (auto before = by_offset_.lower_bound(start); before != by_offset_.begin()) {
+      const auto [first, size] = *std::prev(before);
+      if (first + size == start) {
+        start = first;
+        units += size;
+        erase(first, size);
+      }
     }
     insert(start, units);
   }
