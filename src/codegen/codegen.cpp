@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <system_error>
 #include <thread>
 
 #include "codegen/generate.h"
@@ -125,9 +126,9 @@ std::shared_ptr<const Module> compile(std::span<const Source> kernels, const Mac
   std::vector<std::size_t> numbers;
   for (std::size_t n = 0; n < kernels.size(); ++n)
     if (can_compile(*kernels[n].kernel)) numbers.push_back(n);
-  // Neighbours are often alike, so every part gets each second one.
+  // A part costs about as much as a small kernel by itself. Neighbours are often alike, so parts take turns.
   const std::size_t parts =
-      std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), (numbers.size() + 7) / 8);
+      std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), (numbers.size() + 3) / 4);
   std::vector<Bytes> objects(parts);
   std::vector<std::exception_ptr> failures(parts);
   auto compile_part = [&](std::size_t part) noexcept {
@@ -145,7 +146,14 @@ std::shared_ptr<const Module> compile(std::span<const Source> kernels, const Mac
     }
   };
   std::vector<std::thread> threads;
-  for (std::size_t part = 1; part < parts; ++part) threads.emplace_back(compile_part, part);
+  threads.reserve(parts);
+  for (std::size_t part = 1; part < parts; ++part) {
+    try {
+      threads.emplace_back(compile_part, part);
+    } catch (const std::system_error&) {  // no more threads
+      compile_part(part);
+    }
+  }
   if (parts) compile_part(0);
   for (std::thread& t : threads) t.join();
   for (const std::exception_ptr& f : failures)

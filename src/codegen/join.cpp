@@ -60,15 +60,14 @@ Value* Join::apply(Value* a, Value* x) const {
     default: break;
   }
   const bool max = combine_ == Combine::max;
-  Value* wins;
-  if (floating) {  // x > a, or x is a nan
-    wins = max ? b_.CreateFCmpOGT(x, a) : b_.CreateFCmpOLT(x, a);
-    wins = b_.CreateOr(wins, b_.CreateFCmpUNO(x, x));
-  } else if (dtype_ == u32) {
-    wins = max ? b_.CreateICmpUGT(x, a) : b_.CreateICmpULT(x, a);
-  } else {
-    wins = max ? b_.CreateICmpSGT(x, a) : b_.CreateICmpSLT(x, a);
+  if (floating) {  // x > a, or x is a nan; two selects, since the machine has one instruction for the inner one
+    Value* best = b_.CreateSelect(max ? b_.CreateFCmpOGT(x, a) : b_.CreateFCmpOLT(x, a), x, a);
+    return b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, best);
   }
+  const bool sign = dtype_ != u32;
+  Value* wins = max    ? sign ? b_.CreateICmpSGT(x, a) : b_.CreateICmpUGT(x, a)
+                   : sign ? b_.CreateICmpSLT(x, a)
+                       : b_.CreateICmpULT(x, a);
   return b_.CreateSelect(wins, x, a);
 }
 
