@@ -71,6 +71,7 @@ struct Lowered {
   std::size_t scratch = 0;
   int in_place = -1;
   std::function<bool(const Strides&)> writes = {};
+  bool tells_tiles = false;  // looks for a ProductEpilogue (runtime/product.h) of output 0
 };
 // Where a view finds its elements in its operand's memory.
 struct View {

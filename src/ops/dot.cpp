@@ -135,7 +135,7 @@ Primitive dot_row() {
       return dot_writes(lhs, rhs, dot_dims(d), out);
     };
     const std::size_t scratch = dot_scratch(types[0].dtype, types[0].shape, types[1].shape, dot_dims(dims));
-    return ir::Lowered{.kernels = {}, .call = call, .scratch = scratch, .writes = writes};
+    return ir::Lowered{.kernels = {}, .call = call, .scratch = scratch, .writes = writes, .tells_tiles = true};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& q = params_of<DotParams>(*a.params);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "loops/interpreter.h"
+#include "runtime/product.h"
 
 namespace anew::passes {
 namespace {
@@ -64,6 +65,35 @@ class CallStep final : public ExecutableStep {
   Place scratch_;
 };
 
+// A product and the kernel behind it, which runs on tiles of the result as they are finished, if the product tells them.
+class EpilogueStep final : public ExecutableStep {
+ public:
+  EpilogueStep(std::unique_ptr<const ExecutableStep> call, std::unique_ptr<const ExecutableStep> whole,
+               std::shared_ptr<const KernelCode> code, std::vector<Place> operands)
+      : call_(std::move(call)), whole_(std::move(whole)), code_(std::move(code)), operands_(std::move(operands)) {}
+  void run(std::byte* const* table, std::byte** more) const override {
+    std::byte** const free = more + operands_.size();
+    for (std::size_t i = 0; i < operands_.size(); ++i) more[i] = operands_[i].in(table);
+    auto tile = [&](std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns,
+                    std::int64_t width) {
+      if (columns == width) return code_->run(more, row * width, (row + rows) * width, nullptr);
+      for (std::int64_t r = row; r < row + rows; ++r)
+        code_->run(more, r * width + column, r * width + column + columns, nullptr);
+    };
+    ProductEpilogue epilogue{code_->units, tile};
+    {
+      const EpilogueScope scope(epilogue);
+      call_->run(table, free);
+    }
+    if (!epilogue.taken) whole_->run(table, free);
+  }
+
+ private:
+  std::unique_ptr<const ExecutableStep> call_, whole_;
+  std::shared_ptr<const KernelCode> code_;
+  std::vector<Place> operands_;
+};
+
 std::size_t hash_of(const LaidKernel& k) {
   std::size_t h = loops::hash_value(*k.kernel);
   for (const Strides& s : k.strides)
@@ -119,7 +149,14 @@ class Generator {
     code->temporaries.push_back({base_, 0});
     for (int v : b_.inputs) code->inputs.push_back(value(v).storage);
     for (int v : b_.outputs) code->outputs.push_back(value(v).storage);
-    for (std::size_t i = 0; i < b_.steps.size(); ++i) code->steps.push_back(step(i));
+    for (std::size_t i = 0; i < b_.steps.size(); ++i) {
+      auto made = step(i);
+      if (i + 1 < b_.steps.size() && is_epilogue(i)) {
+        made = with_epilogue(i, std::move(made));
+        ++i;
+      }
+      code->steps.push_back(std::move(made));
+    }
     code->table = code->storages + deepest_;
     return code;
   }
@@ -162,6 +199,79 @@ class Generator {
       case Step::Kind::tiles: return tiles(i);
     }
     throw InternalError("[generate] a step of no kind");
+  }
+
+  // The memory that a value lies in: bytes of the arena, or of a storage of the caller.
+  struct Extent {
+    int storage;
+    std::int64_t begin, end;
+    bool meets(const Extent& o) const { return storage == o.storage && begin < o.end && o.begin < end; }
+  };
+  Extent extent(int v) const {
+    const Value& x = value(v);
+    const bool arena = b_.storages[static_cast<std::size_t>(x.storage)].kind == Storage::Kind::temporary;
+    const auto bytes = static_cast<std::int64_t>(b_.storages[static_cast<std::size_t>(x.storage)].bytes);
+    const auto begin = arena ? static_cast<std::int64_t>(b_.offsets[static_cast<std::size_t>(x.storage)]) : 0;
+    return {arena ? base_ : x.storage, begin, begin + bytes};
+  }
+
+  // May the kernel at i + 1 run on parts of what the call at i makes? It reads each element of it where it writes, and
+  // writes nothing that the call still reads.
+  bool is_epilogue(std::size_t i) const {
+    const Step &call = b_.steps[i], &s = b_.steps[i + 1];
+    if (call.kind != Step::Kind::call || !call.tells_tiles || s.kind != Step::Kind::kernel || s.effects ||
+        s.kernel.combine != loops::Combine::none)
+      return false;
+    const Value& product = value(call.out[0]);
+    const loops::Kernel& k = s.kernel;
+    if (!product.dense() || product.type.shape.ndim() == 0 || product.type.shape.size() == 0) return false;
+    Shape extents;
+    for (std::int64_t n : k.extents) extents.push_back(n);
+    if (extents != product.type.shape) return false;
+    auto identity = [&](const loops::Access& a) {
+      if (a.index.size() != k.extents.size()) return false;
+      for (std::size_t d = 0; d < a.index.size(); ++d) {
+        if (a.index[d].constant != 0) return false;
+        for (std::size_t v = 0; v < k.extents.size(); ++v)
+          if (a.index[d].coefficients[v] != (v == d ? 1 : 0)) return false;
+      }
+      return true;
+    };
+    bool reads = false;
+    for (const loops::Access& a : k.accesses) {
+      const Value& x = value(s.in[static_cast<std::size_t>(a.operand)]);
+      if (x.storage != product.storage) continue;
+      if (!identity(a) || x.strides != product.strides || x.offset != product.offset) return false;
+      reads = true;
+    }
+    if (!reads) return false;
+    const std::int64_t scratch = static_cast<std::int64_t>(b_.scratch_offsets[i]);
+    const Extent working{base_, scratch, scratch + static_cast<std::int64_t>(call.scratch)};
+    for (const loops::Store& t : k.stores) {
+      if (!identity(t.to)) return false;
+      const int out = s.out[static_cast<std::size_t>(t.to.operand) - s.in.size()];
+      const Extent e = extent(out);
+      if (e.meets(working)) return false;
+      for (int v : call.in)
+        if (e.meets(extent(v))) return false;
+      // Over the product itself only element by element.
+      const Value& x = value(out);
+      if (e.meets(extent(call.out[0])) &&
+          (x.storage != product.storage || x.strides != product.strides || x.offset != product.offset ||
+           size_of(x.type.dtype) != size_of(product.type.dtype)))
+        return false;
+    }
+    return true;
+  }
+
+  std::unique_ptr<const ExecutableStep> with_epilogue(std::size_t i, std::unique_ptr<const ExecutableStep> call) {
+    const Step& s = b_.steps[i + 1];
+    std::vector<Place> operands;
+    for (int v : s.in) operands.push_back(place(v));
+    for (int v : s.out) operands.push_back(place(v));
+    auto whole = step(i + 1);
+    needs(static_cast<int>(2 * operands.size()));
+    return std::make_unique<EpilogueStep>(std::move(call), std::move(whole), codes_[table_.of(s)], std::move(operands));
   }
 
   std::unique_ptr<const ExecutableStep> branch(std::size_t i) {

@@ -133,6 +133,7 @@ class Lowering {
       s.call = std::move(lowered.call);
       s.scratch = lowered.scratch;
       s.in_place = lowered.in_place;
+      s.tells_tiles = lowered.tells_tiles;
       s.flops = flops;
       if (lowered.writes) lay_out(out[0], e.outputs[0], lowered.writes);
       b_->steps.push_back(std::move(s));

@@ -100,7 +100,8 @@ struct Step {
   // condition's, the decision, then the second buffer of each carry. Unwind: plans of advance and step; per stack its two
   // buffers and its copy; then the second buffer of each linear carry.
   std::vector<std::size_t> parts = {};
-  int in_place = -1;  // of a call: the input that output 0 may share memory with
+  int in_place = -1;         // of a call: the input that output 0 may share memory with
+  bool tells_tiles = false;  // of a call: a kernel behind it may run on tiles of output 0 as they are finished
   bool effects = false;
   std::vector<std::shared_ptr<Body>> bodies = {};  // branches of a cond: inputs of the step behind the index
   LoopInfo loop = {};

@@ -349,8 +349,10 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
                                          batch[i].stride[result]};
   const std::span<const BatchDim> batches(list.data(), static_cast<std::size_t>(batch.count()));
   const Matrix<T> ma{a, m.stride[lhs], k.stride[lhs]}, mb{b, k.stride[rhs], n.stride[rhs]};
-  multiply(batches, m.size, n.size, k.size, ma, mb, out, m.stride[result], n.size == 1 ? 1 : n.stride[result], false,
-           packed);
+  const int64_t row = m.stride[result], column = n.size == 1 ? 1 : n.stride[result];
+  if constexpr (std::is_floating_point_v<T>)
+    if (batches.empty()) return product(m.size, n.size, k.size, ma, mb, out, row, column, packed);
+  multiply(batches, m.size, n.size, k.size, ma, mb, out, row, column, false, packed);
 }
 
 // f(T{}) with the type that products of this dtype are made in. Unsigned integers, because there wrapping around is

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <limits>
+#include <utility>
 
 #include "base/base.h"
 #include "runtime/pool.h"
@@ -108,8 +109,18 @@ template <class T>
 class Product {
  public:
   Product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row,
-          bool parallel, bool onto, std::span<std::byte> scratch)
-      : kernels_(kernels), m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), c_row_(c_row), scratch_(scratch), onto_(onto) {
+          bool parallel, bool onto, std::span<std::byte> scratch, ProductEpilogue* epilogue = nullptr)
+      : epilogue_(epilogue),
+        kernels_(kernels),
+        m_(m),
+        n_(n),
+        k_(k),
+        a_(a),
+        b_(b),
+        c_(c),
+        c_row_(c_row),
+        scratch_(scratch),
+        onto_(onto) {
     constexpr auto pack_bytes = static_cast<std::size_t>(workspace_bytes - panel_bytes);
     if (scratch.size() < pack_bytes) scratch_ = {product_workspace() + panel_bytes, pack_bytes};
     parallel_ = parallel && m * n >= parallel_work / k && threads() > 1;
@@ -233,6 +244,12 @@ class Product {
   }
 
   void compute(int64_t first, int64_t last, int64_t begin, int64_t end) {
+    compute_part(first, last, begin, end);
+    if (epilogue_ && phase_end_ == k_)
+      epilogue_->tile(row_of(first), row_of(last) - row_of(first), begin, end - begin, n_);
+  }
+
+  void compute_part(int64_t first, int64_t last, int64_t begin, int64_t end) {
     if (dot_) return dot(begin, end);
     if (stream_) return stream(first, last, begin, end);
     T* own = pack_b_ && !packed_b_ ? workspace() : nullptr;
@@ -305,6 +322,7 @@ class Product {
     }
   }
 
+  ProductEpilogue* epilogue_;
   const Kernels<T>& kernels_;
   int64_t m_, n_, k_;
   Matrix<T> a_, b_;
@@ -323,10 +341,12 @@ class Product {
 
 template <class T>
 void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
-                 int64_t c_row, int64_t c_column, std::span<std::byte> scratch, bool parallel, bool onto = false) {
+                 int64_t c_row, int64_t c_column, std::span<std::byte> scratch, bool parallel, bool onto = false,
+                 ProductEpilogue* epilogue = nullptr) {
   // The product of the transposes has the same chains.
   if (n == 1 || (c_column != 1 && c_row == 1 && m != 1)) {
     std::swap(m, n), std::swap(c_row, c_column);
+    epilogue = nullptr;  // rows would be columns
     const Matrix<T> old = a;
     a = {b.data, b.column_stride, b.row_stride};
     b = {old.data, old.column_stride, old.row_stride};
@@ -357,8 +377,12 @@ void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Mat
     for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_row, n, T{0});
     return;
   }
-  Product<T>(kernels, m, n, k, a, b, c, c_row, parallel, onto, scratch).run();
+  if (epilogue && (onto || c_row != n || epilogue->elements != m * n)) epilogue = nullptr;
+  if (epilogue) epilogue->taken = true;
+  Product<T>(kernels, m, n, k, a, b, c, c_row, parallel, onto, scratch, epilogue).run();
 }
+
+thread_local ProductEpilogue* pending = nullptr;
 
 }  // namespace
 
@@ -400,8 +424,12 @@ void product(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, in
              int64_t c_column_stride, std::span<std::byte> scratch) {
   if (m == 0 || n == 0) return;
   const FloatMode mode;
-  one_product(kernels<T>(), m, n, k, a, b, c, c_row_stride, c_column_stride, scratch, true);
+  one_product(kernels<T>(), m, n, k, a, b, c, c_row_stride, c_column_stride, scratch, true, false,
+              std::exchange(pending, nullptr));
 }
+
+EpilogueScope::EpilogueScope(ProductEpilogue& e) { pending = &e; }
+EpilogueScope::~EpilogueScope() { pending = nullptr; }
 
 template <class T>
 void add_product(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row_stride,

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <span>
 
+#include "runtime/pool.h"
+
 namespace anew {
 
 // Element (i, j) lies at data[i * row_stride + j * column_stride]; strides may be 0 or negative.
@@ -44,6 +46,22 @@ template <class T>
 void batched_product(std::span<const BatchDim> batch, std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a,
                      Matrix<T> b, T* c, std::int64_t c_row_stride, std::int64_t c_column_stride,
                      std::span<std::byte> scratch = {});
+
+// What is done with a finished product, tile by tile, while it is in the cache. While one is set (for the thread), the next
+// product that gives all of a dense c of `elements` elements calls `tile` for rectangles that cover c, each when it is
+// complete, on any thread, and sets `taken`; a product that cannot leaves it to its caller. `width`: columns of c.
+struct ProductEpilogue {
+  std::int64_t elements = 0;
+  FunctionRef<void(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, std::int64_t width)>
+      tile;
+  bool taken = false;
+};
+class EpilogueScope {
+ public:
+  explicit EpilogueScope(ProductEpilogue& e);
+  ~EpilogueScope();
+  EpilogueScope(const EpilogueScope&) = delete;
+};
 
 // Which instructions the product uses: the best that the machine has, unless a test says otherwise.
 enum class Isa { portable, avx2, avx512 };
