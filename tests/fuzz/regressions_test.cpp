@@ -119,6 +119,22 @@ in 0:f32[1,1] ;
 } ;
 out 20 ;
 )"},
+    // A second derivative that is zero: +0.0 where it is so for certain, -0.0 where it is computed.
+    {"ZeroOfACondGivenTwice", R"(
+in 0:f64[] ;
+5 = positive 0 ;
+6 7 = cond 5 {
+  in ;
+  8 = min 0 0 ;
+  out 8 8 ;
+} {
+  in ;
+  11 = sigmoid 0 ;
+  out 11 0 ;
+} ;
+out 7 ;
+)",
+     16561},
 };
 
 class FuzzRegression : public testing::TestWithParam<Regression> {};
