@@ -24,6 +24,9 @@ void* allocate_or_fail(std::size_t size, std::size_t alignment) {
 }
 }  // namespace
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // sees malloc and free through the operators
+#endif
 void* operator new(std::size_t size) { return allocate_or_fail(size, 1); }
 void* operator new[](std::size_t size) { return allocate_or_fail(size, 1); }
 void* operator new(std::size_t size, std::align_val_t a) { return allocate_or_fail(size, static_cast<std::size_t>(a)); }
