@@ -123,7 +123,8 @@ double visited(const loops::Kernel& kernel, const loops::Access& access) {
   return n;
 }
 
-double moved_by_kernel(const Body& body, const passes::Step& s) {
+// `near`: a storage that does not count, since its elements are in the cache already; -1: none.
+double moved_by_kernel(const Body& body, const passes::Step& s, int near = -1) {
   std::vector<double> elements(s.kernel.operands.size(), 0);
   auto visit = [&](const loops::Access& a) { elements[static_cast<std::size_t>(a.operand)] += visited(s.kernel, a); };
   for (const loops::Access& a : s.kernel.accesses) visit(a);
@@ -131,6 +132,7 @@ double moved_by_kernel(const Body& body, const passes::Step& s) {
   double bytes = 0;
   for (std::size_t k = 0; k < elements.size(); ++k) {
     const passes::Value& v = body.values[static_cast<std::size_t>(k < s.in.size() ? s.in[k] : s.out[k - s.in.size()])];
+    if (v.storage == near && k < s.in.size()) continue;
     bytes += std::min(elements[k], unique_elements(v)) * static_cast<double>(size_of(v.type.dtype));
   }
   return bytes;
@@ -176,6 +178,19 @@ class Gathering {
     auto add = [](double& sum, double x) { sum = sum < 0 || x < 0 ? -1 : sum + x; };
     for (std::size_t i = 0; i < body.steps.size(); ++i) {
       const passes::Step& s = body.steps[i];
+      if (i > 0 && code->doer[i] == code->doer[i - 1]) {
+        const double bytes = r_.steps.back().bytes, flops = r_.steps.back().flops;
+        std::size_t begun = s.scratch;
+        for (std::size_t k = 0; k < spans.size(); ++k)
+          if (spans[k].first == static_cast<int>(i) && body.storages[k].kind == passes::Storage::Kind::temporary)
+            begun += body.storages[k].bytes;
+        join(body, body.steps[i - 1], s, begun);
+        add(sums.bytes, r_.steps.back().bytes - bytes);
+        add(sums.flops, r_.steps.back().flops - flops);
+        first_row.push_back(first_row.back());
+        last_row.push_back(last_row.back());
+        continue;
+      }
       first_row.push_back(r_.steps.size());
       row(body, s, code, i, depth, live + own[i] + s.scratch, runs);
       if (compiled::is_control(s)) nested(s, code, i, depth, live + own[i], base + body.scratch_offsets[i], runs);
@@ -199,12 +214,11 @@ class Gathering {
     row.what = compiled::step_name(s);
     if (!s.out.empty()) row.type = body.type(s.out[0]).str();
     if (s.at.line()) row.line = source_line(s.at);
-    for (const passes::Step::Made& made : s.made)
-      row.operations.push_back({made.primitive->name, made.at.line() ? source_line(made.at) : SourceLine{}});
+    for (const passes::Step::Made& made : s.made) row.operations.push_back(operation(made));
     row.live_bytes = live;
     row.runs = runs;
-    if (measured_ && code) {
-      const Times::Step* t = (depth == 0 ? measured_->outer : measured_->nested).of(code, i);
+    if (measured_) {
+      const Times::Step* t = (depth == 0 ? measured_->outer : measured_->nested).of(code, code->doer[i]);
       row.runs = t ? t->runs : 0;
       row.seconds = t ? t->nanoseconds * 1e-9 : 0;
     }
@@ -216,14 +230,29 @@ class Gathering {
     r_.steps.push_back(std::move(row));
   }
 
+  // A kernel that runs on parts of a product as they are finished: one row for both.
+  void join(const Body& body, const passes::Step& product, const passes::Step& s, std::size_t begun) {
+    MemoryReport::Step& row = r_.steps.back();
+    row.what += ", " + compiled::step_name(s);
+    if (!s.out.empty()) row.type = body.type(s.out[0]).str();
+    for (const passes::Step::Made& made : s.made) row.operations.push_back(operation(made));
+    row.live_bytes += begun;
+    if (row.runs < 0) return;
+    const auto n = static_cast<double>(row.runs);
+    row.bytes += n * moved_by_kernel(body, s, body.values[static_cast<std::size_t>(product.out[0])].storage);
+    row.flops += n * s.flops;
+  }
+  static MemoryReport::Operation operation(const passes::Step::Made& made) {
+    return {made.primitive->name, made.at.line() ? source_line(made.at) : SourceLine{}};
+  }
+
   static std::string body_name(const passes::Step& s, std::size_t k) {
     if (s.kind == Kind::branch) return "branch " + std::to_string(k);
     if (s.kind == Kind::loop) return k == 0 ? "body" : "condition";
     return k == 0 ? "advance" : "back";
   }
   static const Code* nested_code(const Code* code, std::size_t i, std::size_t k) {
-    if (!code) return nullptr;
-    const ExecutableStep* step = code->steps[i].get();
+    const ExecutableStep* step = code->steps[code->doer[i]].get();
     if (auto* loop = dynamic_cast<const LoopStep*>(step)) return (k == 0 ? loop->body : loop->condition).get();
     if (auto* branch = dynamic_cast<const BranchStep*>(step)) return branch->branches[k].get();
     if (auto* unwind = dynamic_cast<const UnwindStep*>(step)) return (k == 0 ? unwind->advance : unwind->step).get();
@@ -300,7 +329,7 @@ MemoryReport memory_report(const FlatFunction& f, std::span<const Array> x, cons
   const compiled::CompiledProgram& program = *compiled.state().program;
   const bool runs = std::all_of(x.begin(), x.end(), [](const Array& a) { return !a.value()->abstract; });
   if (!runs) {
-    Gathering(report, nullptr).run(program.body(), nullptr);
+    Gathering(report, nullptr).run(program.body(), &program.code());
     return report;
   }
   const Measured measured = measure(compiled, x);

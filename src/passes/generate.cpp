@@ -151,8 +151,10 @@ class Generator {
     for (int v : b_.outputs) code->outputs.push_back(value(v).storage);
     for (std::size_t i = 0; i < b_.steps.size(); ++i) {
       auto made = step(i);
+      code->doer.push_back(code->steps.size());
       if (i + 1 < b_.steps.size() && is_epilogue(i)) {
         made = with_epilogue(i, std::move(made));
+        code->doer.push_back(code->steps.size());
         ++i;
       }
       code->steps.push_back(std::move(made));

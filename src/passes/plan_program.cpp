@@ -1,6 +1,7 @@
 // The later half of the list of passes: from a prepared Program to a placed Body. Each is logged as the earlier ones are.
 #include "passes/plan_program.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "passes/pass_log.h"
@@ -16,6 +17,14 @@ std::int64_t steps_in(const Body& body) {
   return n;
 }
 
+bool same_steps(const Body& a, const Body& b) {
+  return std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), [](const Step& s, const Step& t) {
+    return s.kind == t.kind && s.in == t.in && s.out == t.out && s.kernel == t.kernel &&
+           std::equal(s.bodies.begin(), s.bodies.end(), t.bodies.begin(), t.bodies.end(),
+                      [](const auto& x, const auto& y) { return same_steps(*x, *y); });
+  });
+}
+
 Subject subject(const Body& body) {
   return {"steps", [&] { return steps_in(body); }, [&] { return str(body); }};
 }
@@ -24,17 +33,21 @@ struct Pass {
   const char* name;
   void (*run)(Body&);
 };
-constexpr Pass first_passes[] = {
+constexpr Pass fusion[] = {
     {"fuse", fuse},
+};
+constexpr Pass moves[] = {
     {"sink", sink},
     {"fuse", fuse},
     {"hoist", hoist},
+};
+constexpr Pass ordering[] = {
     {"order", order},
 };
-constexpr Pass tile_passes[] = {
+constexpr Pass tiling[] = {
     {"tile", tile},
 };
-constexpr Pass last_passes[] = {
+constexpr Pass memory[] = {
     {"alias", alias},
     {"place", place},
 };
@@ -56,15 +69,23 @@ std::shared_ptr<const Body> plan_program(const ir::Program& program, std::span<c
   PassLog lowering("lower", subject(prepared));
   std::shared_ptr<Body> body = lower(prepared, inputs);
   lowering.done(subject(*body));
-  run(first_passes, *body);
-  // Tiles are faster; they are taken where they need no more memory than the kernels one after the other.
-  auto tiled = std::make_shared<Body>(clone(*body));
-  run(tile_passes, *tiled);
-  const bool any = steps_in(*tiled) != steps_in(*body);
-  run(last_passes, *body);
-  if (!any) return body;
-  run(last_passes, *tiled);
-  return tiled->bytes <= body->bytes ? tiled : body;
+  run(fusion, *body);
+  // Moved reductions and tiles make it faster; each is taken where it needs no more memory than going without.
+  std::vector<std::shared_ptr<Body>> candidates;
+  auto moved = std::make_shared<Body>(clone(*body));
+  run(moves, *moved);
+  const bool same = same_steps(*moved, *body);
+  for (const auto& b : {moved, body}) {
+    run(ordering, *b);
+    auto tiled = std::make_shared<Body>(clone(*b));
+    run(tiling, *tiled);
+    if (steps_in(*tiled) != steps_in(*b)) candidates.push_back(std::move(tiled));
+    candidates.push_back(b);
+    if (same) break;
+  }
+  for (const auto& c : candidates) run(memory, *c);
+  return *std::min_element(candidates.begin(), candidates.end(),
+                           [](const auto& a, const auto& b) { return a->bytes < b->bytes; });
 }
 
 }  // namespace anew::passes

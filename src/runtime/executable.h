@@ -59,6 +59,7 @@ class StepWatch {
 class Code {
  public:
   std::vector<std::unique_ptr<const ExecutableStep>> steps;
+  std::vector<std::size_t> doer;     // of each step of the Body: which of `steps` does it, perhaps with its neighbour
   std::vector<int> inputs, outputs;  // storages, set by the caller; an output may be the storage of an input
   struct Temporary {
     int storage;

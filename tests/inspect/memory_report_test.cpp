@@ -54,6 +54,22 @@ TEST(MemoryReport, OperationsOfAKernel) {
   EXPECT_EQ(r.steps[0].what, "sin, mul, add");
 }
 
+// A kernel behind a product runs on its tiles: one step, whose product is not read again from memory.
+TEST(MemoryReport, KernelsBehindProducts) {
+  auto f = jit([](Array x, Array w) { return sin(matmul(x, w)); });
+  MemoryReport r = memory_report(f, fill({16, 32}, 1), fill({32, 24}, 2));
+  double flops = 0, bytes = 0;
+  for (const Step& s : r.steps) flops += s.flops, bytes += s.bytes;
+  EXPECT_GT(flops, 2 * 16 * 32 * 24);
+  EXPECT_GE(bytes, 4 * (16 * 32 + 32 * 24 + 16 * 24));
+  EXPECT_LE(bytes, 4 * (16 * 32 + 32 * 24 + 3 * 16 * 24));
+  std::vector<std::string> all;
+  for (const Step& s : r.steps)
+    for (const MemoryReport::Operation& o : s.operations) all.push_back(o.what);
+  EXPECT_EQ(all, (std::vector<std::string>{"dot_general", "sin"}));
+  EXPECT_GT(r.steps[0].seconds, 0);
+}
+
 TEST(MemoryReport, PlanIsThatOfTheFunction) {
   std::vector<Array> ws{fill({8, 8}, 1), fill({8, 8}, 2)};
   auto f = jit(value_and_grad(loss));
