@@ -4,6 +4,10 @@
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <string>
+
 namespace anew {
 namespace {
 
@@ -29,6 +33,23 @@ TEST(Lower, HeadsSideBySide) {
   const Array v = sin(arange(2.0 * 4 * 24 * 16)).reshape({2, 4, 24, 16});
   EXPECT_EQ(jit(f).plan(scores, v).arena_bytes, 0u);
   expect_same({jit(f)(scores, v)}, {f(scores, v)});
+}
+
+// Every order of a product's axes, whether it is worth writing so or not.
+TEST(Lower, AllOrdersOfAProduct) {
+  using Sizes = std::array<std::int64_t, 5>;  // b, h, q, d and what is summed over
+  for (const auto& [b, h, q, d, k] : {Sizes{2, 3, 5, 7, 4}, Sizes{1, 4, 20, 17, 9}, Sizes{3, 1, 16, 1, 300},
+                                      Sizes{2, 2, 33, 40, 1}, Sizes{1, 1, 1, 24, 8}, Sizes{2, 3, 18, 19, 0}}) {
+    const Array x = sin(arange(static_cast<double>(b * h * q * k))).reshape({b, h, q, k});
+    const Array y = cos(arange(static_cast<double>(b * h * k * d))).reshape({b, h, k, d});
+    std::string order = "bdhq";
+    do {
+      const std::string spec = "bhqk,bhkd->" + order;
+      auto f = [spec](Array x, Array y) { return ravel(einsum(spec, x, y)); };
+      SCOPED_TRACE(spec + " of " + x.shape().str() + y.shape().str());
+      expect_same({jit(f)(x, y)}, {f(x, y)});
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
 }
 
 // A product that is read in two ways stays row-major; the copy of the other is right.
