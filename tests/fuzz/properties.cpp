@@ -59,7 +59,7 @@ class Checker {
     t_ = test::random_like(random_, x_);
     grads_ = pullback(function(b_, {.plain = true}));
     // LLVM would take most of the time: it compiles every fourth program.
-    compiled::set_backend(seed_ % 4 == 0 ? compiled::Backend::machine_code : compiled::Backend::interpreter);
+    compiled::set_backend(turn() % 4 == 0 ? compiled::Backend::machine_code : compiled::Backend::interpreter);
     values();
     gradients();
     compiled();
@@ -116,21 +116,24 @@ class Checker {
     require_same(std::move(linear).consume(ct_), grads_, "bits: consumed");
   }
 
+  // Counts the programs of a shard, so that every shard has its share of what is rare.
+  std::uint64_t turn() const { return seed_ / 16 + seed_ % 16; }
+
   // Value and gradient as one compiled program: every policy, both backends, one to four threads even where they do not
   // pay, tiles of few elements, and the memory that the plan says. Compiling costs most of the time, so this is for every
   // fourth program: two policies in turn, one of them by machine code; all of them and threads are rarer still.
   void compiled() {
-    if (seed_ % 4 != 0) return;
+    if (turn() % 4 != 0) return;
     Arrays want = y_;
     want.insert(want.end(), grads_.begin(), grads_.end());
-    const bool threads = seed_ % 16 == 0;
+    const bool threads = turn() % 16 == 0;
     const double threshold = set_thread_threshold(0);
     const passes::TileLimits limits = passes::set_tile_limits({4, 2});
     if (threads) set_threads(4);
     const compiled::Backend before = compiled::backend();
     const std::size_t all = policies().size();
-    for (std::size_t n = 0; n < (seed_ % 32 == 0 ? all : 2); ++n) {
-      const std::size_t i = (seed_ / 4 + n) % all;
+    for (std::size_t n = 0; n < (turn() % 32 == 0 ? all : 2); ++n) {
+      const std::size_t i = (turn() / 4 + n) % all;
       const Policy& p = policies()[i];
       const bool machine = n == 0;
       FlatFunction f = checkpointed(function(b_, {.policy = &p}), p);
