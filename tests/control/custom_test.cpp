@@ -232,6 +232,24 @@ TEST(Custom, ARuleThatGivesItsArgumentBack) {
   });
 }
 
+// A rule that returns zeros gives a tangent that is known; what follows need not have a jvp for it.
+TEST(Custom, KnownTangentsReachACustomVjp) {
+  auto flat = custom_jvp([](Array x) { return x * 0 + 2; },
+                         [](std::tuple<Array> p, std::tuple<Array>) {
+                           return std::pair(std::get<0>(p) * 0 + 2, zeros_like(std::get<0>(p)));
+                         });
+  auto beside = [&](Array x) {
+    (void)triple_vjp(flat(x));
+    return x * x;
+  };
+  EXPECT_EQ(grad(beside)(5.0f).item<float>(), 10);
+  EXPECT_EQ(grad(checkpoint(beside))(5.0f).item<float>(), 10);
+  EXPECT_EQ(grad(jit(beside))(5.0f).item<float>(), 10);
+  EXPECT_EQ(jit(grad(beside))(5.0f).item<float>(), 10);
+  auto alone = [&](Array x) { return triple_vjp(flat(x)); };
+  EXPECT_EQ(grad(alone)(5.0f).item<float>(), 0);
+}
+
 TEST(Custom, Printed) {
   EXPECT_EQ(make_program(triple_jvp)(1.0).str(), R"({ lambda ; a:f32[]. let
     b:f32[] = custom_jvp_call[

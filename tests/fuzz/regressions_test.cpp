@@ -135,6 +135,21 @@ in 0:f64[] ;
 out 7 ;
 )",
      16561},
+    // A tangent that is known, since a rule gave zeros, reached a function with a custom_vjp.
+    {"KnownTangentOfACustomVjp", R"(
+in 0:f64[0,1,1] ;
+34 = custom_jvp 0 0 0 {
+  in 25:f64[0,1,0] 26:f64[0,1,0] 27:f64[0,1,0] ;
+  29 = prod[-1,0] 26 ;
+  out 29 ;
+} ;
+74 = custom_vjp 34 34 {
+  in 71:f64[1,0,1,0] 72:f64[1,1,1] ;
+  out 72 ;
+} ;
+out 34 ;
+)",
+     16454},
 };
 
 class FuzzRegression : public testing::TestWithParam<Regression> {};
