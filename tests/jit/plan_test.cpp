@@ -123,8 +123,7 @@ TEST(PlanText, StaysShort) {
 TEST(PlanText, CutsLongNames) {
   MemoryPlan plan{.arena_bytes = 64, .peak_bytes = 64};
   plan.live.push_back({"scratch of add, tanh, add, mul, div, mul, neg, mul x2, add", {{64}, bool_}, 64, {}, "", true});
-  EXPECT_NE(plan.str().find("  64       64 B    scratch of add, tanh, add, mul, div, mul, neg...\n"),
-            std::string::npos)
+  EXPECT_NE(plan.str().find("  64       64 B    scratch of add, tanh, add, mul, div, mul, neg...\n"), std::string::npos)
       << plan;
 }
 
