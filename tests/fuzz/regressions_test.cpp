@@ -150,6 +150,31 @@ in 0:f64[0,1,1] ;
 out 34 ;
 )",
      16454},
+    // A tangent went through stop_gradient, which a mapped branch puts around what it does not choose.
+    {"StopGradientOfATangent", R"(
+in 0:f64[1,1,1] ;
+31 32 = vmap[1] 0 {
+  in 9:f64[1,1] ;
+  29 30 = custom_jvp 9 9 {
+    in 10:f64[1,1] 11:f64[1,1] ;
+    13 = switch 11 11 11 {
+      in 14:f64[1,1] 15:f64[1,1] ;
+      16 = sqrt 14 ;
+      out 16 ;
+    } {
+      in 18:f64[1,1] 19:f64[1,1] ;
+      out 19 ;
+    } {
+      in 22:f64[1,1] 23:f64[1,1] ;
+      out 22 ;
+    } ;
+    out 13 13 ;
+  } ;
+  out 29 30 ;
+} ;
+out 32 ;
+)",
+     17835},
 };
 
 class FuzzRegression : public testing::TestWithParam<Regression> {};
