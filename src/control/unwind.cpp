@@ -82,12 +82,13 @@ class Runner {
       for (std::int64_t i = length_; i-- > 0;) step(i);
       return;
     }
-    if (length_ == 0) return;
+    if (length_ <= 0) return;
     std::int64_t slots = x_[g_.states()].shape()[0] - 1;
     std::vector<std::int64_t> stops, free;
     std::map<std::int64_t, std::int64_t> row_at;  // of each kept state, by its step
     if (p_.condition) {
       const auto* at = reinterpret_cast<const std::int32_t*>(steps_.value()->data());
+      if (!plan::kept_steps_fit({at, at + slots}, length_)) return;
       for (std::int64_t r = 0; r < slots; ++r) at[r] >= 0 ? void(row_at.emplace(at[r], r)) : free.push_back(r);
     } else {
       stops = plan::forward_stops(length_, slots);

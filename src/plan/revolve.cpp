@@ -128,4 +128,11 @@ void walk_back(std::int64_t length, std::int64_t slots, const std::vector<std::i
   }
 }
 
+bool kept_steps_fit(std::vector<std::int64_t> steps, std::int64_t length) {
+  std::erase(steps, -1);
+  std::sort(steps.begin(), steps.end());
+  return !steps.empty() && steps.front() == 0 && steps.back() < length &&
+         std::adjacent_find(steps.begin(), steps.end()) == steps.end();
+}
+
 }  // namespace anew::plan

@@ -32,6 +32,10 @@ class OnlineStops {
   std::vector<Stop> stops_;  // by step
 };
 
+// Whether states kept at these steps (-1: none) can be those of a loop of this length: each of a step of its own, the
+// first among them. A branch that was not taken, run beside the one that was, has numbers of nobody here.
+bool kept_steps_fit(std::vector<std::int64_t> steps, std::int64_t length);
+
 // What a walk back does. States are named by their step; `keep`, `drop` and `back` come with the state at hand.
 struct Walk {
   std::function<void(std::int64_t step)> load;                      // the state at hand is now the one kept at `step`

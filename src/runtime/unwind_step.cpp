@@ -118,13 +118,17 @@ class Walker {
       for (std::int64_t i = length_; i-- > 0;) step(i);
       return;
     }
-    if (length_ == 0) return;
+    if (length_ <= 0) return;
     std::vector<std::int64_t> stops, free;
     std::map<std::int64_t, std::int64_t> row_at;  // of each kept state, by its step
     if (s_.length < 0) {
+      std::vector<std::int64_t> kept;
+      for (std::int64_t r = 0; r < s_.slots; ++r)
+        kept.push_back(
+            read_integer(s_.kept_steps.place.in(table_), s_.kept_steps.type.dtype, r * s_.kept_steps.strides[0]));
+      if (!plan::kept_steps_fit(kept, length_)) return;
       for (std::int64_t r = 0; r < s_.slots; ++r) {
-        std::int64_t at =
-            read_integer(s_.kept_steps.place.in(table_), s_.kept_steps.type.dtype, r * s_.kept_steps.strides[0]);
+        const std::int64_t at = kept[static_cast<std::size_t>(r)];
         at >= 0 ? void(row_at.emplace(at, r)) : free.push_back(r);
       }
     } else {

@@ -175,6 +175,29 @@ in 0:f64[1,1,1] ;
 out 32 ;
 )",
      17835},
+    // Both branches of a mapped cond hold a loop: the steps of one stood for those of the other where it was not taken.
+    {"LoopsInBothBranchesOfAMappedCond", R"(
+in 1:f32[] ;
+2 = positive 1 ;
+4 5 = cond 2 1 1 {
+  in 6:f32[1] 7:f32[1] ;
+  14 15 = while[1,0,0] 1 1 {
+    in 8:f32[1] 9:f32[1] ;
+    10 = square 6 ;
+    out 10 10 ;
+  } ;
+  out 15 1 ;
+} {
+  in 31:f32[1] 32:f32[1] ;
+  38 39 = fori[0,1,1,1] 1 32 {
+    in 33:f32[] 34:f32[] 35:f32[1] ;
+    out 33 32 ;
+  } ;
+  out 31 38 ;
+} ;
+out 4 ;
+)",
+     5711},
 };
 
 class FuzzRegression : public testing::TestWithParam<Regression> {};
