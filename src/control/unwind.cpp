@@ -88,7 +88,7 @@ class Runner {
     std::map<std::int64_t, std::int64_t> row_at;  // of each kept state, by its step
     if (p_.condition) {
       const auto* at = reinterpret_cast<const std::int32_t*>(steps_.value()->data());
-      if (!plan::kept_steps_fit({at, at + slots}, length_)) return;
+      if (!plan::kept_steps_fit({at, at + slots}, length_)) throw InternalError("[unwind] the kept states fit no loop");
       for (std::int64_t r = 0; r < slots; ++r) at[r] >= 0 ? void(row_at.emplace(at[r], r)) : free.push_back(r);
     } else {
       stops = plan::forward_stops(length_, slots);

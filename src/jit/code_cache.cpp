@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -81,7 +82,8 @@ std::shared_ptr<const codegen::Module> read(const std::string& file, const std::
 void write(const std::string& path, const std::string& file, const std::string& key, const codegen::Module& module) {
   std::error_code failed;
   fs::create_directories(path, failed);
-  const std::string beside = fmt::format("{}.{}", file, ::getpid());
+  static std::atomic<int> writes = 0;  // threads of one process may write the same file
+  const std::string beside = fmt::format("{}.{}.{}", file, ::getpid(), writes++);
   const std::vector<std::byte> bytes = codegen::object(module);
   {
     std::ofstream out(beside, std::ios::binary);

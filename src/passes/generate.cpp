@@ -13,6 +13,7 @@ namespace {
 class InterpretedKernel final : public KernelCode {
  public:
   explicit InterpretedKernel(const LaidKernel& k) : code_(*k.kernel), strides_(k.strides) {
+    if (strides_.size() > max_operands) throw InternalError("[generate] a kernel of too many operands");
     units = code_.partition().units;
     scratch = code_.partition().scratch;
     nanoseconds = code_.partition().nanoseconds;

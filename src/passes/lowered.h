@@ -1,9 +1,9 @@
 // The lowered form of a Program: steps over values in storages. A step is a kernel, a call into the runtime, or control
 // flow with Bodies of its own. Views are not steps: a value is a strided look at a storage, and several may look at one.
 // Invariants: a storage is written before it is read, in the order of the steps; a step writes whole values that lie
-// dense in row-major order (calls that can: in another order of the axes), or (kernels of one equation, such as concatenate) parts of one, one after the other; inputs
-// and literals are never written, but for carries that a loop updates in place; every output of a Body is a storage of
-// its own. `verify` states the rest.
+// dense in row-major order (calls that can: in another order of the axes), or (kernels of one equation, such as
+// concatenate) parts of one, one after the other; inputs and literals are never written, but for carries that a loop
+// updates in place; every output of a Body is a storage of its own. `verify` states the rest.
 #pragma once
 #include <anew/array.h>
 
@@ -33,9 +33,6 @@ struct Storage {
   int index = -1;
   ir::Literal literal = {};
   std::size_t bytes = 0;
-  // Of an input: a temporary of the caller that nobody reads afterwards, dense in row-major order, so that it may be
-  // overwritten once this Body has read it (unused so far at the top, where arguments belong to the user).
-  bool donated = false;
 };
 
 struct Value {
@@ -96,9 +93,8 @@ struct Step {
   std::function<void(std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch)> call = {};
   std::size_t scratch = 0;  // bytes that the step needs while it runs, nested plans included
   // Set by `place`: where parts of the scratch begin. Branch: the plan of the branch taken. Tiles: the plan of each lane.
-  // Loop: its body's plan, its
-  // condition's, the decision, then the second buffer of each carry. Unwind: plans of advance and step; per stack its two
-  // buffers and its copy; then the second buffer of each linear carry.
+  // Loop: its body's plan, its condition's, the decision, then the second buffer of each carry. Unwind: plans of advance
+  // and step; per stack its two buffers and its copy; then the second buffer of each linear carry.
   std::vector<std::size_t> parts = {};
   int in_place = -1;         // of a call: the input that output 0 may share memory with
   bool tells_tiles = false;  // of a call: a kernel behind it may run on tiles of output 0 as they are finished

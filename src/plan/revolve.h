@@ -33,7 +33,7 @@ class OnlineStops {
 };
 
 // Whether states kept at these steps (-1: none) can be those of a loop of this length: each of a step of its own, the
-// first among them. A branch that was not taken, run beside the one that was, has numbers of nobody here.
+// first among them. A walk over others would leave its rows.
 bool kept_steps_fit(std::vector<std::int64_t> steps, std::int64_t length);
 
 // What a walk back does. States are named by their step; `keep`, `drop` and `back` come with the state at hand.

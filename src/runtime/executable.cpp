@@ -7,11 +7,19 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "plan/revolve.h"
 #include "runtime/strided.h"
 
 namespace anew {
+
+void StridedPlace::copy(std::byte* const* table, std::byte* to) const {
+  Shape dense = type.shape;
+  std::int64_t n = 1;
+  for (int d = dense.ndim(); d-- > 0;) n *= std::exchange(dense[d], n);
+  copy_array({to, type.dtype, type.shape, dense}, {place.in(table), type.dtype, type.shape, strides});
+}
 
 void Code::enter(std::byte** table, std::byte* base) const {
   for (const Temporary& t : temporaries) table[t.storage] = base + t.offset;
@@ -119,20 +127,8 @@ CarryBuffers::CarryBuffers(const std::vector<Carry>& carries, std::byte* const* 
     std::byte* other = c.in_place ? last : c.other.in(table);
     now_[2 * i] = odd ? other : last;
     now_[2 * i + 1] = odd ? last : other;
-    std::byte* first = c.first.place.in(table);
-    if (first == now_[2 * i]) continue;
-    const Shape dense = [&] {
-      Shape s = c.first.type.shape;
-      std::int64_t n = 1;
-      for (int d = s.ndim(); d-- > 0;) {
-        std::int64_t size = s[d];
-        s[d] = n;
-        n *= size;
-      }
-      return s;
-    }();
-    copy_array({now_[2 * i], c.first.type.dtype, c.first.type.shape, dense},
-               {first, c.first.type.dtype, c.first.type.shape, c.first.strides});
+    if (c.first.place.in(table) == now_[2 * i]) continue;
+    c.first.copy(table, now_[2 * i]);
   }
 }
 

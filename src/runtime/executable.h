@@ -26,6 +26,8 @@ struct StridedPlace {
   Place place;
   ShapeDtype type;
   Shape strides;  // in elements
+  // The elements, dense in row-major order.
+  void copy(std::byte* const* table, std::byte* to) const;
 };
 
 class ExecutableStep {

@@ -46,16 +46,7 @@ class Walker {
   // Kept states that somebody else reads are worked on in a copy; so are those that do not lie dense.
   void own_stacks() {
     for (const UnwindStep::Stack& k : s_.stacks) {
-      if (k.from.place.in(table_) == k.at.place.in(table_)) continue;
-      Shape dense = k.from.type.shape;
-      std::int64_t n = 1;
-      for (int d = dense.ndim(); d-- > 0;) {
-        std::int64_t size = dense[d];
-        dense[d] = n;
-        n *= size;
-      }
-      copy_array({k.at.place.in(table_), k.from.type.dtype, k.from.type.shape, dense},
-                 {k.from.place.in(table_), k.from.type.dtype, k.from.type.shape, k.from.strides});
+      if (k.from.place.in(table_) != k.at.place.in(table_)) k.from.copy(table_, k.at.place.in(table_));
     }
   }
 
@@ -126,7 +117,7 @@ class Walker {
       for (std::int64_t r = 0; r < s_.slots; ++r)
         kept.push_back(
             read_integer(s_.kept_steps.place.in(table_), s_.kept_steps.type.dtype, r * s_.kept_steps.strides[0]));
-      if (!plan::kept_steps_fit(kept, length_)) return;
+      if (!plan::kept_steps_fit(kept, length_)) throw InternalError("[unwind] the kept states fit no loop");
       for (std::int64_t r = 0; r < s_.slots; ++r) {
         const std::int64_t at = kept[static_cast<std::size_t>(r)];
         at >= 0 ? void(row_at.emplace(at, r)) : free.push_back(r);

@@ -115,5 +115,16 @@ TEST(Revolve, OnlineWithOneSlotKeepsTheFirst) {
   EXPECT_EQ(online.place(2), -1);
 }
 
+// What a branch that was not taken leaves (zeros), or another loop's numbers, is no list of kept states.
+TEST(KeptSteps, FitALoop) {
+  EXPECT_TRUE(kept_steps_fit({0, 5, 9, -1}, 10));
+  EXPECT_TRUE(kept_steps_fit({7, 0, -1}, 8));
+  EXPECT_FALSE(kept_steps_fit({0, 0, 0}, 3));
+  EXPECT_FALSE(kept_steps_fit({1, 2}, 3));
+  EXPECT_FALSE(kept_steps_fit({0, 10}, 10));
+  EXPECT_FALSE(kept_steps_fit({-1, -1}, 4));
+  EXPECT_FALSE(kept_steps_fit({0, -2}, 4));
+}
+
 }  // namespace
 }  // namespace anew::plan
