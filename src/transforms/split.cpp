@@ -65,9 +65,7 @@ Array SplitTrace::both(const Array& known, const Array& staged) {
 void SplitTrace::give_reason(const Array& x, const std::string& reason) { reasons_.emplace(x.value(), reason); }
 
 Arrays SplitTrace::process(const Request& r) {
-  // custom_lin can only be transposed, never run. Where its tangents are known, and so constant (a custom_jvp rule that
-  // returns zeros), nobody asks for its result.
-  bool any_unknown = r.primitive.name == "custom_lin";
+  bool any_unknown = never_runs(r.primitive);
   for (const Array& x : r.inputs) any_unknown = any_unknown || unknown(x);
   if (r.primitive.split && (any_unknown || policy_)) return r.primitive.split({*this, r.params, r.inputs, r.at});
 
@@ -94,6 +92,8 @@ Arrays SplitTrace::process(const Request& r) {
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = both(out[i], again[i]);
   return out;
 }
+
+bool never_runs(const Primitive& p) { return p.name == "custom_lin"; }
 
 Save ask(const Policy& policy, const Primitive& p, const ParamsRef& params, std::span<const Type> in,
          std::span<const Type> out, const Location& at) {

@@ -8,6 +8,7 @@
 
 #include "ops/known_rows.h"
 #include "trace/donation.h"
+#include "transforms/split.h"
 
 namespace anew {
 
@@ -35,7 +36,7 @@ Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& li
   std::vector<std::size_t> first_use(p.types.size(), p.eqns.size());
   for (std::size_t i = 0; i < p.inputs.size(); ++i) is_linear[index(p.inputs[i])] = linear[i];
   for (std::size_t i = 0; i < p.eqns.size(); ++i) {
-    bool any = false;
+    bool any = never_runs(*p.eqns[i].primitive);
     for (const ir::Atom& a : p.eqns[i].inputs) {
       if (!a.is_var()) continue;
       any = any || is_linear[index(a.var)];
@@ -73,6 +74,7 @@ Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& li
     return v;
   };
 
+  auto linear_atom = [&](const ir::Atom& a) { return a.is_var() && is_linear[index(a.var)]; };
   Arrays in, out_ct, so_far;
   Types types;
   std::vector<bool> in_linear;
@@ -85,10 +87,11 @@ Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& li
       out_ct.push_back(std::move(cts[index(v)]));
       any = any || out_ct.back().value();
     }
+    any = any && std::any_of(e.inputs.begin(), e.inputs.end(), linear_atom);  // else the cotangents go nowhere
     if (any) {
       in.clear(), so_far.clear(), types.clear(), in_linear.clear();
       for (const ir::Atom& a : e.inputs) {
-        bool lin = a.is_var() && is_linear[index(a.var)];
+        bool lin = linear_atom(a);
         in_linear.push_back(lin);
         types.push_back(p.type(a));
         in.push_back(lin ? Array() : read(a));

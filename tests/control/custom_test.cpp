@@ -250,6 +250,48 @@ TEST(Custom, KnownTangentsReachACustomVjp) {
   EXPECT_EQ(grad(alone)(5.0f).item<float>(), 0);
 }
 
+// A known tangent that is added to others: of the sum, the cotangent goes to the others alone. In forward mode somebody
+// asks for it, which is an error.
+TEST(Custom, KnownTangentsOfACustomVjpAreAddedToOthers) {
+  auto rule = [](bool zero) {
+    return custom_jvp([](Array x) { return x * 1; },
+                      [zero](std::tuple<Array> p, std::tuple<Array>) {
+                        Array x = std::get<0>(p);
+                        return std::pair(x * 1, zero ? zeros_like(x) : ones_like(x));
+                      });
+  };
+  for (bool zero : {true, false}) {
+    auto known = [g = rule(zero)](Array x) { return triple_vjp(g(x)); };
+    auto expect = [](auto f, double want) {
+      EXPECT_NEAR(grad(f)(2.0).item(), want, 1e-5);
+      EXPECT_NEAR(grad(jit(f))(2.0).item(), want, 1e-5);
+      EXPECT_NEAR(jit(grad(f))(2.0).item(), want, 1e-5);
+      EXPECT_NEAR(grad(checkpoint(f))(2.0).item(), want, 1e-5);
+      EXPECT_NEAR(grad(checkpoint(f, everything_saveable))(2.0).item(), want, 1e-5);
+      EXPECT_NEAR(vmap(grad(f))(array({1.0f, 2.0f}))[1].item(), want, 1e-5);
+      EXPECT_NEAR(grad([f](Array x) { return sum(vmap(f)(x)); })(array({1.0f, 2.0f}))[1].item(), want, 1e-5);
+    };
+    double s = std::sin(2.0);
+    auto added = [known](Array x) { return known(x) + x * x; };
+    expect(added, 4);
+    expect([known](Array x) { return known(x) * x * x; }, 4 * s);
+    expect([known](Array x) { return sum(concatenate({reshape(known(x), {1}), reshape(x * x, {1})}) * x); }, s + 12);
+    expect([known](Array x) { return triple_vjp(known(x) + x); }, 3 * std::cos(s + 2));
+    expect([known](Array x) { return fori_loop(0, 2, [x](Array, Array c) { return c * x; }, known(x)); }, 4 * s);
+    expect([known](Array x) { return fori_loop(0, 2, [known](Array, Array c) { return known(c) + c; }, x); }, 1);
+    expect(
+        [known](Array x) {
+          return cond(x > 1, [known](Array y) { return known(y) + y * y; }, [](Array y) { return sin(y); }, x);
+        },
+        4);
+    const char* forward =
+        "[custom_vjp] forward mode (jvp) of a function with a custom_vjp, which has no jvp; hint: use vjp or grad, or "
+        "give the function a custom_jvp";
+    EXPECT_EQ(ERROR_OF((void)jvp(added, 2.0, 1.0)), forward);
+    EXPECT_EQ(ERROR_OF((void)linearize(added, 2.0).second(1.0)), forward);
+  }
+}
+
 TEST(Custom, Printed) {
   EXPECT_EQ(make_program(triple_jvp)(1.0).str(), R"({ lambda ; a:f32[]. let
     b:f32[] = custom_jvp_call[
