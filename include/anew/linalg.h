@@ -47,7 +47,7 @@ Array pinv(const ArrayLike& x, std::optional<double> rtol = {});
 Array lstsq(const ArrayLike& a, const ArrayLike& b, std::optional<double> rtol = {});  // of least norm
 
 // ---- numbers of a matrix
-Array det(const ArrayLike& x);
+Array det(const ArrayLike& x);  // gradients and second derivatives are right for singular matrices as well
 std::pair<Array, Array> slogdet(const ArrayLike& x);                     // sign, log |det|
 Array matrix_rank(const ArrayLike& x, std::optional<double> rtol = {});  // i32
 // "fro", "nuc", or a number: of a vector any, of a matrix 1, -1, 2, -2 and the infinities. Without: the root of the sum

@@ -335,6 +335,9 @@ struct LinalgRows : Family {
   const Primitive& qr = row(qr_row());
   const Primitive& eigh = row(eigh_row());
   const Primitive& svd = row(svd_row());
+  const Primitive& det = row(det_row());
+  const Primitive& cofactor = row(cofactor_row());
+  const Primitive& cofactor_tangent = row(cofactor_tangent_row());
 };
 const LinalgRows& rows() {
   static const LinalgRows& r = *new LinalgRows;
@@ -354,6 +357,11 @@ Arrays bind_qr(const Array& x, bool full_matrices, const Location& at) {
 Arrays bind_eigh(const Array& x, const Location& at) { return anew::bind(rows().eigh, ir::no_params(), {x}, at); }
 Arrays bind_svd(const Array& x, bool full_matrices, bool compute_uv, const Location& at) {
   return anew::bind(rows().svd, svd_params(full_matrices, compute_uv), {x}, at);
+}
+Array bind_det(const Array& x, const Location& at) { return bind1(rows().det, ir::no_params(), {x}, at); }
+Array bind_cofactor(const Array& x, const Location& at) { return bind1(rows().cofactor, ir::no_params(), {x}, at); }
+Array bind_cofactor_tangent(const Array& x, const Array& t, const Location& at) {
+  return bind1(rows().cofactor_tangent, ir::no_params(), {x, t}, at);
 }
 
 Array linalg::cholesky(const ArrayLike& x) {

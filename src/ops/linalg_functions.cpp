@@ -99,7 +99,7 @@ Array lstsq(const ArrayLike& a, const ArrayLike& b, std::optional<double> rtol) 
   return converted(matmul(pinv(x, rtol), y), dtype);
 }
 
-// Up to 3 rows the polynomial, whose derivatives are right for singular matrices as well.
+// Up to 3 rows the polynomial, all of whose derivatives are right for singular matrices as well.
 Array det(const ArrayLike& x) {
   auto [a, dtype] = square_operand("det", x);
   PinLine pin(x.at);
@@ -109,8 +109,7 @@ Array det(const ArrayLike& x) {
   if (n == 1) return converted(at(0, 0), dtype);
   if (n == 2) return converted(at(0, 0) * at(1, 1) - at(0, 1) * at(1, 0), dtype);
   if (n == 3) return converted(at(0, 0) * minor(1, 2) - at(0, 1) * minor(0, 2) + at(0, 2) * minor(0, 1), dtype);
-  auto [factors, pivots, permutation] = lax::lu(a);
-  return converted(parity(pivots, type_of(a).dtype) * prod(diagonal_of(factors), -1), dtype);
+  return converted(bind_det(a, x.at), dtype);
 }
 
 std::pair<Array, Array> slogdet(const ArrayLike& x) {

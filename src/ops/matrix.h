@@ -77,11 +77,17 @@ auto flops_per_matrix(F flops) {
 Primitive qr_row();
 Primitive eigh_row();
 Primitive svd_row();
+Primitive det_row();
+Primitive cofactor_row();
+Primitive cofactor_tangent_row();
 ParamsRef qr_params(bool full_matrices);
 ParamsRef svd_params(bool full_matrices, bool compute_uv);
 Arrays bind_qr(const Array& x, bool full_matrices, const Location& at);
 Arrays bind_eigh(const Array& x, const Location& at);
 Arrays bind_svd(const Array& x, bool full_matrices, bool compute_uv, const Location& at);
 Array bind_solve(const Array& a, const Array& b, const Location& at);
+Array bind_det(const Array& x, const Location& at);
+Array bind_cofactor(const Array& x, const Location& at);  // the gradient of det at x
+Array bind_cofactor_tangent(const Array& x, const Array& t, const Location& at);
 
 }  // namespace anew

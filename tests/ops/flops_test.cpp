@@ -53,6 +53,9 @@ TEST(Flops, CountedByHand) {
   EXPECT_EQ(flops_of("cholesky", {{{2, 9, 9}, f32}}), 2 * 9 * 9 * 9 / 3);
   EXPECT_EQ(flops_of("lu", {{{6, 6}, f64}}), 6 * 6 * 6 - 6 * 6 * 6 / 3);
   EXPECT_EQ(flops_of("lu", {{{6, 3}, f64}}), 6 * 3 * 3 - 3 * 3 * 3 / 3);
+  EXPECT_EQ(flops_of("det", {{{2, 6, 6}, f64}}), 2 * (6 * 6 * 6 - 6 * 6 * 6 / 3));
+  EXPECT_EQ(flops_of("cofactor", {{{6, 6}, f64}}), 10 * 6 * 6 * 6 / 3);
+  EXPECT_EQ(flops_of("cofactor_tangent", {{{6, 6}, f64}, {{6, 6}, f64}}), 28 * 6 * 6 * 6 / 3);
   EXPECT_EQ(flops_of("fft", {{{4, 8}, f32}, {{4, 8}, f32}}), 5 * 4 * 8 * 3);
   EXPECT_EQ(flops_of("searchsorted", {{{7}, f32}, {{10}, f32}}), 30);
   EXPECT_EQ(flops_of("solve", {{{3, 3}, f32}, {{3, 2}, f32}}), 3 * 3 * 3 - 9 + 2 * 3 * 6);

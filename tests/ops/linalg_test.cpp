@@ -1,7 +1,6 @@
 // Linear algebra: what each function gives, singular input, types, batches, derivatives by their defining equations,
 // errors word by word.
-#include <anew/flat.h>
-#include <anew/linalg.h>
+#include <anew/anew.h>
 
 #include <limits>
 
@@ -119,6 +118,75 @@ TEST(Linalg, DerivativesOfDeterminants) {
     Array x = square(n, 13), t = filled({n, n}, 14), want = trace(matmul(linalg::inv(x), t));
     expect_like(tangent([](Array a) { return linalg::slogdet(a).second; }, x, t), want, 1e-11);
     expect_like(tangent([](Array a) { return linalg::det(a); }, x, t), want * linalg::det(x), 1e-11);
+  }
+}
+
+// The cofactors, by the determinants of all minors.
+Array minors(const Array& x) {
+  const std::int64_t n = x.shape()[-1];
+  std::vector<double> from = values(x), out;
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < n; ++j) {
+      std::vector<double> rest;
+      for (std::int64_t k = 0; k < n * n; ++k)
+        if (k / n != i && k % n != j) rest.push_back(from[static_cast<std::size_t>(k)]);
+      out.push_back((i + j) % 2 ? -1.0 : 1.0);
+      if (n > 1) out.back() *= linalg::det(array(rest, {n - 1, n - 1}, f64)).item();
+    }
+  return array(out, {n, n}, f64);
+}
+Array det_gradient(const Array& x) {
+  return grad([](Array a) { return sum(linalg::det(a)); })(x);
+}
+
+// Of every rank: by products of thin matrices of small integers, and with a column and a row of zeros.
+TEST(Linalg, GradientsOfDeterminantsOfSingularMatrices) {
+  for (std::int64_t n : {2, 3, 4, 5, 7})
+    for (std::int64_t rank = 0; rank <= n; ++rank) {
+      Array x = matmul(round(3 * filled({n, rank}, 21)), round(3 * filled({rank, n}, 22)));
+      Array want = minors(x);
+      const double scale = 1e-12 * std::pow(10.0, static_cast<double>(n));
+      expect_like(det_gradient(x), want, scale);
+      if (rank < n - 1) expect_like(det_gradient(x), zeros_like(x), scale);
+      Array narrow = det_gradient(astype(x, f32));
+      EXPECT_EQ(narrow.dtype(), f32);
+      expect_like(astype(narrow, f64), want, scale * 1e8);
+    }
+  for (std::int64_t zero : {0, 2, 4}) {
+    Array x = filled({5, 5}, 23) * astype(arange(5) != zero, f64);
+    expect_like(det_gradient(x), minors(x), 1e-13);
+    expect_like(det_gradient(turned(x)), turned(minors(x)), 1e-13);
+  }
+  expect_like(det_gradient(zeros({4, 4}, f64)), zeros({4, 4}, f64));
+  Array ones_but_one = diag(array({1.0, 1.0, 0.0, 1.0}, f64));
+  expect_like(det_gradient(ones_but_one), diag(array({0.0, 0.0, 1.0, 0.0}, f64)), 0);
+  for (double v : values(det_gradient(full({4, 4}, NAN, f64)))) EXPECT_TRUE(std::isnan(v));
+}
+
+// A batch of a regular, a singular and a zero matrix: each as it is alone, mapped or not, compiled or not.
+TEST(Linalg, GradientsOfDeterminantsOfABatch) {
+  Array regular = square(4, 24), singular = matmul(filled({4, 3}, 25), filled({3, 4}, 26));
+  Array all = stack({regular, singular, zeros({4, 4}, f64)});
+  Array want = stack({det_gradient(regular), det_gradient(singular), zeros({4, 4}, f64)});
+  EXPECT_TRUE(array_equal(det_gradient(all), want));
+  EXPECT_TRUE(array_equal(vmap(det_gradient)(all), want));
+  EXPECT_TRUE(array_equal(jit(det_gradient)(all), want));
+  EXPECT_TRUE(array_equal(det_gradient(turned(turned(all))), want));
+  expect_like(grad(checkpoint([](Array a) { return sum(linalg::det(a)); }))(all), want, 0);
+}
+
+// Of 4 rows the cofactors are cubic along t, so that differences of them give their derivatives exactly.
+TEST(Linalg, SecondDerivativesOfDeterminantsOfSingularMatrices) {
+  for (std::int64_t rank : {0, 1, 2, 3, 4}) {
+    Array x = matmul(filled({4, rank}, 27), filled({rank, 4}, 28)), t = filled({4, 4}, 29);
+    auto along = [&](double s) { return minors(x + s * t) - minors(x - s * t); };
+    Array want = (8 * along(0.5) - along(1)) / 6;
+    expect_like(tangent(det_gradient, x, t), want, 1e-12);
+    auto slope = [&](Array a) { return sum(det_gradient(a) * t); };
+    expect_like(grad(slope)(x), want, 1e-12);
+    if (rank < 4) continue;
+    Array third = tangent([&](Array a) { return tangent(det_gradient, a, t); }, x, t);
+    expect_like(third, 4 * (minors(x + 0.5 * t) + minors(x - 0.5 * t) - 2 * minors(x)), 1e-11);
   }
 }
 

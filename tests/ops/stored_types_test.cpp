@@ -57,11 +57,14 @@ TEST(StoredTypes, EveryRowComputesInF32AndRoundsOnce) {
   }
   EXPECT_GT(checked, 300);
   const std::set<std::string> known{"cholesky",
+                                    "cofactor",
+                                    "cofactor_tangent",
                                     "conv_general_dilated",
                                     "cummax",
                                     "cummin",
                                     "cumprod",
                                     "cumsum",
+                                    "det",
                                     "dot_general",
                                     "eigh",
                                     "fft",
