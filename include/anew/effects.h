@@ -35,6 +35,7 @@ struct Callback {
   F f;
   Pack<A...> args;
   R result;
+  Location at;
 
   template <std::size_t... I>
   Arrays run(std::span<const Array> xs, std::index_sequence<I...>) const {
@@ -43,7 +44,7 @@ struct Callback {
     (walk(get<I>(filled), pass), ...);
     pass.finish();
     R r = static_cast<R>(detail::call(f, std::as_const(get<I>(filled))...));
-    check_structure(r, result, "io_callback", "result", "given result type", Location{});
+    check_structure(r, result, "io_callback", "result", "given result type", at);
     return take_leaves(r);
   }
 };
@@ -65,21 +66,59 @@ auto io_callback_of(F f, R result, const Location& at, std::index_sequence<I...>
     [[maybe_unused]] LeafPass pass(LeafPass::Action::take, leaves);
     (walk(get<I>(pack), pass), ...);
     std::vector<ShapeDtype> types = types_of_leaves(take_leaves(result));
-    auto state = std::make_shared<const State>(State{std::move(f), std::move(pack), result});
+    auto state = std::make_shared<const State>(State{std::move(f), std::move(pack), result, at});
     FlatFunction g = [state, all](std::span<const Array> xs) { return state->run(xs, all); };
     return with_leaves(std::move(result), flat::io_callback(g, types, leaves, at));
   }
+}
+template <class F, class R, class... T>
+auto io_callback_at(F f, const R& result_type, const Location& at, const T&... args) {
+  using Result = typename traced_numbers<R>::type;
+  return io_callback_of(std::move(f), static_cast<Result>(result_type), at, std::index_sequence_for<T...>{}, args...);
 }
 
 }  // namespace detail
 
 // Calls f(args...) with concrete arrays each time it runs; result_type (ShapeDtype, a tree of them, arrays for their
-// types, or none) says what f returns. It has no derivative.
-template <class F, class R, class... T>
-auto io_callback(F f, const R& result_type, const T&... args) {
-  using Result = typename detail::traced_numbers<R>::type;
-  return detail::io_callback_of(std::move(f), static_cast<Result>(result_type), Location{},
-                                std::index_sequence_for<T...>{}, args...);
+// types, or none) says what f returns. It has no derivative. One overload per number of arguments, up to six (a struct or
+// tuple holds more), since behind a pack there is no place for the caller's line.
+template <class F, class R>
+auto io_callback(F f, const R& result_type, const Location& at = Location::current()) {
+  return detail::io_callback_at(std::move(f), result_type, at);
+}
+template <class F, class R, class A>
+  requires(!std::same_as<A, Location>)
+auto io_callback(F f, const R& result_type, const A& a, const Location& at = Location::current()) {
+  return detail::io_callback_at(std::move(f), result_type, at, a);
+}
+template <class F, class R, class A, class B>
+  requires(!std::same_as<B, Location>)
+auto io_callback(F f, const R& result_type, const A& a, const B& b, const Location& at = Location::current()) {
+  return detail::io_callback_at(std::move(f), result_type, at, a, b);
+}
+template <class F, class R, class A, class B, class C>
+  requires(!std::same_as<C, Location>)
+auto io_callback(F f, const R& result_type, const A& a, const B& b, const C& c,
+                 const Location& at = Location::current()) {
+  return detail::io_callback_at(std::move(f), result_type, at, a, b, c);
+}
+template <class F, class R, class A, class B, class C, class D>
+  requires(!std::same_as<D, Location>)
+auto io_callback(F f, const R& result_type, const A& a, const B& b, const C& c, const D& d,
+                 const Location& at = Location::current()) {
+  return detail::io_callback_at(std::move(f), result_type, at, a, b, c, d);
+}
+template <class F, class R, class A, class B, class C, class D, class E>
+  requires(!std::same_as<E, Location>)
+auto io_callback(F f, const R& result_type, const A& a, const B& b, const C& c, const D& d, const E& e,
+                 const Location& at = Location::current()) {
+  return detail::io_callback_at(std::move(f), result_type, at, a, b, c, d, e);
+}
+template <class F, class R, class A, class B, class C, class D, class E, class G>
+  requires(!std::same_as<G, Location>)
+auto io_callback(F f, const R& result_type, const A& a, const B& b, const C& c, const D& d, const E& e, const G& g,
+                 const Location& at = Location::current()) {
+  return detail::io_callback_at(std::move(f), result_type, at, a, b, c, d, e, g);
 }
 
 }  // namespace anew

@@ -247,6 +247,16 @@ debug::Sink debug::set_sink(Sink sink) {
   return sink;
 }
 
+namespace {
+
+std::string listed(std::span<const Type> types) {
+  std::string out;
+  for (const Type& t : types) out += (out.empty() ? "" : ", ") + t.str();
+  return out.empty() ? "none" : out;
+}
+
+}  // namespace
+
 namespace flat {
 
 void debug_print(std::string_view format, std::span<const Array> args, const Location& at) {
@@ -255,9 +265,9 @@ void debug_print(std::string_view format, std::span<const Array> args, const Loc
     throw Error(fmt::format("[debug::print] a brace stands alone in \"{}\"", format), at,
                 "{} stands for an array, {{ and }} for braces");
   if (pieces->size() - 1 != args.size())
-    throw Error(fmt::format("[debug::print] \"{}\" has {} placeholders, got {} arrays", format, pieces->size() - 1,
-                            args.size()),
-                at);
+    throw Error(fmt::format("[debug::print] \"{}\" has {} placeholders, got {} arrays ({})", format, pieces->size() - 1,
+                            args.size(), listed(types_of(args, at))),
+                at, "give one array for every {}");
   PrintParams p;
   p.format = std::string(format);
   anew::bind(debug_print_row(), make_params(std::move(p)), args, at);
@@ -268,17 +278,19 @@ Arrays io_callback(const FlatFunction& f, std::span<const ShapeDtype> results, s
   CallbackParams p;
   for (const Type& t : results) p.results.emplace_back(t.shape, t.dtype);
   auto checked = [f, want = Types(results.begin(), results.end()), at](std::span<const Array> x) {
+    constexpr const char* hint = "return what the result type says, or give the result type of what is returned";
     Arrays y = f(x);
     if (y.size() != want.size())
-      throw Error(
-          fmt::format("[io_callback] the function gave {} arrays, its result type has {}", y.size(), want.size()), at);
+      throw Error(fmt::format("[io_callback] the function gave {} arrays ({}), its result type has {} ({})", y.size(),
+                              listed(types_of(y, at)), want.size(), listed(want)),
+                  at, hint);
     for (std::size_t i = 0; i < y.size(); ++i) {
       check_operand(y[i], at);
       if (y[i].value()->weak && want[i].shape.ndim() == 0) y[i] = astype(y[i], want[i].dtype);
       if (!(type_of(y[i]) == want[i]))
         throw Error(fmt::format("[io_callback] the function gave {}, its result type says {}", type_of(y[i]).str(),
                                 want[i].str()),
-                    at);
+                    at, hint);
     }
     return y;
   };

@@ -119,7 +119,10 @@ TEST_F(Effects, ANestedProgramWithEffectsIsKept) {
 
 TEST_F(Effects, FormatErrors) {
   Array x = 1.0;
-  EXPECT_EQ(ERROR_OF(debug::print("{} {}", x)), "[debug::print] \"{} {}\" has 2 placeholders, got 1 arrays");
+  EXPECT_EQ(ERROR_OF(debug::print("{} {}", x)),
+            "[debug::print] \"{} {}\" has 2 placeholders, got 1 arrays (f32[]); hint: give one array for every {}");
+  EXPECT_EQ(ERROR_OF(debug::print("{}")),
+            "[debug::print] \"{}\" has 1 placeholders, got 0 arrays (none); hint: give one array for every {}");
   EXPECT_EQ(ERROR_OF(debug::print("{:.2f}", x)),
             "[debug::print] a brace stands alone in \"{:.2f}\"; hint: {} stands for an array, {{ and }} for braces");
 }
@@ -149,38 +152,111 @@ TEST_F(Effects, CallbacksHaveNoDerivative) {
   };
   EXPECT_EQ(grad(f)(2.0, 3.0).item(), 1);  // nothing flows through it
   EXPECT_NE(std::string(make_program(checkpoint(f))(2.0, 3.0).str()).find("io_callback"), std::string::npos);  // E1
-  auto text = [](auto g) -> std::string {
-    try {
-      g();
-    } catch (const Error& e) {
-      std::string what = e.what();
-      return what.substr(0, std::min(what.find("; at"), what.find("; hint")));
-    }
-    return "";
-  };
-  EXPECT_EQ(text([&] { (void)grad(checkpoint(f))(2.0, 3.0); }),  // E5
-            "[checkpoint] Effects not supported in the derivative of checkpoint: io_callback");
-  EXPECT_EQ(text([&] { (void)linearize(checkpoint(f), array(2.f), array(3.f)); }),
-            "[checkpoint] Effects not supported in the derivative of checkpoint: io_callback");
-  EXPECT_EQ(text([&] { (void)grad<1>(f)(2.0, 3.0); }),
-            "[io_callback] has no derivative, but its arguments depend on what is differentiated");
+  // E5
+  EXPECT_EQ(ERROR_OF((void)grad(checkpoint(f))(2.0, 3.0)),
+            "[checkpoint] Effects not supported in the derivative of checkpoint: io_callback; hint: move the call out "
+            "of the checkpointed function");
+  EXPECT_EQ(ERROR_OF((void)linearize(checkpoint(f), array(2.f), array(3.f))),
+            "[checkpoint] Effects not supported in the derivative of checkpoint: io_callback; hint: move the call out "
+            "of the checkpointed function");
+  EXPECT_EQ(ERROR_OF((void)grad<1>(f)(2.0, 3.0)),
+            "[io_callback] has no derivative, but its arguments depend on what is differentiated; hint: stop_gradient "
+            "the arguments, or give the function around it a rule with custom_jvp");
   auto loop = [&](Array x) {
     return scan([&](Array c, none_t) { return std::pair(f(c * c, 1.0), none); }, x, none,
                 {.length = 4, .checkpoints = 2})
         .first;
   };
-  EXPECT_EQ(text([&] { (void)grad(loop)(2.0); }),
-            "[scan] Effects not supported in the derivative of scan with few checkpoints: io_callback");
+  EXPECT_EQ(ERROR_OF((void)grad(loop)(2.0)),
+            "[scan] Effects not supported in the derivative of scan with few checkpoints: io_callback; hint: move the "
+            "call out of the loop");
   auto branch = [&](Array x) { return cond(x > 0, [&](Array x) { return f(x, x); }, [](Array x) { return x; }, x); };
-  EXPECT_EQ(text([&] { (void)vmap(branch)(array({1.f, -1.f})); }),
-            "[cond] Effects not supported in vmap of cond where the index is mapped: io_callback");
+  EXPECT_EQ(ERROR_OF((void)vmap(branch)(array({1.f, -1.f}))),
+            "[cond] Effects not supported in vmap of cond where the index is mapped: io_callback; hint: move the call "
+            "out of the branches: under vmap all of them run");
   auto until = [&](Array x) {
     return while_loop([](Array c) { return c < 9; }, [&](Array c) { return f(c * 2, c); }, x);
   };
-  EXPECT_EQ(text([&] { (void)vmap(until)(array({1.f, 2.f})); }),
-            "[while_loop] Effects not supported in vmap of while_loop where the condition is mapped: io_callback");
+  EXPECT_EQ(ERROR_OF((void)vmap(until)(array({1.f, 2.f}))),
+            "[while_loop] Effects not supported in vmap of while_loop where the condition is mapped: io_callback; "
+            "hint: move the call out of the loop: examples that have ended would still call");
   auto wrong = [](Array x) { return io_callback([](Array x) { return stack({x, x}); }, ShapeDtype{{}, f32}, x); };
-  EXPECT_EQ(text([&] { (void)wrong(1.0); }), "[io_callback] the function gave f32[2], its result type says f32[]");
+  EXPECT_EQ(ERROR_OF((void)wrong(1.0)),
+            "[io_callback] the function gave f32[2], its result type says f32[]; hint: return what the result type "
+            "says, or give the result type of what is returned");
+}
+
+// Errors of effects have the line of the user's call, now and from inside what transforms and compiles it.
+TEST_F(Effects, ErrorsNameTheLineOfTheCall) {
+  const ShapeDtype scalar{{}, f32};
+  int line = 0, want = 0;
+  auto text = [&](auto f) { return error_of(f, __FILE__, &line); };
+  const char* hint = "; hint: return what the result type says, or give the result type of what is returned";
+  auto wrong = [&](Array x) {
+    want = __LINE__ + 1;
+    return io_callback([](Array y) { return stack({y, y}); }, scalar, x);
+  };
+  const std::string type = std::string("[io_callback] the function gave f32[2], its result type says f32[]") + hint;
+  Array xs = array({1.0f, 2.0f});
+  EXPECT_EQ(text([&] { (void)wrong(1.0); }), type);
+  EXPECT_EQ(line, want);
+  EXPECT_EQ((line = 0, text([&] { (void)jit(wrong)(1.0); })), type);
+  EXPECT_EQ(line, want);
+  EXPECT_EQ((line = 0, text([&] { (void)vmap(wrong)(xs); })), type);
+  EXPECT_EQ(line, want);
+  EXPECT_EQ((line = 0, text([&] { (void)map(wrong, xs); })), type);
+  EXPECT_EQ(line, want);
+  EXPECT_EQ(
+      (line = 0, text([&] { (void)grad(wrong)(1.0); })),
+      "[io_callback] has no derivative, but its arguments depend on what is differentiated; hint: stop_gradient the "
+      "arguments, or give the function around it a rule with custom_jvp");
+  EXPECT_EQ(line, want);
+
+  using List = std::vector<Array>;
+  auto leaves = [&](Array x) {
+    want = __LINE__ + 1;
+    return io_callback([](Array y) { return List{y, y}; }, List{x}, x)[0];
+  };
+  EXPECT_EQ(
+      (line = 0, text([&] { (void)jit(leaves)(1.0); })),
+      "[io_callback] the result has 2 leaves and the given result type has 1, which do not correspond: result[1] is "
+      "too much");
+  EXPECT_EQ(line, want);
+  auto empty = [&](Array x) {
+    want = __LINE__ + 1;
+    return io_callback([](Array) { return Array(); }, scalar, x);
+  };
+  EXPECT_EQ((line = 0, text([&] { (void)empty(1.0); })),
+            "uninitialised Array used as an operand; hint: `Array x;` is no array yet: assign one first");
+  EXPECT_EQ(line, want);
+  auto nothing = [](std::span<const Array>) { return Arrays{}; };
+  auto by_lists = [&] { (void)flat::io_callback(nothing, std::array{scalar, scalar}, {}); };
+  want = __LINE__ - 1;
+  EXPECT_EQ(
+      (line = 0, text(by_lists)),
+      std::string("[io_callback] the function gave 0 arrays (none), its result type has 2 (f32[], f32[])") + hint);
+  EXPECT_EQ(line, want);
+
+  auto print = [&](Array x) {
+    want = __LINE__ + 1;
+    debug::print("{} {}", x);
+    return x;
+  };
+  EXPECT_EQ((line = 0, text([&] { (void)jit(vmap(print))(xs); })),
+            "[debug::print] \"{} {}\" has 2 placeholders, got 1 arrays (f32[]); hint: give one array for every {}");
+  EXPECT_EQ(line, want);
+
+  // With any number of arguments.
+  auto none_of = [&] { (void)io_callback([] { return zeros({2}, f32); }, scalar); };
+  want = __LINE__ - 1;
+  EXPECT_EQ((line = 0, text(none_of)), type);
+  EXPECT_EQ(line, want);
+  auto f = [](Array a, Array b, Array c, Array d, Array e, Array g) { return stack({a + b + c, d + e + g}); };
+  Array x = 1.0f;
+  auto all_of = [&] { (void)io_callback(f, scalar, x, x, x, x, x, x); };
+  want = __LINE__ - 1;
+  EXPECT_EQ((line = 0, text(all_of)), type);
+  EXPECT_EQ(line, want);
 }
 
 }  // namespace
