@@ -92,7 +92,8 @@ Backend backend() { return codegen::available() ? chosen.load() : Backend::inter
 void set_backend(Backend b) { chosen = b; }
 
 CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs)
-    : program_(std::move(program)), inputs_(std::move(inputs)), outputs_(program_->output_types()) {
+    : program_(std::move(program)), inputs_(std::move(inputs)) {
+  for (const Type& t : program_->output_types()) outputs_.push_back({t, t.bytes(), row_major(t.shape)});
   static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
   measured_ = asked && !ir::has_effects(*program_);  // what a callback allocates is the user's
   body_ = passes::plan_program(*program_, inputs_);
@@ -111,7 +112,7 @@ Arrays CompiledProgram::run(std::span<const Array> inputs, const Location& at, s
   if (high_water || measured_) meter.emplace();
   Arrays out;
   out.reserve(outputs_.size());
-  for (const Type& t : outputs_) out.push_back(empty_array(t, at));
+  for (const Output& o : outputs_) out.push_back(make_concrete(o.type, allocate(o.bytes, at), 0, o.strides));
   {
     const Arena arena(plan_.arena_bytes, at);
     const Table table(code.table);

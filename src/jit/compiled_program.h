@@ -40,7 +40,12 @@ class CompiledProgram {
   ir::ProgramRef program_;
   std::vector<ir::Strides> inputs_;
   std::shared_ptr<const passes::Body> body_;
-  std::vector<Type> outputs_;
+  struct Output {
+    Type type;
+    std::size_t bytes;
+    ir::Strides strides;
+  };
+  std::vector<Output> outputs_;
   MemoryPlan plan_;
   bool measured_ = false;  // every call, against the plan: in tests
   mutable std::once_flag once_;

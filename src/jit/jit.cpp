@@ -23,6 +23,14 @@ std::vector<ir::Strides> layouts(std::span<const Array> x) {
   return out;
 }
 
+bool dense(const Value& v) {
+  if (v.literal || v.type.shape.size() == 0) return true;
+  std::int64_t step = 1;
+  for (int i = v.type.shape.ndim(); i-- > 0; step *= v.type.shape[i])
+    if (v.strides[i] != step) return false;
+  return true;
+}
+
 // Equations that somebody counts are run one by one, with the same bits.
 bool observed() {
   Observer o = set_observer({});
@@ -88,8 +96,7 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     throw Error(
         fmt::format("[compile] compiled for {} arrays, called with {}", p.inputs.size() - s.constants.size(), x.size()),
         s.at);
-  Arrays in = s.constants;
-  in.reserve(p.inputs.size());
+  bool ready = s.constants.empty();  // the inputs of the code are these very arrays
   for (std::size_t i = 0; i < x.size(); ++i) {
     check_operand(x[i], s.at);
     const Value& v = *x[i].value();
@@ -102,11 +109,17 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
       throw Error(fmt::format("[compile] a compiled function cannot be traced: array {} is {}", i,
                               v.abstract ? "abstract" : fmt::format("being traced for {}", v.trace->what())),
                   s.at, "transform the function and compile the result, or call jit(f)");
-    in.push_back(v.literal ? x[i] : contiguous(x[i]));
+    ready = ready && dense(v);
+  }
+  Arrays in;
+  if (!ready) {
+    in = s.constants;
+    in.reserve(p.inputs.size());
+    for (const Array& a : x) in.push_back(contiguous(a));
   }
   const ThreadLimit limit(s.options.threads);
   std::size_t high = 0;
-  Arrays out = s.program->run(in, s.at, &high);
+  Arrays out = s.program->run(ready ? x : in, s.at, &high);
   s.high_water.store(high, std::memory_order_relaxed);
   return out;
 }
@@ -132,8 +145,7 @@ bool KnownCalls::plain(std::span<const Array> x) {
   if (current_trace()) return false;
   return std::all_of(x.begin(), x.end(), [](const Array& a) {
     if (!a.value() || !a.value()->concrete()) return false;
-    const Value& v = *a.value();
-    return v.literal || v.strides == row_major(v.type.shape) || v.type.shape.size() == 0;
+    return dense(*a.value());
   });
 }
 

@@ -36,6 +36,10 @@ struct Origin {
 // What an Array points to. Concrete: a strided look at a buffer, or a literal held inline. Traced: belongs to `trace`,
 // which alone reads first, second and var. Abstract: a type only.
 struct Value {
+  Value() {}  // not defaulted: whoever makes one would clear its memory first
+  Value(const Type& type, BufferRef buffer, std::int64_t offset, const ir::Strides& strides)
+      : type(type), buffer(std::move(buffer)), offset(offset), strides(strides) {}
+
   Type type;
   bool weak = false;       // a C++ number: takes the dtype of its partner
   bool literal = false;    // a scalar known while tracing; enters Programs as a literal

@@ -38,12 +38,7 @@ Array make_literal(ir::Literal l) {
 ir::Literal literal_of(const Array& x) { return {x.value()->type.dtype, x.value()->bits}; }
 
 Array make_concrete(const Type& type, BufferRef buffer, std::int64_t offset, const ir::Strides& strides) {
-  auto v = std::make_shared<Value>();
-  v->type = type;
-  v->buffer = std::move(buffer);
-  v->offset = offset;
-  v->strides = strides;
-  return Array(std::shared_ptr<const Value>(std::move(v)));
+  return Array(std::make_shared<const Value>(type, std::move(buffer), offset, strides));
 }
 
 Array empty_array(const Type& type, const Location& at) {
