@@ -63,12 +63,18 @@ struct Memory {
 // A call allocates no data: `scratch` bytes (a multiple of 64, aligned to 64, undefined before and after) are its caller's
 // to provide. How many depends on params and types only, never on strides or threads, so a plan knows them.
 // in_place names the operand that output 0 may share its memory with, if that is row-major: the call then updates it.
+// scratch_of says how much of the scratch inputs with these strides need, if that may be less.
 // writes says whether output 0 may have these strides, dense in another order of its axes; absent: row-major only.
+struct Scratch {
+  std::size_t bytes = 0;
+  bool optional = false;  // null in its place gives the same results, more slowly
+};
 struct Lowered {
   using Call = std::function<void(std::span<const Memory> in, std::span<const Memory> out, std::byte* scratch)>;
   std::vector<loops::Kernel> kernels;
   Call call;
   std::size_t scratch = 0;
+  std::function<Scratch(std::span<const Strides>)> scratch_of = {};
   int in_place = -1;
   std::function<bool(const Strides&)> writes = {};
   bool tells_tiles = false;  // looks for a ProductEpilogue (runtime/product.h) of output 0

@@ -134,8 +134,17 @@ Primitive dot_row() {
     auto writes = [d = dims, dot_dims, lhs = types[0].shape, rhs = types[1].shape](const ir::Strides& out) {
       return dot_writes(lhs, rhs, dot_dims(d), out);
     };
-    const std::size_t scratch = dot_scratch(types[0].dtype, types[0].shape, types[1].shape, dot_dims(dims));
-    return ir::Lowered{.kernels = {}, .call = call, .scratch = scratch, .writes = writes, .tells_tiles = true};
+    auto scratch_of = [d = dims, dot_dims, dtype = types[0].dtype, lhs = types[0].shape,
+                       rhs = types[1].shape](std::span<const ir::Strides> in) {
+      const DotScratch s = dot_scratch_of(dtype, {nullptr, lhs, in[0]}, {nullptr, rhs, in[1]}, dot_dims(d));
+      return ir::Scratch{s.bytes, s.optional};
+    };
+    return ir::Lowered{.kernels = {},
+                       .call = call,
+                       .scratch = dot_scratch(types[0].dtype, types[0].shape, types[1].shape, dot_dims(dims)),
+                       .scratch_of = scratch_of,
+                       .writes = writes,
+                       .tells_tiles = true};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& q = params_of<DotParams>(*a.params);

@@ -16,8 +16,8 @@ namespace anew::passes {
 namespace {
 
 // Beyond these a kernel compiles slowly and runs out of registers.
-constexpr std::size_t most_loads = 24, most_puts = 8;
-constexpr int most_weight = 2000;
+constexpr std::size_t most_loads = 64, most_puts = 64;
+constexpr int most_weight = 16000;
 
 using loops::Op;
 
@@ -27,6 +27,7 @@ class Fuser : FuseGraph {
 
   // Whether steps have gone that were in the way of others, so that it may be worth another time.
   bool run() {
+    find_parts();
     // A kernel that has moved down may have been in the way of an earlier one. Those that wait for a better place are
     // asked again when nothing else moves.
     for (bool waits : {true, false}) {
@@ -181,16 +182,35 @@ class Fuser : FuseGraph {
     return g;
   }
 
+  // Temporaries put together from copies and constants: they will be read through, so what they are copied from counts.
+  void find_parts() {
+    std::set<int> others;
+    for (int s = first(); s < count(); s = next(s)) {
+      if (!is_kernel(s)) {
+        for (int v : step(s).out) others.insert(storage_of(v));
+        continue;
+      }
+      for (const Draft::Put& p : draft(s).puts()) {
+        if (writer(p.to.storage) != several || !is_temporary(p.to.storage)) continue;
+        if (draft(s).nodes().size() != 1) others.insert(p.to.storage);
+        for (const Place& from : draft(s).loads()) sources_[p.to.storage].insert(from.storage);
+      }
+    }
+    for (int s : others) sources_.erase(s);
+  }
+
   // Whether moving g down to c keeps more alive in between than it saves: what nobody but g would read until c, against
   // what g makes.
   bool grows(int g, int c) {
     std::size_t longer = 0, later = 0;
-    std::vector<int> seen;
+    std::set<int> read;
     for (const Place& p : draft(g).loads()) {
-      if (!is_temporary(p.storage) || std::find(seen.begin(), seen.end(), p.storage) != seen.end()) continue;
-      seen.push_back(p.storage);
-      if (*readers(p.storage).rbegin() < c) longer += storage(p.storage).bytes;
+      if (const auto parts = sources_.find(p.storage); parts != sources_.end())
+        read.insert(parts->second.begin(), parts->second.end());
+      else read.insert(p.storage);
     }
+    for (int s : read)
+      if (is_temporary(s) && !readers(s).empty() && *readers(s).rbegin() < c) longer += storage(s).bytes;
     for (const Draft::Put& p : draft(g).puts())
       if (is_temporary(p.to.storage)) later += storage(p.to.storage).bytes;
     return longer > later + later / 16;
@@ -252,6 +272,7 @@ class Fuser : FuseGraph {
   }
 
   std::vector<bool> feeds_reduction_;
+  std::map<int, std::set<int>> sources_;
   std::size_t changes_ = 0;
   bool waits_ = true;
 };

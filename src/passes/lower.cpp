@@ -132,6 +132,7 @@ class Lowering {
       s.out = out;
       s.call = std::move(lowered.call);
       s.scratch = lowered.scratch;
+      s.scratch_of = std::move(lowered.scratch_of);
       s.in_place = lowered.in_place;
       s.tells_tiles = lowered.tells_tiles;
       s.flops = flops;

@@ -96,6 +96,7 @@ struct Step {
   // Loop: its body's plan, its condition's, the decision, then the second buffer of each carry. Unwind: plans of advance
   // and step; per stack its two buffers and its copy; then the second buffer of each linear carry.
   std::vector<std::size_t> parts = {};
+  std::function<ir::Scratch(std::span<const Strides>)> scratch_of = {};  // of a call, by the strides of its inputs
   int in_place = -1;         // of a call: the input that output 0 may share memory with
   bool tells_tiles = false;  // of a call: a kernel behind it may run on tiles of output 0 as they are finished
   bool effects = false;

@@ -16,7 +16,8 @@ constexpr Pass program_passes[] = {
     {"simplify", simplify},
     {"eliminate_common", eliminate_common},  // before calls are inlined: what a checkpoint repeats stays repeated
     {"inline_calls", inline_calls},
-    {"simplify", simplify},                        // what met where a call ended
+    {"narrow", narrow},
+    {"simplify", simplify},                        // what met where a call ended, slices of slices
     {"eliminate_dead_code", eliminate_dead_code},  // what the others left behind
 };
 

@@ -10,12 +10,14 @@
 namespace anew::passes {
 namespace {
 
+std::size_t rounded(std::size_t n) { return (n + plan::alignment - 1) / plan::alignment * plan::alignment; }
+
 // Pieces of scratch one behind the other.
 class Pieces {
  public:
   explicit Pieces(Step& s) : s_(s) { s.parts.clear(), s.scratch = 0; }
   void add(std::size_t bytes) {
-    s_.parts.push_back(round(end_));
+    s_.parts.push_back(rounded(end_));
     end_ = s_.parts.back() + bytes;
     if (bytes) s_.scratch = end_;
   }
@@ -27,7 +29,6 @@ class Pieces {
   }
 
  private:
-  static std::size_t round(std::size_t n) { return (n + plan::alignment - 1) / plan::alignment * plan::alignment; }
   Step& s_;
   std::size_t end_ = 0;
 };
@@ -73,14 +74,41 @@ void place_scratch(Body& body, Step& s) {
   }
 }
 
+ir::Scratch scratch_of(const Body& body, const Step& s) {
+  if (!s.scratch_of) return {s.scratch, false};
+  std::vector<Strides> in;
+  for (int v : s.in) in.push_back(body.values[static_cast<std::size_t>(v)].strides);
+  return s.scratch_of(in);
+}
+
+// What a product packs in makes it faster, but no large arena larger: where it would be the peak, it is not given.
+constexpr std::size_t small_arena = std::size_t{16} << 20;
+
+void drop_optional_scratch(Body& body) {
+  const std::vector<Span> spans = spans_of(body);
+  std::vector<std::size_t> live(body.steps.size());
+  for (std::size_t i = 0; i < body.storages.size(); ++i) {
+    if (body.storages[i].kind != Storage::Kind::temporary) continue;
+    for (int k = std::max(0, spans[i].first); k <= std::min(spans[i].last, static_cast<int>(live.size()) - 1); ++k)
+      live[static_cast<std::size_t>(k)] += rounded(body.storages[i].bytes);
+  }
+  std::size_t most = small_arena;
+  for (std::size_t k = 0; k < live.size(); ++k)
+    most = std::max(most, live[k] + (scratch_of(body, body.steps[k]).optional ? 0 : body.steps[k].scratch));
+  for (std::size_t k = 0; k < live.size(); ++k)
+    if (Step& s = body.steps[k]; live[k] + s.scratch > most && scratch_of(body, s).optional) s.scratch = 0;
+}
+
 }  // namespace
 
 void place(Body& body) {
   for (Step& s : body.steps) {
     if (s.kind == Step::Kind::kernel) s.scratch = loops::Bytecode(s.kernel).partition().scratch;
-    else if (s.kind != Step::Kind::call) place_scratch(body, s);
+    else if (s.kind == Step::Kind::call) s.scratch = scratch_of(body, s).bytes;
+    else place_scratch(body, s);
   }
   lend(body);
+  drop_optional_scratch(body);
   std::vector<Span> spans = spans_of(body);
   std::vector<plan::Interval> intervals;
   std::vector<std::size_t*> to;

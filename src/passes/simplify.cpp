@@ -31,6 +31,7 @@ const NamedRows& named_rows() {
       .reshape = row("reshape"),
       .transpose = row("transpose"),
       .slice = row("slice"),
+      .pad = row("pad"),
       .reductions = {&row("reduce_sum"), &row("reduce_prod"), &row("reduce_max"), &row("reduce_min")},
   };
   return rows;

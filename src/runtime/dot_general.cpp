@@ -294,18 +294,24 @@ bool may_copy(const Mapped& map) {
   return longer(map.inner) > 1 || short_end(map.rows) || short_end(map.columns);
 }
 
+// Whether operands with these strides have to be.
+bool must_copy(const Mapped& map) {
+  return !merges(map.inner, lhs) || too_short(map.rows, lhs) || !merges(map.inner, rhs) || too_short(map.columns, rhs);
+}
+
 template <class T>
-std::size_t scratch_of(const Mapped& map) {
+DotScratch scratch_of(const Mapped& map, bool copies) {
   const int64_t batch = map.batch.size(), rows = map.rows.size(), columns = map.columns.size(), k = map.inner.size();
-  if (batch * rows * columns * k == 0) return 0;
+  if (batch * rows * columns * k == 0) return {};
   std::size_t bytes = 0;
   if constexpr (std::is_floating_point_v<T>) bytes += product_scratch<T>(rows, columns, k);
-  if (may_copy(map)) {
+  if (copies) {
     const Block block = Block::of(batch, rows, columns, k, sizeof(T));
     bytes += scratch_bytes<T>(block.batch * block.rows * block.inner);
     bytes += scratch_bytes<T>(block.batch * block.columns * block.inner);
+    return {bytes, false};
   }
-  return bytes;
+  return {bytes, true};
 }
 
 template <class T>
@@ -323,9 +329,8 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
   std::size_t packing = 0;
   if constexpr (std::is_floating_point_v<T>)
     packing = product_scratch<T>(map.rows.size(), map.columns.size(), map.inner.size());
-  const std::span<std::byte> packed(scratch, packing);
-  if (!merges(map.inner, lhs) || too_short(map.rows, lhs) || !merges(map.inner, rhs) || too_short(map.columns, rhs))
-    return in_blocks(a, b, map, out, Pieces(scratch + packing), packed);
+  const std::span<std::byte> packed(scratch, scratch ? packing : 0);
+  if (must_copy(map)) return in_blocks(a, b, map, out, Pieces(scratch + packing), packed);
 
   map.inner.merge({lhs, rhs});
   const Axis k = map.inner.count() ? map.inner[0] : Axis{1, {0, 0, 0}};
@@ -374,7 +379,12 @@ auto by_type(DType dtype, F f) {
 
 std::size_t dot_scratch(DType dtype, const Shape& left, const Shape& right, const DotDims& dims) {
   const Mapped map = map_dims({nullptr, left, left}, {nullptr, right, right}, dims);  // any strides: only sizes count
-  return by_type(dtype, [&]<class T>(T) { return scratch_of<T>(map); });
+  return by_type(dtype, [&]<class T>(T) { return scratch_of<T>(map, may_copy(map)).bytes; });
+}
+
+DotScratch dot_scratch_of(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims) {
+  const Mapped map = map_dims(left, right, dims);
+  return by_type(dtype, [&]<class T>(T) { return scratch_of<T>(map, must_copy(map)); });
 }
 
 void dot_general(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims, void* out,

@@ -90,7 +90,31 @@ TEST(FuseRules, NothingIsComputedForABroadcast) {
   EXPECT_EQ(kernels([](In a) { return Arrays{sin(a[0]) * a[1]}; }, {fill({8}, 0), fill({6, 8}, 1)}), 2);
 }
 TEST(FuseRules, NothingIsComputedForASlice) {
-  EXPECT_EQ(kernels([](In a) { return Arrays{sin(a[0])[{Slice(1, 5)}] * 2.0}; }, matrices(1)), 2);
+  EXPECT_EQ(kernels(
+                [](In a) {
+                  Array y = sin(a[0]);
+                  return Arrays{y[{Slice(1, 5)}] * 2.0, y};
+                },
+                matrices(1)),
+            2);
+}
+TEST(FuseRules, WhatOnlyASliceReadsIsComputedForIt) {
+  auto body = fused([](In a) { return Arrays{sin(a[0])[{Slice(1, 5)}] * 2.0}; }, matrices(1));
+  ASSERT_EQ(body->steps.size(), 1u);
+  EXPECT_EQ(body->steps[0].kernel.extents[0], 4);
+}
+// A stencil's cotangents, padded and added, are one kernel for the middle and each border: nothing is in between.
+TEST(FuseRules, TheGradientOfAStencilNeedsNothingBesideIt) {
+  auto f = [](In a) {
+    Array p = pad(a[0], {{1, 1}, {1, 1}});
+    const Slice all = slice(1, -1), before = slice(none, -2), after = slice(2, none);
+    Array y = p[{before, all}] + p[{after, all}] + p[{all, before}] + p[{all, after}] - 4 * a[0];
+    return Arrays{sum(y * a[1])};
+  };
+  auto gradient = [f](In a) { return flat::grad(f, a); };
+  auto body = fused(gradient, {fill({512, 512}, 0), fill({512, 512}, 1)});
+  for (const Step& s : body->steps)
+    for (int v : s.out) EXPECT_NE(body->type(v).shape, Shape({514, 514}));
 }
 TEST(FuseRules, TwoWaysOfReadingOneValue) {
   EXPECT_EQ(kernels(
@@ -288,9 +312,9 @@ TEST(FuseRules, ManyOperandsAreCut) {
     for (std::size_t i = 1; i < a.size(); ++i) y = y + a[i];
     return Arrays{y};
   };
-  auto body = fused(f, matrices(60));
+  auto body = fused(f, matrices(150));
   EXPECT_EQ(body->steps.size(), 3u);
-  for (const Step& s : body->steps) EXPECT_LE(s.kernel.accesses.size(), 24u);
+  for (const Step& s : body->steps) EXPECT_LE(s.kernel.accesses.size(), 65u);
 }
 TEST(FuseRules, TenThousandSteps) {
   const Arrays x = matrices(2);

@@ -1,0 +1,154 @@
+// Slices move up to what they cut: an elementwise equation that only a slice reads is computed for that slice, and a pad
+// that only a slice reads pads less. So the cotangents of neighbours in a stencil, which are padded, added up and cut
+// again, are added where they are needed and fit one kernel. Every element that is left is made by the same operations.
+// Invariant: nothing is computed twice, as what moves has one reader.
+#include <algorithm>
+#include <optional>
+
+#include "passes/named_rows.h"
+#include "passes/passes.h"
+
+namespace anew::passes {
+namespace {
+
+// A slice, as its row writes it.
+struct Cutting {
+  Shape limit, start;
+  std::optional<Shape> strides;
+
+  static Cutting of(const ir::Params& slice) {
+    Cutting c;
+    for (const auto& [name, value] : slice.list())
+      if (!(name == "limit_indices"   ? from_param(value, c.limit)
+            : name == "start_indices" ? from_param(value, c.start)
+                                      : from_param(value, c.strides)))
+        throw InternalError("[narrow] slice has other params");
+    return c;
+  }
+};
+
+class Narrower {
+ public:
+  explicit Narrower(ir::Program& p) : p_(p), readers_(p.types.size()), makers_(p.types.size(), -1) {
+    for (std::size_t i = 0; i < p.eqns.size(); ++i) {
+      for (const ir::Atom& a : p.eqns[i].inputs) count(a);
+      for (ir::Var v : p.eqns[i].outputs) makers_[index(v)] = static_cast<int>(i);
+    }
+    for (const ir::Atom& a : p.outputs) count(a);
+    wanted_.resize(p.eqns.size());
+  }
+
+  // From the last equation to the first: a slice meets what it cuts.
+  bool run() {
+    for (std::size_t i = p_.eqns.size(); i-- > 0;) {
+      ir::Eqn& e = p_.eqns[i];
+      if (wanted_[i]) narrow(e, *wanted_[i]);
+      else if (e.primitive != &named_rows().slice || !move_up(e.inputs[0], {e.params, e.outputs[0], e.at, e.rule_of}))
+        kept_.push_back(std::move(e));
+    }
+    std::reverse(kept_.begin(), kept_.end());
+    p_.eqns = std::move(kept_);
+    return changed_;
+  }
+
+ private:
+  struct Slice {
+    ir::ParamsRef params;
+    ir::Var out;
+    Location at;
+    const ir::Primitive* rule_of;
+  };
+
+  static std::size_t index(ir::Var v) { return static_cast<std::size_t>(v); }
+  void count(const ir::Atom& a) {
+    if (a.is_var()) ++readers_[index(a.var)];
+  }
+
+  // Whether the slice has gone into the equation that makes x.
+  bool move_up(const ir::Atom& x, const Slice& s) {
+    const int maker = makers_[index(x.var)];
+    if (maker < 0 || readers_[index(x.var)] != 1) return false;
+    const ir::Eqn& e = p_.eqns[static_cast<std::size_t>(maker)];
+    const bool pads = e.primitive == &named_rows().pad && !Cutting::of(*s.params).strides;
+    const bool each = e.primitive->facts.elementwise && e.outputs.size() == 1 && !e.primitive->facts.effects;
+    if (!pads && !each) return false;
+    wanted_[static_cast<std::size_t>(maker)] = s;
+    return changed_ = true;
+  }
+
+  // e for the part of its result that s cuts out. What its operands need comes before it, so later here.
+  void narrow(ir::Eqn& e, const Slice& s) {
+    const Shape whole = p_.type(e.outputs[0]).shape;
+    e.outputs = {s.out};
+    if (e.primitive == &named_rows().pad) return narrow_pad(e, s, whole);
+    std::vector<std::pair<ir::Atom, Slice>> parts;
+    for (ir::Atom& a : e.inputs) {
+      if (!a.is_var() || p_.type(a).shape != whole || whole.ndim() == 0) continue;
+      auto known = std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return part.first == a; });
+      if (known == parts.end()) {
+        const ir::Type cut{p_.type(s.out).shape, p_.type(a).dtype};
+        p_.types.push_back(cut);
+        parts.emplace_back(a, Slice{s.params, static_cast<ir::Var>(p_.types.size()) - 1, s.at, s.rule_of});
+        known = std::prev(parts.end());
+      }
+      a = ir::Atom(known->second.out);
+    }
+    kept_.push_back(std::move(e));
+    for (const auto& [x, part] : parts) cut(x, part);
+  }
+
+  void cut(const ir::Atom& x, const Slice& s) {
+    if (x.is_var() && move_up(x, s)) return;
+    kept_.push_back({&named_rows().slice, s.params, {x}, {s.out}, s.at, s.rule_of});
+  }
+
+  // Where the slice takes all of the padding and some of the operand, it cuts the operand.
+  void narrow_pad(ir::Eqn& e, const Slice& s, const Shape& whole) {
+    std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> config;
+    const ir::NamedParams list = e.params->list();
+    if (list.size() != 1 || !from_param(list[0].second, config)) throw InternalError("[narrow] pad has other params");
+    const Cutting c = Cutting::of(*s.params);
+    const ir::Type in = p_.type(e.inputs[0]);
+    Shape start, limit;
+    for (int i = 0; i < whole.ndim(); ++i) {
+      auto& [before, after, between] = config[static_cast<std::size_t>(i)];
+      before -= c.start[i];
+      after -= whole[i] - c.limit[i];
+      const std::int64_t first = std::max<std::int64_t>(0, -before),
+                         last = in.shape[i] + std::min<std::int64_t>(0, after);
+      const bool some = between == 0 && first < last;  // else paddings may be negative
+      start.push_back(some ? first : 0);
+      limit.push_back(some ? last : in.shape[i]);
+      if (some) before = std::max<std::int64_t>(0, before), after = std::max<std::int64_t>(0, after);
+    }
+    e.params = named_rows().pad.parse({{list[0].first, ir::to_param(config)}});
+    Shape cut_shape;
+    for (int i = 0; i < whole.ndim(); ++i) cut_shape.push_back(limit[i] - start[i]);
+    const ir::Atom x = e.inputs[0];
+    if (cut_shape == in.shape) return kept_.push_back(std::move(e));
+    p_.types.push_back({cut_shape, in.dtype});
+    const auto part = static_cast<ir::Var>(p_.types.size()) - 1;
+    e.inputs[0] = ir::Atom(part);
+    kept_.push_back(std::move(e));
+    cut(x, {slice_params(start, limit), part, s.at, s.rule_of});
+  }
+  static ir::ParamsRef slice_params(const Shape& start, const Shape& limit) {
+    return named_rows().slice.parse({{"limit_indices", ir::to_param(limit)},
+                                     {"start_indices", ir::to_param(start)},
+                                     {"strides", ir::to_param(std::optional<Shape>())}});
+  }
+
+  ir::Program& p_;
+  std::vector<int> readers_, makers_;         // by variable: how often it is read; the equation that makes it
+  std::vector<std::optional<Slice>> wanted_;  // by equation: all that is read of it
+  std::vector<ir::Eqn> kept_;                 // the last first
+  bool changed_ = false;
+};
+
+}  // namespace
+
+ir::Program narrow(const ir::Program& p) {
+  return rewrite(p, [](ir::Program& q) { return Narrower(q).run(); });
+}
+
+}  // namespace anew::passes
