@@ -49,6 +49,8 @@ class ProgramRun {
     const Arrays plain = derivatives(f_);
     same_bits("jit", derivatives([this](std::span<const Array> x) { return flat::jit(f_, x, flat::JitCache()); }),
               plain);
+    repeat(f_);
+    if (has("grad")) repeat([this](std::span<const Array> x) { return flat::grad(f_, x); });
     {
       WithoutCheckpoints scope;
       same_bits("without checkpoints", derivatives(f_), plain);
@@ -81,6 +83,14 @@ class ProgramRun {
   static void same_bits(const std::string& what, const Arrays& a, const Arrays& b) {
     ASSERT_EQ(a.size(), b.size()) << what;
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(bit_difference(a[i], b[i]), "") << what << ", array " << i;
+  }
+
+  // A hundred calls of the compiled function.
+  void repeat(const FlatFunction& f) const {
+    const Arrays once = f(wrt_);
+    const flat::Compiled compiled = flat::compile(f, wrt_);
+    for (int i = 0; i < 100 && !::testing::Test::HasFailure(); ++i)
+      same_bits(fmt::format("call {} of the compiled function", i), compiled(wrt_), once);
   }
 
   // Value, then gradient and Hessian-vector product, or jvp and vjp: whatever the file has.

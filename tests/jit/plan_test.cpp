@@ -4,6 +4,7 @@
 
 #include "jit/compiled_program.h"
 #include "jit/plan_programs.h"
+#include "runtime/executable.h"
 #include "support/support.h"
 
 namespace anew {
@@ -55,6 +56,28 @@ TEST_P(Plans, AreExact) {
   }
 }
 
+// A hundred calls on one to four threads, every kernel split as far as it goes: memory that somebody left behind, or two
+// threads in each other's way, would show.
+TEST_P(Plans, OfAHundredCallsGiveTheSameBits) {
+  const test::PlanProgram& p = program();
+  const int pool = threads();
+  const double threshold = set_thread_threshold(0);
+  compiled::clear_compiled();
+  const Arrays eager = p.f(p.x);
+  set_threads(4);
+  int wrong = 0;
+  flat::Compiled all[] = {flat::compile(p.f, p.x, {.threads = 1}), flat::compile(p.f, p.x, {.threads = 2}),
+                          flat::compile(p.f, p.x, {.threads = 3}), flat::compile(p.f, p.x)};
+  for (int i = 0; i < 100; ++i) {
+    const Arrays y = all[i % 4](p.x);
+    for (std::size_t k = 0; k < eager.size(); ++k) wrong += !same(y[k], eager[k]);
+  }
+  EXPECT_EQ(wrong, 0);
+  set_threads(pool);
+  set_thread_threshold(threshold);
+  compiled::clear_compiled();
+}
+
 TEST_P(Plans, OfShapesAreThoseOfArrays) {
   const test::PlanProgram& p = program();
   Arrays shapes;
@@ -87,6 +110,24 @@ INSTANTIATE_TEST_SUITE_P(Programs, Plans,
 // ---- text
 
 Location here(Location at = Location::current()) { return at; }
+
+// A product alone packs in an arena; where that would be the peak of a large one, it goes without.
+TEST(Plan, PackingIsNotThePeakOfALargeArena) {
+  auto layers = [](int n) {
+    return [n](Array w, Array x) {
+      for (int i = 0; i < n; ++i) x = tanh(matmul(x, w));
+      return sum(x);
+    };
+  };
+  const ShapeDtype square{{1024, 1024}, f32};
+  auto scratch = [](const MemoryPlan& plan) {
+    return std::count_if(plan.live.begin(), plan.live.end(), [](const LiveValue& v) { return v.scratch; });
+  };
+  const MemoryPlan small = jit(layers(1)).plan(square, square), large = jit(grad(layers(8))).plan(square, square);
+  EXPECT_EQ(scratch(small), 1) << small;
+  EXPECT_EQ(scratch(large), 0) << large;
+  EXPECT_EQ(large.arena_bytes % square.bytes(), 0u) << large;
+}
 
 TEST(PlanText, GroupsWhatCannotBeToldApart) {
   const Location at = here();
