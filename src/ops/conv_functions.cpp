@@ -30,14 +30,16 @@ std::vector<int> parse_axes(std::string_view op, const std::string& names, const
   for (char c : first_two) find(c);
   for (char c : like)
     if (like_two.find(c) == std::string::npos) find(c);
-  if (axes.size() != names.size())
-    fail(op, fmt::format("dimension numbers \"{}\" and \"{}\" differ in their spatial dimensions", names, like), at);
   return axes;
 }
 
-ConvAxes parse_dimensions(std::string_view op, const ConvDimensions& d, const Location& at) {
-  return {parse_axes(op, d.lhs, "NC", d.rhs, "OI", at), parse_axes(op, d.rhs, "OI", d.rhs, "OI", at),
-          parse_axes(op, d.out, "NC", d.rhs, "OI", at)};
+// The kernel's first: the other two are held to its spatial dimensions.
+ConvAxes parse_dimensions(std::string_view op, const ConvDimensions& d, const Type& x, const Location& at) {
+  for (const std::string* s : {&d.lhs, &d.rhs, &d.out})
+    if (static_cast<int>(s->size()) != x.shape.ndim())
+      fail(op, fmt::format("dimension numbers \"{}\" do not name the {} axes of {}", *s, x.shape.ndim(), x.str()), at);
+  std::vector<int> rhs = parse_axes(op, d.rhs, "OI", d.rhs, "OI", at);
+  return {parse_axes(op, d.lhs, "NC", d.rhs, "OI", at), rhs, parse_axes(op, d.out, "NC", d.rhs, "OI", at)};
 }
 
 bool is_default(const ConvDimensions& d) { return d.lhs.empty() && d.rhs.empty() && d.out.empty(); }
@@ -61,6 +63,13 @@ void check_name(std::string_view op, const std::string& name, bool lower_too, co
   if (name == "SAME" || name == "VALID" || (lower_too && name == "SAME_LOWER")) return;
   fail(op, fmt::format("padding \"{}\" is none of \"SAME\", {}\"VALID\"", name, lower_too ? "\"SAME_LOWER\", " : ""),
        at);
+}
+
+void require_entries(std::string_view op, int spatial, std::initializer_list<const Shape*> lists, const Location& at) {
+  for (const Shape* s : lists)
+    if (s->ndim() != spatial)
+      fail(op, fmt::format("strides, padding and dilations need one entry for each of {} spatial dimensions", spatial),
+           at);
 }
 
 struct Operands {
@@ -98,11 +107,7 @@ Array conv_general_dilated(const ArrayLike& x, const ArrayLike& w, const Shape& 
     const std::vector<int> axes = default_axes({}, 0, ndim);
     p.dimension_numbers = {axes, axes, axes};
   } else {
-    for (const std::string* s :
-         {&options.dimension_numbers.lhs, &options.dimension_numbers.rhs, &options.dimension_numbers.out})
-      if (static_cast<int>(s->size()) != ndim)
-        fail(op, fmt::format("dimension numbers \"{}\" do not name the {} axes of {}", *s, ndim, lhs.str()), x.at);
-    p.dimension_numbers = parse_dimensions(op, options.dimension_numbers, x.at);
+    p.dimension_numbers = parse_dimensions(op, options.dimension_numbers, lhs, x.at);
   }
   p.window_strides = strides;
   p.lhs_dilation = ones_unless(options.lhs_dilation, spatial);
@@ -117,9 +122,7 @@ Array conv_general_dilated(const ArrayLike& x, const ArrayLike& w, const Shape& 
     if (same && p.lhs_dilation != ones_unless({}, spatial))
       fail(op, fmt::format("padding \"{}\" has no meaning for a dilated input", padding.name()), x.at,
            "give the numbers, or use conv_transpose");
-    if (strides.ndim() != spatial || p.rhs_dilation.ndim() != spatial)
-      fail(op, fmt::format("strides, padding and dilations need one entry for each of {} spatial dimensions", spatial),
-           x.at);
+    require_entries(op, spatial, {&strides, &p.rhs_dilation}, x.at);
     for (int i = 0; i < spatial; ++i) {
       const auto d = static_cast<std::size_t>(i + 2);
       const std::int64_t window = dilated(rhs.shape[p.rhs()[d]], p.rhs_dilation[i]);
@@ -147,7 +150,7 @@ Array conv_transpose(const ArrayLike& x, const ArrayLike& w, const Shape& stride
   if (is_default(options.dimension_numbers))
     p.dimension_numbers = {default_axes({0, ndim - 1}, 1, ndim - 1), default_axes({ndim - 1, ndim - 2}, 0, ndim - 2),
                            default_axes({0, ndim - 1}, 1, ndim - 1)};
-  else p.dimension_numbers = parse_dimensions(op, options.dimension_numbers, x.at);
+  else p.dimension_numbers = parse_dimensions(op, options.dimension_numbers, lhs, x.at);
   p.window_strides = ones_unless({}, spatial);
   p.lhs_dilation = strides;
   p.rhs_dilation = ones_unless(options.rhs_dilation, spatial);
@@ -155,6 +158,7 @@ Array conv_transpose(const ArrayLike& x, const ArrayLike& w, const Shape& stride
     p.padding = padding.pairs();
   } else {
     check_name(op, padding.name(), false, x.at);
+    require_entries(op, spatial, {&p.rhs_dilation}, x.at);
     for (int i = 0; i < spatial; ++i) {
       const std::int64_t k = dilated(rhs.shape[p.rhs()[static_cast<std::size_t>(i + 2)]], p.rhs_dilation[i]);
       const std::int64_t s = strides[i], same = k + s - 2;

@@ -161,6 +161,14 @@ TEST(Convolution, Errors) {
       error_of([&] { conv_general_dilated(x, w, {1}, "SAME", {.dimension_numbers = {"NCW", "OIH", "NCH"}}); }),
       "[conv_general_dilated] dimension numbers \"NCW\" need each of \"NC\" and the spatial dimensions of \"OIH\" "
       "once");
+  EXPECT_EQ(
+      error_of([&] { conv_general_dilated(x, w, {1}, "SAME", {.dimension_numbers = {"NCH", "OHH", "NCH"}}); }),
+      "[conv_general_dilated] dimension numbers \"OHH\" need each of \"OI\" and the spatial dimensions of \"OHH\" "
+      "once");
+  EXPECT_EQ(
+      error_of([&] { conv_general_dilated(x, w, {1}, "SAME", {.dimension_numbers = {"NCH", "OIH", "NHH"}}); }),
+      "[conv_general_dilated] dimension numbers \"NHH\" need each of \"NC\" and the spatial dimensions of \"OIH\" "
+      "once");
   EXPECT_EQ(error_of([&] { conv_general_dilated(x > 0, w > 0, {1}, "SAME"); }),
             "[conv_general_dilated] needs numbers, got bool[2,3,5]");
   EXPECT_EQ(error_of([&] { conv_transpose(x, w, {1, 1}, "SAME"); }),
@@ -168,6 +176,10 @@ TEST(Convolution, Errors) {
             "and f32[4,3,2]");
   EXPECT_EQ(error_of([&] { conv_transpose(x, w, {1}, "SAME_LOWER"); }),
             "[conv_transpose] padding \"SAME_LOWER\" is none of \"SAME\", \"VALID\"");
+  EXPECT_EQ(error_of([&] { conv_transpose(x, w, {1}, "SAME", {.dimension_numbers = {"NC", "OI", "NC"}}); }),
+            "[conv_transpose] dimension numbers \"NC\" do not name the 3 axes of f32[2,3,5]");
+  EXPECT_EQ(error_of([&] { conv_transpose(x, w, {1}, "SAME", {.rhs_dilation = {1, 1}}); }),
+            "[conv_transpose] strides, padding and dilations need one entry for each of 1 spatial dimensions");
   EXPECT_EQ(error_of([&] { convolve(x, w); }),
             "[convolve] needs two vectors that are not empty, got f32[2,3,5] and f32[4,3,2]");
   EXPECT_EQ(error_of([&] { correlate(zeros(3), zeros(2), "all"); }),

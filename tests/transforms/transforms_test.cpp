@@ -182,6 +182,34 @@ TEST(ProgramErrors, OfEquationsThatDoNotFit) {
             "[threefry2x32] needs u32, got i32[]");
   EXPECT_EQ(of("{ lambda ; a:f32[2] b:f64[2]. let c:i32[2] = searchsorted[side=left] a b in (c,) }"),
             "[searchsorted] needs a sorted vector and values of its type, got f32[2] and f64[2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2,3,5] b:f64[4,3,2]. let c:f32[2,4,4] = conv_general_dilated[dimension_numbers=([0, "
+               "1, 2], [0, 1, 2], [0, 1, 2]) window_strides=(1,) padding=((0, 0),) lhs_dilation=(1,) rhs_dilation=(1,) "
+               "feature_group_count=1 batch_group_count=1] a b in (c,) }"),
+            "[conv_general_dilated] types do not fit: f32[2,3,5] and f64[4,3,2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[4] i:i32[2,1] b:f64[2]. let c:f32[4] = scatter_add[update_window_dims=() "
+               "inserted_window_dims=(0,) scatter_dims_to_operand_dims=(0,) mode=clip unique_indices=False] a i b in "
+               "(c,) }"),
+            "[scatter_add] types differ: f32[4] and updates f64[2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2]. let b:f32[2] = cumsum[axis=1 reverse=False] a in (b,) }"),
+            "[cumsum] axis 1 is out of range for f32[2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2] b:f32[2]. let c:f32[4] = concatenate[dimension=1] a b in (c,) }"),
+            "[concatenate] axis 1 is out of range for f32[2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2] i:i32[] j:i32[]. let c:f32[1] = dynamic_slice[slice_sizes=(1,)] a i j in (c,) }"),
+            "[dynamic_slice] 2 starts for f32[2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2] b:f64[2]. let c:f32[2] d:f32[2] = fft a b in (c, d) }"),
+            "[fft] real and imaginary parts differ: f32[2] and f64[2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2]. let b:f32[2] = sort[dimension=1 num_keys=1] a in (b,) }"),
+            "[sort] axis 1 is out of range for f32[2]");
+}
+
+TEST(ProgramErrors, ConstantsOfParsedTextComeFirst) {
+  Array c = ones({2});
+  Program p = make_program([&](Array x) { return x * c; })(ones({2}));
+  EXPECT_TRUE(same_bits(evaluate(p, Arrays{ones({2})})[0], c));
+  Program q = parse_program(p.str());
+  EXPECT_EQ(ERROR_OF((void)evaluate(q, Arrays{ones({2})})),
+            "[evaluate] the Program takes 2 arrays, got 1; hint: parsed text has no constants: they come first");
+  EXPECT_TRUE(same_bits(evaluate(q, Arrays{c, ones({2})})[0], c));
 }
 
 TEST(TransformErrors, OfFlatFunctions) {
