@@ -66,7 +66,7 @@ class Narrower {
 
   // Whether the slice has gone into the equation that makes x.
   bool move_up(const ir::Atom& x, const Slice& s) {
-    const int maker = makers_[index(x.var)];
+    const int maker = x.is_var() ? makers_[index(x.var)] : -1;
     if (maker < 0 || readers_[index(x.var)] != 1) return false;
     const ir::Eqn& e = p_.eqns[static_cast<std::size_t>(maker)];
     const bool pads = e.primitive == &named_rows().pad && !Cutting::of(*s.params).strides;
@@ -98,7 +98,7 @@ class Narrower {
   }
 
   void cut(const ir::Atom& x, const Slice& s) {
-    if (x.is_var() && move_up(x, s)) return;
+    if (move_up(x, s)) return;
     kept_.push_back({&named_rows().slice, s.params, {x}, {s.out}, s.at, s.rule_of});
   }
 

@@ -4,6 +4,7 @@
 // diagonal and the sum of p_ij m_jj over j != i on it.
 #include "runtime/cofactor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <utility>

@@ -34,7 +34,10 @@ TEST(Narrow, ElementwiseEquationsAreComputedForTheSlice) {
 }
 
 TEST(Narrow, WhatOthersReadStaysWhole) {
-  for (const char* text : {R"({ lambda ; a:f32[8]. let
+  for (const char* text : {R"({ lambda ; . let
+    a:f32[] = slice[limit_indices=() start_indices=() strides=None] 1.0:f32[]
+  in (a,) })",
+                           R"({ lambda ; a:f32[8]. let
     b:f32[8] = sin a
     c:f32[2] = slice[limit_indices=(3,) start_indices=(1,) strides=None] b
   in (c, b) })",
