@@ -186,7 +186,6 @@ Bytecode::Bytecode(const Kernel& kernel) {
 Bytecode::Bytecode(Bytecode&&) noexcept = default;
 Bytecode& Bytecode::operator=(Bytecode&&) noexcept = default;
 Bytecode::~Bytecode() = default;
-const Kernel& Bytecode::kernel() const { return body_->kernel; }
 const Partition& Bytecode::partition() const { return body_->partition; }
 
 }  // namespace anew::loops

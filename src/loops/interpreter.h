@@ -34,7 +34,6 @@ class Bytecode {
   Bytecode(Bytecode&&) noexcept;
   Bytecode& operator=(Bytecode&&) noexcept;
   ~Bytecode();
-  const Kernel& kernel() const;
   const Partition& partition() const;
   struct Body;
   const Body& body() const { return *body_; }

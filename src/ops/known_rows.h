@@ -1,4 +1,4 @@
-// Rows of src/ops that other files bind directly: the accumulation of tangents and cotangents, relu, names, softmax.
+// Rows of src/ops that other files bind directly: the accumulation of tangents and cotangents, names, softmax.
 #pragma once
 #include <string>
 
@@ -8,7 +8,6 @@
 namespace anew {
 
 const ir::Primitive& add_any_row();
-const ir::Primitive& relu_row();
 const ir::Primitive& name_row();
 const ir::Primitive& softmax_row();  // made of other rows: evaluating it evaluates those
 

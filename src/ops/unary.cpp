@@ -217,7 +217,6 @@ Array of_fraction(const Primitive& p, const ArrayLike& x) {
 }  // namespace
 
 std::span<const ir::Primitive* const> unary_rows() { return rows().list(); }
-const ir::Primitive& relu_row() { return rows().relu; }
 
 Array operator-(const ArrayLike& a) { return of_number(rows().neg, a); }
 Array operator~(const ArrayLike& a) { return of_number(rows().not_, a); }

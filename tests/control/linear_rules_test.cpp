@@ -75,5 +75,27 @@ TEST(LinearRules, OutputsThatAreInputs) {
   }
 }
 
+// The backward pass of a loop that keeps few states, differentiated by some of its cotangents.
+TEST(LinearRules, CotangentsOfLoopsWithFewStates) {
+  Array xs = array({1.0, 2.0, 3.0, 0.5}, f64), start = array(0.5, f64), w = array(0.7, f64);
+  auto f = [](std::span<const Array> in) {
+    flat::ScanBody body = [&](std::span<const Array> c, std::span<const Array> x) {
+      Array next = sin(c[0] * in[2]) * x[0];
+      return flat::ScanResult{{next}, {next * next}};
+    };
+    flat::ScanResult r = flat::scan(body, {in[0]}, {in[1]}, {.checkpoints = 2});
+    return Arrays{r.carry[0], r.ys[0]};
+  };
+  auto lin = flat::linearize(f, Arrays{start, xs, w}).second;
+  auto pulled = [&](const Array& carry, const Array& ys) {
+    Arrays g = lin.pullback(Arrays{carry, ys});
+    return Arrays{sin(g[0]) + sum(square(g[1])) * g[2]};
+  };
+  Array carry = array(0.3, f64), ys = array({0.1, -0.2, 0.4, 1.0}, f64);
+  flat::check_grads([&](std::span<const Array> ct) { return pulled(ct[0], ct[1]); }, Arrays{carry, ys});
+  flat::check_grads([&](std::span<const Array> ct) { return pulled(carry, ct[0]); }, Arrays{ys});
+  flat::check_grads([&](std::span<const Array> ct) { return pulled(ct[0], ys); }, Arrays{carry});
+}
+
 }  // namespace
 }  // namespace anew::test

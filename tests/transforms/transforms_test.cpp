@@ -186,6 +186,10 @@ TEST(ProgramErrors, OfEquationsThatDoNotFit) {
                "1, 2], [0, 1, 2], [0, 1, 2]) window_strides=(1,) padding=((0, 0),) lhs_dilation=(1,) rhs_dilation=(1,) "
                "feature_group_count=1 batch_group_count=1] a b in (c,) }"),
             "[conv_general_dilated] types do not fit: f32[2,3,5] and f64[4,3,2]");
+  EXPECT_EQ(of("{ lambda ; a:f32[2,3,5] b:f32[4,3,2]. let c:f32[2,4,4] = conv_general_dilated[dimension_numbers=([0, "
+               "1, 1], [0, 1, 2], [0, 1, 2]) window_strides=(1,) padding=((0, 0),) lhs_dilation=(1,) rhs_dilation=(1,) "
+               "feature_group_count=1 batch_group_count=1] a b in (c,) }"),
+            "[conv_general_dilated] the dimension numbers do not fit f32[2,3,5] and f32[4,3,2]");
   EXPECT_EQ(of("{ lambda ; a:f32[4] i:i32[2,1] b:f64[2]. let c:f32[4] = scatter_add[update_window_dims=() "
                "inserted_window_dims=(0,) scatter_dims_to_operand_dims=(0,) mode=clip unique_indices=False] a i b in "
                "(c,) }"),
@@ -212,6 +216,12 @@ TEST(ProgramErrors, ConstantsOfParsedTextComeFirst) {
   EXPECT_TRUE(same_bits(evaluate(q, Arrays{c, ones({2})})[0], c));
 }
 
+// Integers among arguments and results have no derivative to check; the others are checked.
+TEST(CheckGrads, PassesIntegersBy) {
+  auto f = [](std::span<const Array> x) { return Arrays{x[0][x[1]] * x[0], x[1] + 1}; };
+  flat::check_grads(f, Arrays{array({0.5, 1.5, 2.5}, f64), array(1)});
+}
+
 TEST(TransformErrors, OfFlatFunctions) {
   FlatFunction nothing = [](std::span<const Array>) { return Arrays{}; };
   EXPECT_EQ(ERROR_OF((void)flat::jacrev(nothing, Arrays{ones({2})})), "[jacrev] the function gives no array");
@@ -219,6 +229,8 @@ TEST(TransformErrors, OfFlatFunctions) {
   EXPECT_EQ(ERROR_OF((void)flat::associative_scan(neither, Arrays{})), "[associative_scan] there is no array to scan");
   EXPECT_EQ(ERROR_OF((void)flat::associative_scan(neither, Arrays{ones({2})})),
             "[associative_scan] the function gives 0 arrays for 1");
+  EXPECT_EQ(ERROR_OF((void)flat::io_callback(nothing, std::vector<ShapeDtype>{{{}, f32}}, Arrays{})),
+            "[io_callback] the function gave 0 arrays, its result type has 1");
   Array abstract = ShapeDtype{{2}, f32};
   EXPECT_EQ(ERROR_OF((void)jit([&](Array x) { return x + abstract; })(ones({2}))),
             "an abstract array of type f32[2] was captured by a traced function; hint: pass it as an argument");
