@@ -229,8 +229,6 @@ TEST(TransformErrors, OfFlatFunctions) {
   EXPECT_EQ(ERROR_OF((void)flat::associative_scan(neither, Arrays{})), "[associative_scan] there is no array to scan");
   EXPECT_EQ(ERROR_OF((void)flat::associative_scan(neither, Arrays{ones({2})})),
             "[associative_scan] the function gives 0 arrays for 1");
-  EXPECT_EQ(ERROR_OF((void)flat::io_callback(nothing, std::vector<ShapeDtype>{{{}, f32}}, Arrays{})),
-            "[io_callback] the function gave 0 arrays, its result type has 1");
   Array abstract = ShapeDtype{{2}, f32};
   EXPECT_EQ(ERROR_OF((void)jit([&](Array x) { return x + abstract; })(ones({2}))),
             "an abstract array of type f32[2] was captured by a traced function; hint: pass it as an argument");
