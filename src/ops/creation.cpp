@@ -70,6 +70,8 @@ namespace detail {
 Array from_memory(const void* data, std::size_t count, DType from, const Shape& shape, DType to, const Location& at) {
   if (static_cast<std::int64_t>(count) != shape.size())
     throw Error(fmt::format("[array] {} numbers do not fill shape {}", count, shape.str()), line_or(at));
+  if (from == i64)
+    for (std::size_t i = 0; i < count; ++i) check_fits(static_cast<const std::int64_t*>(data)[i], to, at);
   Array x = empty_array({shape, to}, line_or(at));
   convert_numbers(data, count, from, to, x.value()->buffer->data());
   return x;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace anew {
 namespace {
@@ -54,10 +55,24 @@ Array zero_like(const Array& x) { return literal(type_of(x).dtype, 0.0); }
 
 Array strong(const Array& x) { return is_weak(x) ? make_literal(literal_of(x)) : x; }
 
+void check_fits(std::int64_t v, DType to, const Location& at) {
+  // Bits of a u32 may be written as a negative number.
+  constexpr std::int64_t low = std::numeric_limits<std::int32_t>::min();
+  const std::int64_t high =
+      to == i32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::uint32_t>::max();
+  if ((to == i32 || to == u32) && (v < low || v > high))
+    throw Error(fmt::format("[array] the number {} does not fit {}", v, name_of(to)), line_or(at),
+                "give the dtype i64, or convert the array beside it with astype(x, i64)");
+}
+
 Array coerce(const Array& x, DType dtype, const Location& at) {
   check_operand(x, line_or(at));
   const Value& v = *x.value();
-  if (v.weak) return is_float(v.type.dtype) ? literal(dtype, v.number) : literal_integer(dtype, v.integer);
+  if (v.weak && is_float(v.type.dtype)) return literal(dtype, v.number);
+  if (v.weak) {
+    check_fits(v.integer, dtype, at);
+    return literal_integer(dtype, v.integer);
+  }
   if (v.type.dtype == dtype) return x;
   return lax::convert_element_type(ArrayLike(x, at), dtype);
 }

@@ -19,6 +19,8 @@ DType floating(DType d);
 DType common_dtype(std::span<const Array> xs);
 
 bool is_weak(const Array& x);
+// Throws where a C++ number would wrap around.
+void check_fits(std::int64_t v, DType to, const Location& at);
 // x as this type: a weak number becomes a literal of it, an array of another type is converted.
 Array coerce(const Array& x, DType dtype, const Location& at);
 // x without weakness.

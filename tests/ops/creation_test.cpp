@@ -70,11 +70,17 @@ TEST(Creation, UnderATrace) {
 }
 
 TEST(Creation, Errors) {
+  const std::string hint = "; hint: give the dtype i64, or convert the array beside it with astype(x, i64)";
   EXPECT_EQ(error_of([] { (void)array(std::vector<double>{1, 2, 3}, {2, 2}); }),
             "[array] 3 numbers do not fill shape [2,2]");
   EXPECT_EQ(error_of([] { (void)array({{1, 2}, {3}}); }), "[array] rows of different lengths");
   EXPECT_EQ(error_of([] { (void)zeros({2, -1}); }), "[full] negative size in shape [2,-1]");
   EXPECT_EQ(error_of([] { (void)arange(0, 3, 0); }), "[arange] the step is 0");
+  EXPECT_EQ(error_of([] { (void)array({1l, 5000000000}); }),
+            std::string("[array] the number 5000000000 does not fit i32") + hint);
+  EXPECT_EQ(error_of([] { (void)array({5000000000}, u32); }),
+            std::string("[array] the number 5000000000 does not fit u32") + hint);
+  EXPECT_EQ(array({5000000000}, i64).item<std::int64_t>(), 5000000000);
   EXPECT_EQ(error_of([] { (void)linspace(0, 1, -1); }), "[linspace] -1 points");
 }
 

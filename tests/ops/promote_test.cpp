@@ -74,6 +74,17 @@ TEST(Promotion, NumbersYieldToArraysOfTheirKind) {
   EXPECT_EQ((Array(true) + true).dtype(), bool_);
 }
 
+TEST(Promotion, NumbersThatDoNotFitAreErrors) {
+  const std::string hint = "; hint: give the dtype i64, or convert the array beside it with astype(x, i64)";
+  EXPECT_EQ(error_of([] { (void)(ones({2}, i32) + 5000000000); }),
+            std::string("[array] the number 5000000000 does not fit i32") + hint);
+  EXPECT_EQ(error_of([] { (void)full({2}, -5000000000, u32); }),
+            std::string("[array] the number -5000000000 does not fit u32") + hint);
+  EXPECT_EQ((ones({}, i64) + 5000000000).item<std::int64_t>(), 5000000001);
+  EXPECT_EQ((ones({}, u32) * 0xffffffffu).item<std::int64_t>(), 0xffffffff);
+  EXPECT_EQ((ones({}, f64) + 5000000000).item<double>(), 5000000001.);
+}
+
 TEST(Promotion, UnsignedMeetSigned) {
   EXPECT_EQ(promote(i32, u32), i64);
   EXPECT_EQ(promote(u32, i64), i64);
