@@ -121,9 +121,9 @@ class Tiles {
         low.push_back(second ? e_.width + l - half : l);
         high.push_back(second ? e_.width + l : l + half);
       }
-      for (int r = 0; r < e_.width; ++r) {
-        if (r & half) continue;
-        Value *&a = x[static_cast<std::size_t>(r)], *&c = x[static_cast<std::size_t>(r + half)];
+      for (std::size_t r = 0, apart = static_cast<std::size_t>(half); r < x.size(); ++r) {
+        if (r & apart) continue;
+        Value *&a = x[r], *&c = x[r + apart];
         Value *first = b_.CreateShuffleVector(a, c, low), *second = b_.CreateShuffleVector(a, c, high);
         a = first, c = second;
       }

@@ -59,13 +59,12 @@ void place_scratch(Body& body, Step& s) {
       const UnwindInfo& u = s.unwind;
       pieces.add(s.bodies[0]->bytes);
       pieces.beside_last(s.bodies[1]->bytes);
-      const int states = u.constants + u.xs + (u.length < 0 ? 2 : 0);
-      for (int c = 0; c < u.carries; ++c) {
-        int stack = s.in[static_cast<std::size_t>(states + c)];
+      auto stack = s.in.begin() + u.constants + u.xs + (u.length < 0 ? 2 : 0);
+      for (int c = 0; c < u.carries; ++c, ++stack) {
         std::size_t state = s.bodies[0]->type(s.bodies[0]->outputs[static_cast<std::size_t>(c)]).bytes();
         pieces.add(state);
         pieces.add(state);
-        pieces.add(u.own_stacks[static_cast<std::size_t>(c)] ? 0 : bytes_of(stack));
+        pieces.add(u.own_stacks[static_cast<std::size_t>(c)] ? 0 : bytes_of(*stack));
       }
       for (int c = 0; c < u.linear_carries; ++c)
         pieces.add(u.in_place[static_cast<std::size_t>(c)] ? 0 : bytes_of(s.out[static_cast<std::size_t>(c)]));

@@ -343,6 +343,11 @@ template <class T>
 void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
                  int64_t c_row, int64_t c_column, std::span<std::byte> scratch, bool parallel, bool onto = false,
                  ProductEpilogue* epilogue = nullptr) {
+  if (k == 0) {  // operands without elements, whose pointers nobody may move
+    for (int64_t i = 0; i < m && !onto; ++i)
+      for (int64_t j = 0; j < n; ++j) c[i * c_row + j * c_column] = T{0};
+    return;
+  }
   // The product of the transposes has the same chains.
   if (n == 1 || (c_column != 1 && c_row == 1 && m != 1)) {
     std::swap(m, n), std::swap(c_row, c_column);
@@ -370,11 +375,6 @@ void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Mat
                     int64_t{1}, scratch, false, onto);
         each([](T& to, const T& from) { to = from; });
       }
-    return;
-  }
-  if (k == 0) {
-    if (onto) return;
-    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_row, n, T{0});
     return;
   }
   if (epilogue && (onto || c_row != n || epilogue->elements != m * n)) epilogue = nullptr;

@@ -33,6 +33,15 @@ void* operator new(std::size_t size, std::align_val_t a) { return allocate_or_fa
 void* operator new[](std::size_t size, std::align_val_t a) {
   return allocate_or_fail(size, static_cast<std::size_t>(a));
 }
+// Those that give null call the ones above, but not in every library: all of them are replaced, or none.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return allocations_left >= 0 && allocations_left-- == 0 ? nullptr : std::malloc(size ? size : 1);
+}
+void* operator new(std::size_t size, std::align_val_t a, const std::nothrow_t&) noexcept {
+  const auto alignment = static_cast<std::size_t>(a);
+  if (allocations_left >= 0 && allocations_left-- == 0) return nullptr;
+  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete[](void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }

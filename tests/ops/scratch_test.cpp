@@ -35,6 +35,11 @@ void* operator new(std::size_t bytes) { return counted(bytes, 16); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment));
 }
+// All that are used are replaced: where null may be given, too.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted(bytes, 16); }
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
