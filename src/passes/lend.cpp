@@ -11,7 +11,7 @@
 namespace anew::passes {
 namespace {
 
-std::size_t rounded(std::size_t bytes) { return (bytes + plan::alignment - 1) / plan::alignment * plan::alignment; }
+using plan::rounded;
 
 // Pieces of an output's memory that temporaries have.
 class Lender {

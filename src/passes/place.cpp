@@ -10,7 +10,7 @@
 namespace anew::passes {
 namespace {
 
-std::size_t rounded(std::size_t n) { return (n + plan::alignment - 1) / plan::alignment * plan::alignment; }
+using plan::rounded;
 
 // Pieces of scratch one behind the other.
 class Pieces {

@@ -11,6 +11,7 @@
 namespace anew::plan {
 
 constexpr std::size_t alignment = 64;
+constexpr std::size_t rounded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
 struct Interval {
   std::int64_t begin, end;  // live at steps begin..end, both included

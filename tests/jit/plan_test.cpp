@@ -111,6 +111,25 @@ INSTANTIATE_TEST_SUITE_P(Programs, Plans,
 
 Location here(Location at = Location::current()) { return at; }
 
+// As many operands and results as a kernel may have, and some more: no temporaries, and both backends can run it.
+TEST(Plan, OfKernelsWithManyOperands) {
+  FlatFunction f = [](std::span<const Array> x) {
+    Arrays y;
+    Array s = x[0];
+    for (const Array& a : x) y.push_back(s = s * 0.5 + a);
+    return y;
+  };
+  Arrays x;
+  for (int i = 0; i < 150; ++i) x.push_back(random::normal(random::key(i), {7}));
+  const Arrays eager = f(x);
+  for (Backend b : {Backend::machine_code, Backend::interpreter}) {
+    const Chosen backend(b);
+    const flat::Compiled c = flat::compile(f, x);
+    EXPECT_TRUE(test::same_bits(c(x), eager));
+    EXPECT_EQ(c.plan().arena_bytes, 0u);
+  }
+}
+
 // A product alone packs in an arena; where that would be the peak of a large one, it goes without.
 TEST(Plan, PackingIsNotThePeakOfALargeArena) {
   auto layers = [](int n) {
