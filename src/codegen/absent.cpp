@@ -12,7 +12,8 @@ std::shared_ptr<const Module> compile(std::span<const Source>) { return nullptr;
 std::shared_ptr<const Module> compile(std::span<const Source>, const Machine&) { return nullptr; }
 std::string llvm_ir(const Source&) { return ""; }
 std::string llvm_ir(const Source&, const Machine&) { return ""; }
-std::vector<std::byte> object(const Module&) { return {}; }
-std::shared_ptr<const Module> load(std::span<const std::byte>, std::size_t) { return nullptr; }
+std::string entry_name(std::string_view) { return ""; }
+std::vector<std::byte> object(const Module&, std::string_view) { return {}; }
+std::shared_ptr<const Module> load(std::span<const std::byte>, std::string_view, std::size_t) { return nullptr; }
 
 }  // namespace anew::codegen

@@ -3,7 +3,6 @@
 #include "codegen/codegen.h"
 
 #include <fmt/format.h>
-#include <llvm/Config/llvm-config.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/TargetSelect.h>
@@ -18,6 +17,7 @@
 #include <thread>
 
 #include "codegen/generate.h"
+#include "codegen/identity.h"
 
 namespace anew::codegen {
 namespace {
@@ -174,20 +174,10 @@ std::string llvm_ir(const Source& kernel, const Machine& machine) {
   return text;
 }
 
-// ---- modules as bytes: a header, which functions there are, objects, a sum over all of it
+// ---- modules as bytes: a line of text, a digest over key and contents, the contents: which functions there are, objects
 namespace {
 
-constexpr std::string_view magic = "anew machine code 1\n";
-
-std::uint64_t hash_of(std::span<const std::byte> bytes) {  // FNV-1a
-  std::uint64_t h = 0xcbf29ce484222325;
-  for (std::byte x : bytes) h = (h ^ static_cast<std::uint64_t>(x)) * 0x100000001b3;
-  return h;
-}
-std::uint64_t key_of_machine() {
-  const std::string text = host().cpu + "\n" + host().features + "\n" + LLVM_VERSION_STRING;
-  return hash_of(std::as_bytes(std::span(text)));
-}
+constexpr std::string_view magic = "anew machine code 2\n";
 
 void put(Bytes& to, std::span<const std::byte> bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 void put(Bytes& to, std::uint64_t n) { put(to, std::as_bytes(std::span(&n, 1))); }
@@ -211,31 +201,40 @@ struct Reader {
   }
 };
 
+bool equal(std::span<const std::byte> a, std::span<const std::byte> b) { return std::ranges::equal(a, b); }
+
 }  // namespace
 
-std::vector<std::byte> object(const Module& module) {
+std::string entry_name(std::string_view key) {
+  std::string name;
+  for (std::uint8_t x : digest_of(key, {})) name += fmt::format("{:02x}", x);
+  return name;
+}
+
+std::vector<std::byte> object(const Module& module, std::string_view key) {
   const auto* native = dynamic_cast<const Native*>(&module);
   if (!native) return {};
+  Bytes contents;
+  put(contents, module.functions().size());
+  for (const Function& f : module.functions())
+    contents.push_back(static_cast<std::byte>((f.run ? 1 : 0) | (f.finish ? 2 : 0)));
+  put(contents, native->objects().size());
+  for (const Bytes& o : native->objects()) put(contents, o.size()), put(contents, o);
   Bytes out;
   put(out, std::as_bytes(std::span(magic)));
-  put(out, key_of_machine());
-  put(out, module.functions().size());
-  for (const Function& f : module.functions())
-    out.push_back(static_cast<std::byte>((f.run ? 1 : 0) | (f.finish ? 2 : 0)));
-  put(out, native->objects().size());
-  for (const Bytes& o : native->objects()) put(out, o.size()), put(out, o);
-  put(out, hash_of(out));
+  const Digest digest = digest_of(key, contents);
+  put(out, std::as_bytes(std::span(digest)));
+  put(out, contents);
   return out;
 }
 
-std::shared_ptr<const Module> load(std::span<const std::byte> bytes, std::size_t count) {
-  if (bytes.size() < magic.size() + 8) return nullptr;
-  Reader r{bytes.first(bytes.size() - 8)};
-  Reader sum{bytes.last(8)};
-  if (sum.number() != hash_of(r.rest)) return nullptr;
-  const auto start = r.take(magic.size());
-  if (std::memcmp(start.data(), magic.data(), magic.size()) != 0) return nullptr;
-  if (r.number() != key_of_machine() || r.number() != count) return nullptr;
+std::shared_ptr<const Module> load(std::span<const std::byte> bytes, std::string_view key, std::size_t count) {
+  Reader r{bytes};
+  const auto start = r.take(magic.size()), digest = r.take(sizeof(Digest));
+  if (r.failed || !equal(start, std::as_bytes(std::span(magic)))) return nullptr;
+  const Digest expected = digest_of(key, r.rest);
+  if (!equal(digest, std::as_bytes(std::span(expected)))) return nullptr;
+  if (r.number() != count) return nullptr;
   std::vector<Function> present;
   for (std::byte f : r.take(count))
     present.push_back({(f & std::byte{1}) != std::byte{} ? run_marker : nullptr,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "loops/kernel.h"
@@ -52,9 +53,14 @@ std::shared_ptr<const Module> compile(std::span<const Source> kernels);
 // What is given to LLVM, for inspection; empty where the kernel has to be interpreted.
 std::string llvm_ir(const Source& kernel);
 
-// The module as bytes that this machine can load again with `load`; empty without LLVM.
-std::vector<std::byte> object(const Module& module);
-// Null where the bytes are not those of a module of this machine, this LLVM and `count` kernels.
-std::shared_ptr<const Module> load(std::span<const std::byte> bytes, std::size_t count);
+// ---- code that is kept, for src/jit/code_cache.h. `key` says all that the code was made from; build, machine and LLVM
+// are added here.
+
+// A name for it, in letters that suit a file; empty without LLVM.
+std::string entry_name(std::string_view key);
+// The module as bytes; empty without LLVM.
+std::vector<std::byte> object(const Module& module, std::string_view key);
+// Null where the bytes are not what `object` gave for this key and `count` kernels, in this build, on this machine.
+std::shared_ptr<const Module> load(std::span<const std::byte> bytes, std::string_view key, std::size_t count);
 
 }  // namespace anew::codegen

@@ -1,17 +1,20 @@
-// The folder of cached code, its files, and what is said of those that do not fit.
+// The folder of cached code, its files, and what is said of those that do not fit. Everything happens relative to the open
+// folder, so that what was checked is what is used.
 #include "jit/code_cache.h"
 
 #include <anew/jit.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
-#include <system_error>
+#include <set>
 
 #include "base/base.h"
 #include "loops/build.h"
@@ -19,105 +22,182 @@
 namespace anew {
 namespace {
 
-namespace fs = std::filesystem;
+constexpr off_t largest_entry = off_t{64} << 20;  // a thousand kernels are some megabytes
 
-struct Folder {
+struct Setting {
   std::mutex guard;
   std::string path;
+  std::set<std::string> said;  // of the folder as a whole things are said once
 };
-Folder& folder() {
-  static Folder f{{}, std::getenv("ANEW_CODE_CACHE") ? std::getenv("ANEW_CODE_CACHE") : ""};
-  return f;
+Setting& setting() {
+  static auto* s = new Setting{{}, std::getenv("ANEW_CODE_CACHE") ? std::getenv("ANEW_CODE_CACHE") : "", {}};
+  return *s;
 }
 std::string folder_path() {
-  Folder& f = folder();
-  std::lock_guard lock(f.guard);
-  return f.path;
+  Setting& s = setting();
+  std::lock_guard lock(s.guard);
+  return s.path;
+}
+void say_once(const std::string& text) {
+  {
+    Setting& s = setting();
+    std::lock_guard lock(s.guard);
+    if (!s.said.insert(text).second) return;
+  }
+  warn(text, {});
 }
 
-constexpr std::string_view heading = "anew 0.1 machine code\n";
+class Handle {
+ public:
+  explicit Handle(int fd) : fd_(fd) {}
+  ~Handle() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  int operator*() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
 
-// What the code depends on besides the machine: kernels and layouts, in text.
+ private:
+  int fd_;
+};
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+// Why we do not trust what is open; empty where we do.
+std::string objection(const struct stat& s) {
+  if (s.st_uid != ::geteuid()) return "it belongs to another user";
+  if (s.st_mode & (S_IWGRP | S_IWOTH)) return "others may write to it; hint: chmod go-w";
+  return "";
+}
+
+// ---- the folder
+
+// One that is missing is made, for nobody else to write to, whatever the umask.
+int open_folder(const std::string& path) {
+  std::error_code ignored;  // opening says what is wrong
+  const std::filesystem::path full(path);
+  std::filesystem::create_directories(full.has_filename() ? full.parent_path() : full.parent_path().parent_path(),
+                                      ignored);
+  ::mkdir(path.c_str(), S_IRWXU);
+  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+std::string objection_to_folder(const Handle& folder) {
+  if (!folder) return errno == ENOTDIR ? "it is not a folder" : reason(errno);
+  struct stat s{};
+  return ::fstat(*folder, &s) ? reason(errno) : objection(s);
+}
+
+// ---- entries
+
+// What the code depends on besides build and machine: kernels and layouts, in text, and the bits of constants.
 std::string key_of(std::span<const codegen::Source> kernels) {
   std::string key;
   for (const codegen::Source& k : kernels) {
-    key += loops::expand(*k.kernel).str();  // with the math functions of this version
+    const loops::Kernel kernel = loops::expand(*k.kernel);
+    key += kernel.str();
+    for (const loops::Node& n : kernel.nodes)
+      if (n.op == loops::Op::constant) key += fmt::format("{:x} ", n.imm);
     for (const Shape& s : k.strides) key += s.str() + " ";
     key += "\n";
   }
   return key;
 }
 
-std::uint64_t fnv(std::string_view text, std::uint64_t h) {
-  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return h;
-}
+struct Contents {
+  std::vector<std::byte> bytes;
+  std::string objection;  // why there are none; empty where there is no entry at all
+};
 
-std::string file_of(const std::string& path, const std::string& key) {
-  return fmt::format("{}/{:016x}{:016x}.anew", path, fnv(key, 0xcbf29ce484222325u), fnv(key, 0x9e3779b97f4a7c15u));
-}
-
-// The module of a file; null where there is none or it does not fit.
-std::shared_ptr<const codegen::Module> read(const std::string& file, const std::string& key, std::size_t count) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return nullptr;
-  const std::string all((std::istreambuf_iterator<char>(in)), {});
-  auto ignore = [&](const char* why) -> std::shared_ptr<const codegen::Module> {
-    warn(fmt::format("[jit] the cached code in {} is ignored: {}", file, why), {});
-    return nullptr;
-  };
-  if (!all.starts_with(heading)) return ignore("it is not a file of this version of anew");
-  std::uint64_t size = 0;
-  std::size_t at = heading.size();
-  if (all.size() < at + sizeof size) return ignore("it is truncated");
-  std::memcpy(&size, all.data() + at, sizeof size);
-  at += sizeof size;
-  if (size > all.size() - at) return ignore("it is truncated");
-  if (std::string_view(all).substr(at, size) != key) return ignore("it holds other kernels");
-  at += size;
-  auto module = codegen::load(std::as_bytes(std::span(all).subspan(at)), count);
-  return module ? module : ignore("it is truncated, or made for another machine or LLVM");
-}
-
-void write(const std::string& path, const std::string& file, const std::string& key, const codegen::Module& module) {
-  std::error_code failed;
-  fs::create_directories(path, failed);
-  static std::atomic<int> writes = 0;  // threads of one process may write the same file
-  const std::string beside = fmt::format("{}.{}.{}", file, ::getpid(), writes++);
-  const std::vector<std::byte> bytes = codegen::object(module);
-  {
-    std::ofstream out(beside, std::ios::binary);
-    const std::uint64_t size = key.size();
-    out << heading;
-    out.write(reinterpret_cast<const char*>(&size), sizeof size);
-    out << key;
-    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!out) failed = std::make_error_code(std::errc::io_error);
+Contents read_entry(const Handle& folder, const std::string& name) {
+  // Not waiting for the other end of a pipe, and a terminal does not become ours.
+  const Handle file(::openat(*folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file) return {{}, errno == ENOENT ? "" : errno == ELOOP ? "it is a symbolic link" : reason(errno)};
+  struct stat s{};
+  if (::fstat(*file, &s)) return {{}, reason(errno)};
+  if (!S_ISREG(s.st_mode)) return {{}, "it is not a regular file"};
+  if (std::string why = objection(s); !why.empty()) return {{}, why};
+  if (s.st_size == 0) return {{}, "it is empty"};
+  if (s.st_size > largest_entry) return {{}, fmt::format("it has {} bytes", s.st_size)};
+  Contents out{std::vector<std::byte>(static_cast<std::size_t>(s.st_size)), ""};
+  for (std::size_t at = 0; at < out.bytes.size();) {
+    const ssize_t n = ::read(*file, out.bytes.data() + at, out.bytes.size() - at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return {{}, reason(errno)};
+    if (n == 0) return {{}, "it became shorter while it was read"};
+    at += static_cast<std::size_t>(n);
   }
-  if (!failed) fs::rename(beside, file, failed);
-  if (!failed) return;
-  std::error_code ignored;
-  fs::remove(beside, ignored);
-  warn(fmt::format("[jit] cannot write to the code cache {}: {}", path, failed.message()), {});
+  return out;
+}
+
+// 0, or what went wrong.
+int write_all(const Handle& file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(*file, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+// A file under its final name is whole, so it is written under another one. That one is new: whoever had it is gone.
+int write_entry(const Handle& folder, const std::string& name, std::span<const std::byte> bytes) {
+  static std::atomic<int> writes = 0;  // threads of one process may write the same entry
+  const std::string beside = fmt::format("{}.{}.{}", name, ::getpid(), writes++);
+  ::unlinkat(*folder, beside.c_str(), 0);
+  int failed = 0;
+  {
+    const Handle file(
+        ::openat(*folder, beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!file) return errno;
+    failed = write_all(file, bytes);
+  }
+  if (!failed && ::renameat(*folder, beside.c_str(), *folder, name.c_str())) failed = errno;
+  if (failed) ::unlinkat(*folder, beside.c_str(), 0);
+  return failed;
 }
 
 }  // namespace
 
 std::string set_code_cache(std::string path) {
-  Folder& f = folder();
-  std::lock_guard lock(f.guard);
-  return std::exchange(f.path, std::move(path));
+  Setting& s = setting();
+  std::lock_guard lock(s.guard);
+  s.said.clear();
+  return std::exchange(s.path, std::move(path));
 }
 
 namespace compiled {
+namespace {
+
+// The entry's code; null where there is none that fits.
+std::shared_ptr<const codegen::Module> find(const Handle& folder, const std::string& path, const std::string& name,
+                                            const std::string& key, std::size_t count) {
+  const Contents entry = read_entry(folder, name);
+  if (!entry.bytes.empty())
+    if (auto module = codegen::load(entry.bytes, key, count)) return module;
+  const std::string why = entry.bytes.empty() ? entry.objection : "it is not what was written for these kernels";
+  if (!why.empty()) warn(fmt::format("[jit] the cached code in {}/{} is ignored: {}", path, name, why), {});
+  return nullptr;
+}
+
+}  // namespace
 
 std::shared_ptr<const codegen::Module> compile_cached(std::span<const codegen::Source> kernels) {
   const std::string path = folder_path();
   if (path.empty() || kernels.empty() || !codegen::available()) return codegen::compile(kernels);
-  const std::string key = key_of(kernels), file = file_of(path, key);
-  if (auto module = read(file, key, kernels.size())) return module;
+  const Handle folder(open_folder(path));
+  if (const std::string why = objection_to_folder(folder); !why.empty()) {
+    say_once(fmt::format("[jit] the code cache {} is not used: {}", path, why));
+    return codegen::compile(kernels);
+  }
+  const std::string key = key_of(kernels), name = codegen::entry_name(key) + ".anew";
+  if (auto module = find(folder, path, name, key, kernels.size())) return module;
   auto module = codegen::compile(kernels);
-  if (module) write(path, file, key, *module);
+  const std::vector<std::byte> bytes = codegen::object(*module, key);
+  const int failed = bytes.size() > static_cast<std::size_t>(largest_entry) ? EFBIG : write_entry(folder, name, bytes);
+  if (failed) say_once(fmt::format("[jit] cannot write to the code cache {}: {}", path, reason(failed)));
   return module;
 }
 

@@ -1,5 +1,6 @@
 // Modules: who owns code, what goes to bytes and back, several threads at a time, kernels over shared memory.
 #include <atomic>
+#include <random>
 #include <thread>
 
 #include "compiled.h"
@@ -59,23 +60,57 @@ TEST_F(Modules, AsText) {
 TEST_F(Modules, AsBytesAndBack) {
   const Kernel a = scaled(3, 2), b = reduction({{1 << 20}, f32}, std::vector<int>{0}, Combine::sum, f32);
   const auto module = compile(std::vector<Source>{dense(a), dense(b)});
-  std::vector<std::byte> bytes = object(*module);
-  const auto again = load(bytes, 2);
+  const std::vector<std::byte> bytes = object(*module, "a, b");
+  const auto again = load(bytes, "a, b", 2);
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(run_on(again->functions()[0], {1, 2, 3}), (std::vector<float>{2, 4, 6}));
   EXPECT_NE(again->functions()[1].finish, nullptr);
   EXPECT_EQ(again->code_bytes(), module->code_bytes());
-  EXPECT_EQ(object(*again), bytes);
+  EXPECT_EQ(object(*again, "a, b"), bytes);
 
-  EXPECT_EQ(load(bytes, 1), nullptr);
-  EXPECT_EQ(load({}, 0), nullptr);
-  for (std::size_t n : {std::size_t{1}, std::size_t{40}, bytes.size() / 2, bytes.size() - 1})
-    EXPECT_EQ(load(std::span(bytes).first(n), 2), nullptr) << n;
-  for (std::size_t at = 0; at < bytes.size(); at += 37) {
-    bytes[at] ^= std::byte{4};
-    EXPECT_EQ(load(bytes, 2), nullptr) << at;
-    bytes[at] ^= std::byte{4};
+  EXPECT_EQ(load(bytes, "a, b", 1), nullptr);
+  EXPECT_EQ(load(bytes, "a, c", 2), nullptr);  // what they were made from is part of the digest
+  EXPECT_EQ(load({}, "", 0), nullptr);
+}
+
+TEST_F(Modules, BytesThatWereChangedAreNeverLoaded) {
+  const Kernel a = scaled(3, 2), b = scaled(3, 5);
+  const auto good = object(*compile(std::vector<Source>{dense(a)}), "a");
+  const auto other = object(*compile(std::vector<Source>{dense(b)}), "b");
+  std::mt19937 random(7);
+  auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
+  int loaded = 0, same = 0;
+  for (int i = 0; i < 20000; ++i) {
+    auto bytes = good;
+    switch (below(6)) {
+      case 0: bytes.resize(below(bytes.size())); break;
+      case 1: bytes.resize(bytes.size() + 1 + below(100), std::byte(below(256))); break;
+      case 2: bytes[below(bytes.size())] = std::byte(below(256)); break;
+      case 3: bytes[below(60)] ^= std::byte(1u << below(8)); break;  // in the part before the objects
+      case 4: {                                                      // the start of one, the rest of the other
+        const std::size_t at = below(std::min(good.size(), other.size()));
+        bytes.assign(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(at));
+        bytes.insert(bytes.end(), other.begin() + static_cast<std::ptrdiff_t>(at), other.end());
+        break;
+      }
+      case 5: {
+        const std::size_t at = below(bytes.size()), n = below(bytes.size() - at);
+        std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(at), n, std::byte(0));
+        break;
+      }
+    }
+    loaded += load(bytes, "a", 1) != nullptr;
+    same += bytes == good;
   }
+  EXPECT_EQ(loaded, same);
+  EXPECT_LT(same, 2000);
+}
+
+TEST_F(Modules, HaveNamesByWhatTheyAreMadeFrom) {
+  EXPECT_EQ(entry_name("a").size(), 64u);
+  EXPECT_EQ(entry_name("a").find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_EQ(entry_name("a"), entry_name("a"));
+  EXPECT_NE(entry_name("a"), entry_name("b"));
 }
 
 TEST_F(Modules, OutliveOneAnother) {

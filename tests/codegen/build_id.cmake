@@ -1,0 +1,31 @@
+# The build id: the same for the same sources and flags, another one where either has changed (cmake/build_id.cmake).
+# run as: cmake -DSCRIPT=... -DWORK=... -P build_id.cmake
+file(REMOVE_RECURSE ${WORK})
+file(WRITE ${WORK}/list "a.cpp\nb.h\n")
+file(WRITE ${WORK}/b.h "int b;\n")
+
+function(id out a with)
+  file(WRITE ${WORK}/a.cpp "${a}")
+  execute_process(COMMAND ${CMAKE_COMMAND} -DLIST=${WORK}/list -DROOT=${WORK} -DOUT=${WORK}/out.cpp -DWITH=${with}
+                          -P ${SCRIPT} COMMAND_ERROR_IS_FATAL ANY)
+  file(READ ${WORK}/out.cpp text)
+  if(NOT text MATCHES "build_id = \"([0-9a-f]+)\";")
+    message(FATAL_ERROR "no build id in: ${text}")
+  endif()
+  string(LENGTH ${CMAKE_MATCH_1} length)
+  if(NOT length EQUAL 64)
+    message(FATAL_ERROR "not a SHA-256: ${CMAKE_MATCH_1}")
+  endif()
+  set(${out} ${CMAKE_MATCH_1} PARENT_SCOPE)
+endfunction()
+
+id(first "int a;" "-O2")
+id(again "int a;" "-O2")
+id(source "int c;" "-O2")
+id(flags "int a;" "-O3")
+if(NOT first STREQUAL again)
+  message(FATAL_ERROR "the same build has two ids")
+endif()
+if(first STREQUAL source OR first STREQUAL flags)
+  message(FATAL_ERROR "another build has the same id")
+endif()
