@@ -32,7 +32,7 @@ const ir::Primitive& jit_row() {
       .parse = &JitParams::parse,
       .batch =
           [](const ir::BatchArgs& a) {
-            return batch_nested(jit_row(), with_program(of(a.params)), *of(a.params).program, a);
+            return batch_nested(jit_row(), with_program(of(a.params)), of(a.params).program, a);
           },
       .facts = {.inlines = true},
       .run =
@@ -41,21 +41,21 @@ const ir::Primitive& jit_row() {
           },
       .nested_jvp =
           [](const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {
-            return jvp_nested(jit_row(), with_program(of(p)), *of(p).program, x, t, at);
+            return jvp_nested(jit_row(), with_program(of(p)), of(p).program, x, t, at);
           },
       .split =
           [](const ir::SplitArgs& a) {
             MakeParams params = with_program(of(a.params));
-            return split_nested(jit_row(), *of(a.params).program, a,
+            return split_nested(jit_row(), of(a.params).program, a,
                                 {.policy = a.trace.policy(), .known = params, .staged = params});
           },
       .nested_transpose =
           [](const ir::NestedTransposeArgs& a) {
-            return transpose_nested(jit_row(), with_program(of(a.params)), *of(a.params).program, a);
+            return transpose_nested(jit_row(), with_program(of(a.params)), of(a.params).program, a);
           },
       .dce =
           [](const ir::Eqn& e, const std::vector<bool>& used) {
-            return dce_nested(with_program(of(e.params)), *of(e.params).program, used);
+            return dce_nested(with_program(of(e.params)), of(e.params).program, e, used);
           },
   };
   return row;

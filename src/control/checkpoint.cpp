@@ -54,7 +54,7 @@ Arrays split_checkpoint(const ir::SplitArgs& a) {
       };
     }
   }
-  return split_nested(checkpoint_row(), *p.program, a, how);
+  return split_nested(checkpoint_row(), p.program, a, how);
 }  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): the analyzer loses the std::function inside `how`
 
 }  // namespace
@@ -70,23 +70,23 @@ const ir::Primitive& checkpoint_row() {
       .batch =
           [](const ir::BatchArgs& a) {
             return batch_nested(checkpoint_row(), with_program(of(a.params), of(a.params).differentiated),
-                                *of(a.params).program, a);
+                                of(a.params).program, a);
           },
       .facts = {.inlines = true},
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp =
           [](const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {
             refuse_io(of(p), at);
-            return jvp_nested(checkpoint_row(), with_program(of(p), of(p).differentiated), *of(p).program, x, t, at);
+            return jvp_nested(checkpoint_row(), with_program(of(p), of(p).differentiated), of(p).program, x, t, at);
           },
       .split = split_checkpoint,
       .nested_transpose =
           [](const ir::NestedTransposeArgs& a) {
-            return transpose_nested(checkpoint_row(), with_program(of(a.params), true), *of(a.params).program, a);
+            return transpose_nested(checkpoint_row(), with_program(of(a.params), true), of(a.params).program, a);
           },
       .dce =
           [](const ir::Eqn& e, const std::vector<bool>& used) {
-            return dce_nested(with_program(of(e.params), of(e.params).differentiated), *of(e.params).program, used);
+            return dce_nested(with_program(of(e.params), of(e.params).differentiated), of(e.params).program, e, used);
           },
   };
   return row;

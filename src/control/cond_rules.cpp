@@ -42,7 +42,7 @@ Cut cut(const std::vector<ir::ProgramRef>& branches, const Flags& unknown, const
   std::vector<std::size_t> staged_in(outputs);  // how many branches stage it
   for (const ir::ProgramRef& p : branches) {
     const Split& s =
-        c.splits.emplace_back(split(*p, unknown, {.policy = policy, .all_instantiated = policy.has_value()}));
+        c.splits.emplace_back(split(p, unknown, {.policy = policy, .all_instantiated = policy.has_value()}));
     merge(c.unknown, s.unknown_outputs);
     for (int i : s.staged_outputs) ++staged_in[static_cast<std::size_t>(i)];
   }
@@ -53,7 +53,7 @@ Cut cut(const std::vector<ir::ProgramRef>& branches, const Flags& unknown, const
   }
   for (std::size_t b = 0; b < branches.size(); ++b)
     if (c.splits[b].staged_outputs != c.staged_outputs)
-      c.splits[b] = split(*branches[b], unknown, {.policy = policy, .force = force});
+      c.splits[b] = split(branches[b], unknown, {.policy = policy, .force = force});
   return c;
 }
 
@@ -251,10 +251,10 @@ ir::NestedJvp jvp_cond(const ParamsRef& params, std::span<const Array> x, std::s
     if (dx.value()) in.push_back(dx);
   }
   std::vector<JvpProgram> j;
-  for (const ir::ProgramRef& p : branches) merge(nonzero_out, j.emplace_back(jvp_program(*p, nonzero)).nonzero);
+  for (const ir::ProgramRef& p : branches) merge(nonzero_out, j.emplace_back(jvp_program(p, nonzero)).nonzero);
   std::vector<Staged> both;
   for (std::size_t b = 0; b < branches.size(); ++b) {
-    if (j[b].nonzero != nonzero_out) j[b] = jvp_program(*branches[b], nonzero, nonzero_out);
+    if (j[b].nonzero != nonzero_out) j[b] = jvp_program(branches[b], nonzero, nonzero_out);
     both.push_back({std::move(j[b].program), std::move(j[b].captured)});
     ir::Program& p = both.back().program;  // captured arrays come first in a Staged
     p.constants = static_cast<int>(both.back().constants.size());
@@ -284,31 +284,43 @@ Arrays transpose_cond(const ir::NestedTransposeArgs& a) {
   for (const Array& v : a.ct) add(v, ct_at);
   for (const Array& v : a.accumulated.subspan(1)) add(v, acc_at);
 
-  // Cotangents of the inputs in one branch, accumulated upon what there is; only those that any branch has are wanted.
-  Flags nonzero(inputs), found(inputs);
-  auto pull_back = [&](const ir::Program& p, std::span<const Array> in, bool wanted_only) {
-    auto get = [&](const std::vector<int>& at) {
-      Arrays list;
-      for (int i : at) list.push_back(i < 0 ? Array() : in[static_cast<std::size_t>(i)]);
-      return list;
-    };
-    Arrays x = get(x_at), ct = get(ct_at), accumulated = get(acc_at), out;
-    Arrays result = transpose_program(p, {a.params, ct, x, a.in.subspan(1), linear, accumulated, a.at});
-    for (std::size_t i = 0; i < inputs; ++i) {
-      found[i] = found[i] || result[i].value();
-      if (!wanted_only || !nonzero[i]) continue;
-      out.push_back(result[i].value() ? result[i] : zeros_inside(p.type(p.inputs[i])));
-    }
-    return out;
-  };
-  Types types = types_of(operands, a.at);
-  for (const ir::ProgramRef& p : branches)
-    stage([&](std::span<const Array> in) { return pull_back(*p, in, false); }, types, "transpose", a.at);
-  nonzero = found;
+  // Cotangents of the inputs in each branch, accumulated upon what there is. Where only other branches have one it is
+  // zero: added behind the branch, so that each is transposed once.
   std::vector<Staged> staged;
-  for (const ir::ProgramRef& p : branches)
-    staged.push_back(
-        stage([&](std::span<const Array> in) { return pull_back(*p, in, true); }, types, "transpose", a.at));
+  std::vector<Flags> found;
+  Types types = types_of(operands, a.at);
+  for (const ir::ProgramRef& p : branches) {
+    Flags& has = found.emplace_back();
+    auto pull_back = [&](std::span<const Array> in) {
+      auto get = [&](const std::vector<int>& at) {
+        Arrays list;
+        for (int i : at) list.push_back(i < 0 ? Array() : in[static_cast<std::size_t>(i)]);
+        return list;
+      };
+      Arrays x = get(x_at), ct = get(ct_at), accumulated = get(acc_at), out;
+      for (const Array& y : transpose_program(p, {a.params, ct, x, a.in.subspan(1), linear, accumulated, a.at})) {
+        has.push_back(y.value() != nullptr);
+        if (y.value()) out.push_back(y);
+      }
+      return out;
+    };
+    staged.push_back(stage(pull_back, types, "transpose", a.at));
+  }
+  Flags nonzero;
+  for (const Flags& has : found) merge(nonzero, has);
+  for (std::size_t b = 0; b < branches.size(); ++b) {
+    if (found[b] == nonzero) continue;
+    std::size_t captured = staged[b].constants.size();
+    auto fill = [&](std::span<const Array> in) {
+      Arrays made = evaluate(staged[b].program, in), out;
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < inputs; ++i)
+        if (nonzero[i]) out.push_back(found[b][i] ? made[next++] : zeros_inside(a.in[i + 1]));
+      return out;
+    };
+    staged[b].program = stage(fill, staged[b].program.input_types(), "transpose", a.at).program;
+    staged[b].program.constants = static_cast<int>(captured);
+  }
   Joined j = join_captured(std::move(staged), operands);
   Arrays made = bind_cond(std::move(j.branches), a.x[0], j.inputs, a.at), out(a.in.size());
   std::size_t next = 0;
@@ -324,10 +336,10 @@ ir::Batched batch_cond(const ir::BatchArgs& a) {
   if (!a.mapped[0]) {
     std::vector<BatchedProgram> batched;
     for (const ir::ProgramRef& p : branches)
-      merge(out_mapped, batched.emplace_back(batch_program(*p, mapped, a.size)).mapped);
+      merge(out_mapped, batched.emplace_back(batch_program(p, mapped, a.size)).mapped);
     BranchPrograms all;
     for (std::size_t b = 0; b < branches.size(); ++b) {
-      if (batched[b].mapped != out_mapped) batched[b] = batch_program(*branches[b], mapped, a.size, out_mapped);
+      if (batched[b].mapped != out_mapped) batched[b] = batch_program(branches[b], mapped, a.size, out_mapped);
       all.push_back(std::move(batched[b].program));
     }
     return {bind_cond(std::move(all), a.x[0], x, a.at), out_mapped};
@@ -354,7 +366,7 @@ ir::Batched batch_cond(const ir::BatchArgs& a) {
       in.push_back(whole);
     }
     BatchedProgram p =
-        batch_program(*branches[b], Flags(x.size(), true), a.size, Flags(branches[b]->outputs.size(), true));
+        batch_program(branches[b], Flags(x.size(), true), a.size, Flags(branches[b]->outputs.size(), true));
     made.push_back(evaluate(p.program, in));
   }
   Arrays out;
@@ -370,17 +382,20 @@ ir::Batched batch_cond(const ir::BatchArgs& a) {
 ir::DceResult dce_cond(const ir::Eqn& e, const std::vector<bool>& used_outputs) {
   const std::vector<ir::ProgramRef>& branches = branches_of(e.params);
   Flags used;
-  for (const ir::ProgramRef& p : branches) merge(used, ir::eliminate_dead_code(*p, used_outputs).used_inputs);
+  for (const ir::ProgramRef& p : branches) merge(used, ir::eliminate_dead_code(p, used_outputs).used_inputs);
   auto params = std::make_shared<CondParams>();
+  bool same = std::find(used.begin(), used.end(), false) == used.end();
   for (const ir::ProgramRef& p : branches) {
-    ir::Program q = ir::eliminate_dead_code(*p, used_outputs, true).program;
-    std::vector<ir::Var> inputs;
+    ir::ProgramRef q = ir::eliminate_dead_code(p, used_outputs, true).program;
+    same = same && q == p;
+    ir::Program fewer = *q;
+    fewer.inputs.clear();
     for (std::size_t i = 0; i < used.size(); ++i)
-      if (used[i]) inputs.push_back(q.inputs[i]);
-    q.inputs = inputs;
-    params->branches.push_back(share(std::move(q)));
+      if (used[i]) fewer.inputs.push_back(q->inputs[i]);
+    params->branches.push_back(share(std::move(fewer)));
   }
   used.insert(used.begin(), true);
+  if (same) return {false, e.params, used, used_outputs};
   return {false, params, used, used_outputs};
 }
 

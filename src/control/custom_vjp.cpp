@@ -83,7 +83,7 @@ ir::Batched batch_custom(const ir::BatchArgs& a) {
   const CustomVjpParams& p = of(a.params);
   auto q = std::make_shared<CustomVjpParams>(p);
   std::vector<bool> all(p.program->outputs.size(), true);
-  q->program = share(batch_program(*p.program, a.mapped, a.size, all).program);
+  q->program = share(batch_program(p.program, a.mapped, a.size, all).program);
   std::vector<bool> mapped(a.mapped.begin() + p.constants, a.mapped.end());
   q->forward.variant += fmt::format(" batch {} {}", a.size, fmt::join(mapped, ","));
   q->forward.f = [forward = p.forward.f, mapped, size = a.size](std::span<const Array> x) {
@@ -194,7 +194,7 @@ const ir::Primitive& custom_vjp_row() {
       .facts = {.inlines = true},
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp = jvp_custom,
-      .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_program(*of(a.params).program, a); },
+      .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_program(of(a.params).program, a); },
   };
   return row;
 }

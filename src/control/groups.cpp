@@ -29,6 +29,16 @@ ir::Program rearranged(ir::Program p, const std::vector<std::size_t>& inputs, co
   return std::move(d.program);
 }
 
+ir::ProgramRef rearranged(const ir::ProgramRef& p, const std::vector<std::size_t>& inputs, const Flags& outputs) {
+  ir::ProgramRef clean = ir::eliminate_dead_code(p, outputs, true).program;
+  if (inputs.size() == clean->inputs.size()) return clean;  // all of them: nobody asks for another order here
+  ir::Program q = *clean;
+  q.inputs.clear();
+  for (std::size_t i : inputs) q.inputs.push_back(clean->inputs[i]);
+  q.constants = 0;
+  return share(std::move(q));
+}
+
 ir::Program grouped(const JvpProgram& j, const Flags& nonzero, const std::vector<std::size_t>& in_groups,
                     const std::vector<std::size_t>& out_groups) {
   auto order = [](const Flags& has_tangent, const std::vector<std::size_t>& groups) {
@@ -65,6 +75,10 @@ Arrays grouped(std::span<const Array> x, std::span<const Array> t, const Flags& 
 }
 
 Flags needed_inputs(const ir::Program& p, const Flags& outputs) {
+  return ir::eliminate_dead_code(p, outputs).used_inputs;
+}
+
+Flags needed_inputs(const ir::ProgramRef& p, const Flags& outputs) {
   return ir::eliminate_dead_code(p, outputs).used_inputs;
 }
 

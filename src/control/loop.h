@@ -100,6 +100,8 @@ void write_row(const Array& stack, std::int64_t i, const Array& y);
 ir::Program with_unused(ir::Program p, std::size_t at, std::span<const Type> types);
 // p with other inputs: the given ones of its own, in this order; and with the given outputs.
 ir::Program rearranged(ir::Program p, const std::vector<std::size_t>& inputs, const std::vector<std::size_t>& outputs);
+// Of a shared Program, the outputs marked: what they need is found out once.
+ir::ProgramRef rearranged(const ir::ProgramRef& p, const std::vector<std::size_t>& inputs, const Flags& outputs);
 // A derivative with inputs and outputs group by group (sizes given), values before tangents; captured arrays first.
 ir::Program grouped(const JvpProgram& j, const Flags& nonzero, const std::vector<std::size_t>& in_groups,
                     const std::vector<std::size_t>& out_groups);
@@ -108,6 +110,7 @@ Arrays grouped(std::span<const Array> x, std::span<const Array> t, const Flags& 
                const std::vector<std::size_t>& groups);
 // Which inputs the given outputs of p need.
 Flags needed_inputs(const ir::Program& p, const Flags& outputs);
+Flags needed_inputs(const ir::ProgramRef& p, const Flags& outputs);
 // A batched Program whose outputs are kept only by examples for which the condition holds: its first `kept` outputs are
 // else the inputs from `begin` on. The condition reads the Program's first inputs.
 ir::Program guard(const ir::Program& p, const ir::Program& condition, std::size_t kept, std::size_t begin);

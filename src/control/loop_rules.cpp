@@ -55,9 +55,12 @@ ir::NestedJvp jvp_loop(const ParamsRef& params, std::span<const Array> x, std::s
   LoopGroups g(p);
   Flags nonzero;
   for (const Array& dx : t) nonzero.push_back(dx.value() != nullptr);
-  reach_fixpoint(nonzero, g.constants, g.carries, [&](const Flags& in) { return jvp_program(*p.body, in).nonzero; });
+  JvpProgram j;  // a carry with a tangent gives one
+  reach_fixpoint(nonzero, g.constants, g.carries, [&](const Flags& in) {
+    j = jvp_program(p.body, in, part(in, g.constants, g.carries));
+    return j.nonzero;
+  });
   Flags carried = part(nonzero, g.constants, g.carries);
-  JvpProgram j = jvp_program(*p.body, nonzero, carried);
   std::vector<std::size_t> in_groups{g.constants, g.carries, g.xs}, out_groups{g.carries, g.ys};
   Types types = p.body->input_types();
   LoopParams q = p;
@@ -110,6 +113,16 @@ ir::NestedJvp jvp_loop(const ParamsRef& params, std::span<const Array> x, std::s
   return result;
 }
 
+namespace {
+
+bool all(const Flags& f) { return std::find(f.begin(), f.end(), false) == f.end(); }
+// Has no dead code.
+bool clean(const ir::ProgramRef& p) {
+  return !p || ir::eliminate_dead_code(p, Flags(p->outputs.size(), true), true).program == p;
+}
+
+}  // namespace
+
 ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs) {
   const LoopParams& p = of(e.params);
   LoopGroups g(p);
@@ -121,7 +134,7 @@ ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
   Flags used(g.inputs());
   for (std::size_t i = 0; i < g.carries; ++i) used[g.constants + i] = used_outputs[i];
   if (p.condition) {
-    Flags c = needed_inputs(*p.condition, {true});
+    Flags c = needed_inputs(p.condition, {true});
     for (std::size_t i = 0; i < c.size(); ++i) used[i] = used[i] || c[i];
   }
   for (std::size_t i = 0; q.records && i < p.record.size(); ++i)
@@ -132,15 +145,16 @@ ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
     return out;
   };
   reach_fixpoint(used, g.constants, g.carries, [&](const Flags& in) {
-    return part(needed_inputs(*p.body, outputs_for(in)), g.constants, g.carries);
+    return part(needed_inputs(p.body, outputs_for(in)), g.constants, g.carries);
   });
-  Flags outputs = outputs_for(used), needed = needed_inputs(*p.body, outputs);
+  Flags outputs = outputs_for(used), needed = needed_inputs(p.body, outputs);
   for (std::size_t i = 0; i < g.inputs(); ++i) needed[i] = g.is_carry(i) ? used[i] : needed[i] || used[i];
   std::copy(outputs.begin(), outputs.end(), kept.begin());
+  if (all(needed) && all(kept) && clean(p.body) && clean(p.condition)) return {false, e.params, needed, kept};
   q.constants = static_cast<int>(indices(needed, 0, g.constants).size());
   q.carries = static_cast<int>(indices(needed, g.constants, g.carries).size());
-  q.body = share(rearranged(*p.body, indices(needed, 0, g.inputs()), indices(outputs, 0, g.outputs())));
-  if (p.condition) q.condition = share(rearranged(*p.condition, indices(needed, 0, g.constants + g.carries), {0}));
+  q.body = rearranged(p.body, indices(needed, 0, g.inputs()), outputs);
+  if (p.condition) q.condition = rearranged(p.condition, indices(needed, 0, g.constants + g.carries), Flags{true});
   if (q.records) {
     if (p.condition) kept[g.outputs()] = kept[g.outputs() + 1] = true;
     for (std::size_t i = 0; i < p.record.size(); ++i) {
@@ -175,12 +189,12 @@ Arrays split_loop(const ir::SplitArgs& a) {
   Flags unknown;
   for (const Array& x : a.in) unknown.push_back(trace.unknown(x));
   auto condition_unknown = [&](const Flags& in) {
-    return p.condition && split(*p.condition, part(in, 0, g.constants + g.carries)).unknown_outputs[0];
+    return p.condition && split(p.condition, part(in, 0, g.constants + g.carries)).unknown_outputs[0];
   };
   reach_fixpoint(unknown, g.constants, g.carries, [&](const Flags& in) {
-    return condition_unknown(in) ? Flags(g.carries, true) : split(*p.body, in).unknown_outputs;
+    return condition_unknown(in) ? Flags(g.carries, true) : split(p.body, in).unknown_outputs;
   });
-  Flags unknown_outputs = split(*p.body, unknown).unknown_outputs;
+  Flags unknown_outputs = split(p.body, unknown).unknown_outputs;
   for (std::size_t i = 0; i < g.carries; ++i) unknown_outputs[i] = unknown[g.constants + i];
   if (trace.policy() || p.records || condition_unknown(unknown)) {
     if (p.condition && p.records) unknown_outputs.resize(g.states(p), condition_unknown(unknown));
@@ -197,7 +211,7 @@ Arrays split_loop(const ir::SplitArgs& a) {
   auto linear_xs = indices(unknown, g.constants + g.carries, g.xs);
   Flags needed = needed_inputs(body, unknown_outputs);
   if (p.condition) {
-    Flags c = needed_inputs(*p.condition, {true});
+    Flags c = needed_inputs(p.condition, {true});
     for (std::size_t i = 0; i < c.size(); ++i) needed[i] = needed[i] || c[i];
   }
   reach_fixpoint(needed, g.constants, g.carries, [&](const Flags& in) {
@@ -314,7 +328,7 @@ Arrays transpose_loop(const ir::NestedTransposeArgs& a) {
   if (p.records && p.condition) no_reverse_over_reverse(a.at);
   auto whole = [&](std::span<const Array> x) { return !p.records ? bind_as_is(p, x, a.at) : expanded(p, x, a.at); };
   Staged s = stage(whole, Types(a.in.begin(), a.in.end()), "transpose", a.at);
-  return transpose_program(s.program, a);
+  return transpose_program(share(std::move(s.program)), a);
 }
 
 ir::Batched batch_loop(const ir::BatchArgs& a) {
@@ -324,11 +338,11 @@ ir::Batched batch_loop(const ir::BatchArgs& a) {
   bool guarded = false;  // examples end at different steps: those that have ended keep their carries
   reach_fixpoint(mapped, g.constants, g.carries, [&](const Flags& in) {
     guarded =
-        guarded || (p.condition && batch_program(*p.condition, part(in, 0, g.constants + g.carries), a.size).mapped[0]);
-    return guarded ? Flags(g.carries, true) : batch_program(*p.body, in, a.size).mapped;
+        guarded || (p.condition && batch_program(p.condition, part(in, 0, g.constants + g.carries), a.size).mapped[0]);
+    return guarded ? Flags(g.carries, true) : batch_program(p.body, in, a.size).mapped;
   });
   Flags carried = part(mapped, g.constants, g.carries);
-  BatchedProgram body = batch_program(*p.body, mapped, a.size, carried);
+  BatchedProgram body = batch_program(p.body, mapped, a.size, carried);
   LoopParams q = p;
   q.body = share(body.program);
   if (std::string io = guarded ? ir::find_io(*p.body) : ""; !io.empty())
@@ -336,13 +350,13 @@ ir::Batched batch_loop(const ir::BatchArgs& a) {
         fmt::format("[while_loop] Effects not supported in vmap of while_loop where the condition is mapped: {}", io),
         a.at, "move the call out of the loop: examples that have ended would still call");
   if (guarded) {
-    BatchedProgram condition = batch_program(*p.condition, part(mapped, 0, g.constants + g.carries), a.size, {true});
+    BatchedProgram condition = batch_program(p.condition, part(mapped, 0, g.constants + g.carries), a.size, {true});
     q.body = share(guard(body.program, condition.program, g.carries, g.constants));
     Staged any_left = stage([&](std::span<const Array> in) { return Arrays{any(evaluate(condition.program, in)[0])}; },
                             condition.program.input_types(), "vmap", a.at);
     q.condition = share(std::move(any_left.program));
   } else if (p.condition) {
-    q.condition = share(batch_program(*p.condition, part(mapped, 0, g.constants + g.carries), a.size).program);
+    q.condition = share(batch_program(p.condition, part(mapped, 0, g.constants + g.carries), a.size).program);
   }
   Arrays in;
   for (std::size_t i = 0; i < g.inputs(); ++i) {

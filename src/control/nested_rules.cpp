@@ -16,8 +16,8 @@ Types infer_nested(const ir::Program& p, const ir::InferArgs& a, std::string_vie
   return p.output_types();
 }
 
-ir::NestedJvp jvp_nested(const Primitive& row, const MakeParams& params, const ir::Program& p, std::span<const Array> x,
-                         std::span<const Array> t, const Location& at) {
+ir::NestedJvp jvp_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
+                         std::span<const Array> x, std::span<const Array> t, const Location& at) {
   std::vector<bool> nonzero;
   Arrays in(x.begin(), x.end());
   for (const Array& dx : t) {
@@ -27,13 +27,13 @@ ir::NestedJvp jvp_nested(const Primitive& row, const MakeParams& params, const i
   JvpProgram j = jvp_program(p, nonzero);
   in.insert(in.end(), j.captured.begin(), j.captured.end());
   Arrays out = bind_nested(row, params, j.program, in, at);
-  std::size_t n = p.outputs.size(), next = n;
+  std::size_t n = p->outputs.size(), next = n;
   ir::NestedJvp result{Arrays(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(n)), {}};
   for (std::size_t i = 0; i < n; ++i) result.t.push_back(j.nonzero[i] ? out[next++] : Array());
   return result;
 }
 
-Arrays split_nested(const Primitive& row, const ir::Program& p, const ir::SplitArgs& a, const NestedSplit& how) {
+Arrays split_nested(const Primitive& row, const ir::ProgramRef& p, const ir::SplitArgs& a, const NestedSplit& how) {
   SplitTrace& trace = a.trace;
   std::vector<bool> unknown;
   Arrays known_in, known_out, staged_in, staged_out;
@@ -61,7 +61,7 @@ Arrays split_nested(const Primitive& row, const ir::Program& p, const ir::SplitA
     TraceScope scope(&trace.staging());
     staged_out = bind_nested(row, how.staged, s.staged, staged_in, a.at);
   }
-  Arrays out(p.outputs.size());
+  Arrays out(p->outputs.size());
   std::size_t next = 0;
   for (std::size_t i = 0; i < out.size(); ++i)
     if (!s.unknown_outputs[i]) out[i] = known_out[next++];
@@ -73,7 +73,7 @@ Arrays split_nested(const Primitive& row, const ir::Program& p, const ir::SplitA
   return out;
 }
 
-Arrays transpose_program(const ir::Program& p, const ir::NestedTransposeArgs& a) {
+Arrays transpose_program(const ir::ProgramRef& p, const ir::NestedTransposeArgs& a) {
   Split s = split(p, a.linear);
   Arrays known_in, ct, result(a.in.size());
   for (std::size_t i = 0; i < a.in.size(); ++i) {
@@ -96,7 +96,7 @@ Arrays transpose_program(const ir::Program& p, const ir::NestedTransposeArgs& a)
   return result;
 }
 
-Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::Program& p,
+Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
                         const ir::NestedTransposeArgs& a) {
   // Operands of the new equation: what is not linear, the cotangents, the accumulators; whatever of them exists.
   Arrays operands;
@@ -132,14 +132,16 @@ Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir
   return out;
 }
 
-ir::Batched batch_nested(const Primitive& row, const MakeParams& params, const ir::Program& p, const ir::BatchArgs& a) {
+ir::Batched batch_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
+                         const ir::BatchArgs& a) {
   BatchedProgram b = batch_program(p, a.mapped, a.size);
   return {bind_nested(row, params, b.program, a.x, a.at), b.mapped};
 }
 
-ir::DceResult dce_nested(const MakeParams& params, const ir::Program& p, const std::vector<bool>& used_outputs) {
-  ir::Dce d = ir::eliminate_dead_code(p, used_outputs);
-  return {false, params(share(std::move(d.program))), d.used_inputs, used_outputs};
+ir::DceResult dce_nested(const MakeParams& params, const ir::ProgramRef& p, const ir::Eqn& e,
+                         const std::vector<bool>& used_outputs) {
+  ir::SharedDce d = ir::eliminate_dead_code(p, used_outputs);
+  return {false, d.program == p ? e.params : params(d.program), d.used_inputs, used_outputs};
 }
 
 }  // namespace anew

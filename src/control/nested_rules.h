@@ -8,8 +8,8 @@
 namespace anew {
 
 Types infer_nested(const ir::Program& p, const ir::InferArgs& a, std::string_view name);
-ir::NestedJvp jvp_nested(const Primitive& row, const MakeParams& params, const ir::Program& p, std::span<const Array> x,
-                         std::span<const Array> t, const Location& at);
+ir::NestedJvp jvp_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
+                         std::span<const Array> x, std::span<const Array> t, const Location& at);
 
 struct NestedSplit {
   std::optional<Policy> policy = {};                    // that the body is split by
@@ -18,16 +18,18 @@ struct NestedSplit {
   std::string residual_reason = {}, input_reason = {};  // given to what the staged half keeps; empty: none
   std::function<void(const Split&)> inspect = {};       // sees the two halves
 };
-Arrays split_nested(const Primitive& row, const ir::Program& p, const ir::SplitArgs& a, const NestedSplit& how);
+Arrays split_nested(const Primitive& row, const ir::ProgramRef& p, const ir::SplitArgs& a, const NestedSplit& how);
 
 // Now, under the current trace: what does not depend on linear inputs, then the backward pass.
-Arrays transpose_program(const ir::Program& p, const ir::NestedTransposeArgs& a);
+Arrays transpose_program(const ir::ProgramRef& p, const ir::NestedTransposeArgs& a);
 // One equation that first recomputes what does not depend on linear inputs, then runs the backward pass.
-Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::Program& p,
+Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
                         const ir::NestedTransposeArgs& a);
 
-ir::Batched batch_nested(const Primitive& row, const MakeParams& params, const ir::Program& p, const ir::BatchArgs& a);
+ir::Batched batch_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
+                         const ir::BatchArgs& a);
 
-ir::DceResult dce_nested(const MakeParams& params, const ir::Program& p, const std::vector<bool>& used_outputs);
+ir::DceResult dce_nested(const MakeParams& params, const ir::ProgramRef& p, const ir::Eqn& e,
+                         const std::vector<bool>& used_outputs);
 
 }  // namespace anew

@@ -29,6 +29,10 @@ struct Groups {
   std::size_t inputs() const { return constants + carries + xs; }
   bool is_constant(std::size_t i) const { return i < constants; }
   bool is_carry(std::size_t i) const { return i >= constants && i < constants + carries; }
+  Flags carried(const Flags& in) const {  // of flags of the inputs: those of the carries
+    auto begin = in.begin() + static_cast<std::ptrdiff_t>(constants);
+    return {begin, begin + static_cast<std::ptrdiff_t>(carries)};
+  }
 };
 
 // Repeats `step` (flags of all inputs -> flags of the carries it returns) until none is added to those of the `count`

@@ -6,14 +6,13 @@ namespace anew {
 
 ir::Batched batch_scan(const ir::BatchArgs& a) {
   const auto& p = static_cast<const ScanParams&>(*a.params);
-  const ir::Program& body = *p.program;
   Groups g(p);
   Flags mapped = a.mapped;
-  reach_fixpoint(mapped, g.constants, g.carries,
-                 [&](const Flags& in) { return batch_program(body, in, a.size).mapped; });
-  Flags force(mapped.begin() + static_cast<std::ptrdiff_t>(g.constants),
-              mapped.begin() + static_cast<std::ptrdiff_t>(g.constants + g.carries));
-  BatchedProgram b = batch_program(body, mapped, a.size, force);
+  BatchedProgram b;
+  reach_fixpoint(mapped, g.constants, g.carries, [&](const Flags& in) {
+    b = batch_program(p.program, in, a.size, g.carried(in));
+    return b.mapped;
+  });
   Arrays in;
   for (std::size_t i = 0; i < g.inputs(); ++i) {
     if (g.is_carry(i) && mapped[i] && !a.mapped[i]) in.push_back(repeat_in_front(a.x[i], a.size));

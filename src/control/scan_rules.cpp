@@ -114,10 +114,11 @@ ir::NestedJvp jvp_scan(const ParamsRef& params, std::span<const Array> x, std::s
   Groups g(p);
   Flags nonzero;
   for (const Array& dx : t) nonzero.push_back(dx.value() != nullptr);
-  reach_fixpoint(nonzero, g.constants, g.carries, [&](const Flags& in) { return jvp_program(body, in).nonzero; });
-  Flags force(nonzero.begin() + static_cast<std::ptrdiff_t>(g.constants),
-              nonzero.begin() + static_cast<std::ptrdiff_t>(g.constants + g.carries));
-  JvpProgram j = jvp_program(body, nonzero, force);
+  JvpProgram j;  // a carry with a tangent gives one
+  reach_fixpoint(nonzero, g.constants, g.carries, [&](const Flags& in) {
+    j = jvp_program(p.program, in, g.carried(in));
+    return j.nonzero;
+  });
 
   // From (x..., t...) to groups: constants, their tangents, carries, their tangents, xs, their tangents.
   std::vector<std::size_t> tangent_at(g.inputs());
@@ -179,12 +180,14 @@ Arrays split_scan(const ir::SplitArgs& a) {
 
   Flags unknown;
   for (const Array& x : a.in) unknown.push_back(trace.unknown(x));
-  reach_fixpoint(unknown, g.constants, g.carries,
-                 [&](const Flags& in) { return split(body, in, {.policy = trace.policy()}).unknown_outputs; });
   // With a policy the staged loop carries everything, so that it can recompute; what it does not need, dce removes.
-  Flags force(outputs, with_policy);
-  for (std::size_t i = 0; i < g.carries; ++i) force[i] = with_policy || unknown[g.constants + i];
-  Split s = split(body, unknown, {.policy = trace.policy(), .force = force});
+  Split s;
+  reach_fixpoint(unknown, g.constants, g.carries, [&](const Flags& in) {
+    Flags force(outputs, with_policy);
+    for (std::size_t i = 0; i < g.carries; ++i) force[i] = with_policy || in[g.constants + i];
+    s = split(p.program, in, {.policy = trace.policy(), .force = force});
+    return s.unknown_outputs;
+  });
 
   Arrays known_in;
   for (std::size_t i = 0; i < g.inputs(); ++i)
@@ -334,7 +337,6 @@ Arrays transpose_scan(const ir::NestedTransposeArgs& a) {
 
 ir::DceResult dce_scan(const ir::Eqn& e, const std::vector<bool>& used_outputs) {
   const ScanParams& p = of(e.params);
-  const ir::Program& body = *p.program;
   Groups g(p);
   Flags used(g.inputs());  // only the carries' part is the fixpoint's
   for (std::size_t i = 0; i < g.carries; ++i) used[g.constants + i] = used_outputs[i];
@@ -344,25 +346,28 @@ ir::DceResult dce_scan(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
     return out;
   };
   reach_fixpoint(used, g.constants, g.carries, [&](const Flags& in) {
-    Flags needed = ir::eliminate_dead_code(body, outputs_for(in)).used_inputs;
+    Flags needed = ir::eliminate_dead_code(p.program, outputs_for(in)).used_inputs;
     return Flags(needed.begin() + static_cast<std::ptrdiff_t>(g.constants), needed.end());
   });
   Flags kept = outputs_for(used);
-  ir::Dce d = ir::eliminate_dead_code(body, kept, true);
-  Flags needed = ir::eliminate_dead_code(body, kept).used_inputs;
+  Flags needed = ir::eliminate_dead_code(p.program, kept).used_inputs;
+  for (std::size_t i = 0; i < g.carries; ++i) needed[g.constants + i] = used[g.constants + i];
+  ir::SharedDce d = ir::eliminate_dead_code(p.program, kept, true);
+  auto all = [](const Flags& f) { return std::find(f.begin(), f.end(), false) == f.end(); };
+  if (d.program == p.program && all(needed) && all(kept)) return {false, e.params, needed, kept};
+  ir::Program body = *d.program;
   ScanParams q = p;
   q.constants = q.carries = 0;
   std::vector<ir::Var> inputs;
   for (std::size_t i = 0; i < g.inputs(); ++i) {
-    if (g.is_carry(i)) needed[i] = used[i];
     if (!needed[i]) continue;
-    inputs.push_back(d.program.inputs[i]);
+    inputs.push_back(body.inputs[i]);
     q.constants += g.is_constant(i);
     q.carries += g.is_carry(i);
   }
-  d.program.inputs = inputs;
-  d.program.constants = 0;
-  q.program = share(std::move(d.program));
+  body.inputs = inputs;
+  body.constants = 0;
+  q.program = share(std::move(body));
   return {false, std::make_shared<const ScanParams>(std::move(q)), needed, kept};
 }
 

@@ -101,12 +101,12 @@ ir::NestedJvp jvp_unwind(const ParamsRef& params, std::span<const Array> x, std:
   UnwindGroups g(p);
   Flags nonzero;
   for (const Array& dx : t) nonzero.push_back(dx.value() != nullptr);
-  state_fixpoint(nonzero, g, [&](const Flags& in) { return jvp_program(*p.advance, in).nonzero; });
-  linear_fixpoint(nonzero, g, [&](const Flags& in) { return jvp_program(*p.step, in).nonzero; });
+  state_fixpoint(nonzero, g, [&](const Flags& in) { return jvp_program(p.advance, in).nonzero; });
+  linear_fixpoint(nonzero, g, [&](const Flags& in) { return jvp_program(p.step, in).nonzero; });
   Flags states = part(nonzero, g.states(), g.carries);
   Flags carries = part(nonzero, g.linear() + g.linear_constants, g.linear_carries);
   Flags of_advance = g.of_advance(nonzero), of_step = g.of_step(nonzero);
-  JvpProgram advance = jvp_program(*p.advance, of_advance, states), step = jvp_program(*p.step, of_step, carries);
+  JvpProgram advance = jvp_program(p.advance, of_advance, states), step = jvp_program(p.step, of_step, carries);
   Types in_advance = types_of(advance.captured, at), in_step = types_of(step.captured, at);
   UnwindParams q = p;
   q.constants += static_cast<int>(in_advance.size() + in_step.size()) + count(nonzero, 0, g.constants);
@@ -147,9 +147,9 @@ Arrays split_unwind(const ir::SplitArgs& a) {
   UnwindGroups g(p);
   Flags unknown;
   for (const Array& x : a.in) unknown.push_back(a.trace.unknown(x));
-  state_fixpoint(unknown, g, [&](const Flags& in) { return split(*p.advance, in).unknown_outputs; });
-  linear_fixpoint(unknown, g, [&](const Flags& in) { return split(*p.step, in).unknown_outputs; });
-  Flags outputs = split(*p.step, g.of_step(unknown)).unknown_outputs;
+  state_fixpoint(unknown, g, [&](const Flags& in) { return split(p.advance, in).unknown_outputs; });
+  linear_fixpoint(unknown, g, [&](const Flags& in) { return split(p.step, in).unknown_outputs; });
+  Flags outputs = split(p.step, g.of_step(unknown)).unknown_outputs;
   for (std::size_t i = 0; i < g.linear_carries; ++i)
     outputs[i] = outputs[i] || unknown[g.linear() + g.linear_constants + i];
   return split_whole(unwind_row(), a, outputs);
@@ -164,7 +164,7 @@ Arrays transpose_unwind(const ir::NestedTransposeArgs& a) {
     if (p.condition) no_reverse_over_reverse(a.at);
     Staged s = stage([&](std::span<const Array> x) { return expanded(p, x, a.at); }, Types(a.in.begin(), a.in.end()),
                      "transpose", a.at);
-    return transpose_program(s.program, a);
+    return transpose_program(share(std::move(s.program)), a);
   }
 
   // A linear carry is linear in the step even where it starts from a known zero.
@@ -233,7 +233,7 @@ Arrays transpose_unwind(const ir::NestedTransposeArgs& a) {
     for (std::size_t i = 0; i < g.linear_carries; ++i) ct[i] = in[ct_carry + i];
     for (std::size_t i = g.linear_carries; i < g.outputs(); ++i)
       if (a.ct[i].value()) ct[i] = in[ct_y++];
-    Arrays now = transpose_program(*p.step, {a.params, ct, x, types, step_linear, accumulated, a.at}), out;
+    Arrays now = transpose_program(p.step, {a.params, ct, x, types, step_linear, accumulated, a.at}), out;
     for (std::size_t i = first; i < types.size(); ++i)
       if (step_linear[i]) out.push_back(now[i].value() ? now[i] : zeros_inside(types[i]));
     return out;
@@ -277,23 +277,23 @@ ir::DceResult dce_unwind(const ir::Eqn& e, const std::vector<bool>& used_outputs
   Flags used(g.inputs()), outputs = used_outputs;
   for (bool changed = true; changed;) {
     changed = false;
-    Flags in = needed_inputs(*p.step, outputs);
+    Flags in = needed_inputs(p.step, outputs);
     for (std::size_t i = 0; i < g.linear_carries; ++i) {
       if (!in[g.constants + g.carries + g.xs + g.linear_constants + i] || outputs[i]) continue;
       outputs[i] = changed = true;
     }
   }
-  Flags step = needed_inputs(*p.step, outputs);
+  Flags step = needed_inputs(p.step, outputs);
   auto add = [&](const Flags& in) {
     for (std::size_t i = 0; i < g.constants; ++i) used[i] = used[i] || in[i];
     for (std::size_t i = 0; i < g.carries; ++i) used[g.states() + i] = used[g.states() + i] || in[g.constants + i];
   };
   Flags xs_used(g.xs);
   add(step);
-  if (p.condition) add(needed_inputs(*p.condition, {true}));
+  if (p.condition) add(needed_inputs(p.condition, {true}));
   for (Flags before; before != used;) {
     before = used;
-    Flags in = needed_inputs(*p.advance, part(used, g.states(), g.carries));
+    Flags in = needed_inputs(p.advance, part(used, g.states(), g.carries));
     add(in);
     for (std::size_t i = 0; i < g.xs; ++i) xs_used[i] = in[g.constants + g.carries + i];
   }
@@ -310,9 +310,13 @@ ir::DceResult dce_unwind(const ir::Eqn& e, const std::vector<bool>& used_outputs
   q.carries = count(used, g.states(), g.carries);
   q.linear_constants = count(used, g.linear(), g.linear_constants);
   q.linear_carries = count(used, g.linear() + g.linear_constants, g.linear_carries);
-  q.advance = share(rearranged(*p.advance, chosen(g.of_advance(used)), chosen(part(used, g.states(), g.carries))));
-  q.step = share(rearranged(*p.step, chosen(g.of_step(used)), chosen(outputs)));
-  if (p.condition) q.condition = share(rearranged(*p.condition, chosen(g.of_condition(used)), {0}));
+  q.advance = rearranged(p.advance, chosen(g.of_advance(used)), part(used, g.states(), g.carries));
+  q.step = rearranged(p.step, chosen(g.of_step(used)), outputs);
+  if (p.condition) q.condition = rearranged(p.condition, chosen(g.of_condition(used)), Flags{true});
+  const bool same = q.advance == p.advance && q.step == p.step && q.condition == p.condition;
+  if (same && std::find(used.begin(), used.end(), false) == used.end() &&
+      std::find(outputs.begin(), outputs.end(), false) == outputs.end())
+    return {false, e.params, used, outputs};
   return {false, made(std::move(q)), used, outputs};
 }
 
@@ -333,18 +337,18 @@ ir::Batched batch_unwind(const ir::BatchArgs& a) {
   }
   bool guarded = false;
   state_fixpoint(mapped, g, [&](const Flags& in) {
-    guarded = guarded || (p.condition && batch_program(*p.condition, g.of_condition(mapped), a.size).mapped[0]);
-    return guarded ? Flags(g.carries, true) : batch_program(*p.advance, in, a.size).mapped;
+    guarded = guarded || (p.condition && batch_program(p.condition, g.of_condition(mapped), a.size).mapped[0]);
+    return guarded ? Flags(g.carries, true) : batch_program(p.advance, in, a.size).mapped;
   });
   linear_fixpoint(mapped, g, [&](const Flags& in) {
-    return guarded ? Flags(g.outputs(), true) : batch_program(*p.step, in, a.size).mapped;
+    return guarded ? Flags(g.outputs(), true) : batch_program(p.step, in, a.size).mapped;
   });
   std::size_t carries_at = g.linear() + g.linear_constants;
-  BatchedProgram advance = batch_program(*p.advance, g.of_advance(mapped), a.size, part(mapped, g.states(), g.carries));
-  BatchedProgram step = batch_program(*p.step, g.of_step(mapped), a.size, part(mapped, carries_at, g.linear_carries));
+  BatchedProgram advance = batch_program(p.advance, g.of_advance(mapped), a.size, part(mapped, g.states(), g.carries));
+  BatchedProgram step = batch_program(p.step, g.of_step(mapped), a.size, part(mapped, carries_at, g.linear_carries));
   UnwindParams q = p;
   if (guarded) {
-    BatchedProgram condition = batch_program(*p.condition, g.of_condition(mapped), a.size, {true});
+    BatchedProgram condition = batch_program(p.condition, g.of_condition(mapped), a.size, {true});
     q.advance = share(guard(advance.program, condition.program, g.carries, g.constants));
     q.step = share(
         guard(step.program, condition.program, g.linear_carries, g.constants + g.carries + g.xs + g.linear_constants));
@@ -354,7 +358,7 @@ ir::Batched batch_unwind(const ir::BatchArgs& a) {
   } else {
     q.advance = share(std::move(advance.program));
     q.step = share(std::move(step.program));
-    if (p.condition) q.condition = share(batch_program(*p.condition, g.of_condition(mapped), a.size).program);
+    if (p.condition) q.condition = share(batch_program(p.condition, g.of_condition(mapped), a.size).program);
   }
   Arrays in;
   for (std::size_t i = 0; i < g.inputs(); ++i) {

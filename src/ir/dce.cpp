@@ -1,5 +1,7 @@
 // Dead-code elimination, recursive through higher-order rows: an equation stays if one of its outputs is used or it has
 // effects; a row with a dce rule may shrink its equation. Variables are renumbered, so that a Program has no holes.
+#include <algorithm>
+
 #include "ir/primitive.h"
 
 namespace anew::ir {
@@ -84,6 +86,38 @@ Dce eliminate_dead_code(const Program& p, const std::vector<bool>& used_outputs,
   d.program.types = std::move(name.types);
   verify_if_asked(d.program);
   return d;
+}
+
+namespace {
+
+struct DceKey {
+  std::vector<bool> used_outputs;
+  bool keep_inputs;
+  friend bool operator==(const DceKey&, const DceKey&) = default;
+};
+
+// Nothing was dropped: `p` may stand for the result. A rule that drops nothing gives its params back.
+bool unchanged(const Program& p, const Dce& d) {
+  const Program& q = d.program;
+  return q.types.size() == p.types.size() && q.inputs.size() == p.inputs.size() && q.constants == p.constants &&
+         q.outputs.size() == p.outputs.size() &&
+         std::equal(p.eqns.begin(), p.eqns.end(), q.eqns.begin(), q.eqns.end(), [](const Eqn& a, const Eqn& b) {
+           return a.params == b.params && a.inputs.size() == b.inputs.size() && a.outputs.size() == b.outputs.size();
+         });
+}
+
+}  // namespace
+
+SharedDce eliminate_dead_code(const ProgramRef& p, const std::vector<bool>& used_outputs, bool keep_inputs) {
+  auto made = p->memo.get(DceKey{used_outputs, keep_inputs}, [&] {
+    Dce d = eliminate_dead_code(*p, used_outputs, keep_inputs);
+    if (unchanged(*p, d)) return SharedDce{nullptr, std::move(d.used_inputs)};  // not p: it would hold itself
+    auto q = std::make_shared<const Program>(std::move(d.program));
+    q->memo.add(DceKey{std::vector<bool>(q->outputs.size(), true), keep_inputs},
+                SharedDce{nullptr, std::vector<bool>(q->inputs.size(), true)});
+    return SharedDce{std::move(q), std::move(d.used_inputs)};
+  });
+  return {made->program ? made->program : p, made->used_inputs};
 }
 
 }  // namespace anew::ir

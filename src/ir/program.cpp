@@ -79,7 +79,9 @@ std::vector<Type> Program::output_types() const {
 
 bool equal(const Program& a, const Program& b) { return &a == &b || Comparison(a, b).equal(); }
 
-bool equal(const ProgramRef& a, const ProgramRef& b) { return a == b || (a && b && equal(*a, *b)); }
+bool equal(const ProgramRef& a, const ProgramRef& b) {
+  return a == b || (a && b && hash_value(a) == hash_value(b) && equal(*a, *b));
+}
 
 std::size_t hash_value(const Program& p) {
   const Numbering numbers(p);
@@ -100,7 +102,12 @@ std::size_t hash_value(const Program& p) {
   return h;
 }
 
-std::size_t hash_value(const ProgramRef& p) { return p ? hash_value(*p) : 0; }
+std::size_t hash_value(const ProgramRef& p) {
+  if (!p) return 0;
+  std::size_t h = p->memo.hash.load(std::memory_order_relaxed);
+  if (h == 0) p->memo.hash.store(h = hash_value(*p), std::memory_order_relaxed);
+  return h;
+}
 
 std::vector<ProgramRef> nested_programs(const Eqn& e) { return e.params->programs(); }
 
@@ -117,11 +124,44 @@ int count(const Program& p, std::string_view primitive) {
   return n;
 }
 
+namespace {
+
+// Of a Program and all that it holds.
+struct Effects {
+  bool any = false;
+  const Primitive* io = nullptr;  // the first with io
+};
+struct AskEffects {
+  friend bool operator==(AskEffects, AskEffects) = default;
+};
+Effects effects_of(const ProgramRef& p);
+void add_effects(const Eqn& e, Effects& out) {
+  const Facts& facts = e.primitive->facts;
+  if (facts.io && !out.io) out.io = e.primitive;
+  if (!e.primitive->higher_order()) out.any = out.any || facts.effects;
+  else
+    for (const ProgramRef& p : nested_programs(e)) {
+      Effects nested = effects_of(p);
+      out.any = out.any || nested.any;
+      if (!out.io) out.io = nested.io;
+    }
+}
+Effects effects_of(const Program& p) {
+  Effects out;
+  for (const Eqn& e : p.eqns) add_effects(e, out);
+  return out;
+}
+Effects effects_of(const ProgramRef& p) {
+  if (!p) return {};
+  return *p->memo.get(AskEffects{}, [&] { return effects_of(*p); });
+}
+
+}  // namespace
+
 bool has_effects(const Eqn& e) {
-  if (!e.primitive->higher_order()) return e.primitive->facts.effects;
-  for (const ProgramRef& p : nested_programs(e))
-    if (p && has_effects(*p)) return true;
-  return false;
+  Effects out;
+  add_effects(e, out);
+  return out.any;
 }
 
 bool has_effects(const Program& p) {
@@ -129,12 +169,8 @@ bool has_effects(const Program& p) {
 }
 
 std::string find_io(const Program& p) {
-  std::string found;
-  for_each_program(p, [&](const Program& q) {
-    for (const Eqn& e : q.eqns)
-      if (found.empty() && e.primitive->facts.io) found = e.primitive->name;
-  });
-  return found;
+  const Primitive* io = effects_of(p).io;
+  return io ? io->name : "";
 }
 
 }  // namespace anew::ir

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/base.h"
+#include "ir/memo.h"
 #include "ir/params.h"
 
 namespace anew::ir {
@@ -56,6 +57,7 @@ struct Program {
   int constants = 0;  // how many leading inputs are captured arrays
   std::vector<Eqn> eqns;
   std::vector<Atom> outputs;
+  Memo memo;  // of a shared Program
 
   const Type& type(Var v) const { return types[static_cast<std::size_t>(v)]; }
   Type type(const Atom& a) const { return a.is_var() ? type(a.var) : Type{{}, a.literal.dtype}; }
@@ -63,7 +65,7 @@ struct Program {
   std::vector<Type> output_types() const;
 };
 
-// Structural equality and hash: locations do not count.
+// Structural equality and hash: locations do not count. (Of shared Programs: params.h; their hash is computed once.)
 bool equal(const Program& a, const Program& b);
 std::size_t hash_value(const Program& p);
 
@@ -89,5 +91,11 @@ struct Dce {
   std::vector<bool> used_inputs;
 };
 Dce eliminate_dead_code(const Program& p, const std::vector<bool>& used_outputs, bool keep_inputs = false);
+// The same for a shared Program, which remembers it; one that has no dead code is itself the result.
+struct SharedDce {
+  ProgramRef program;
+  std::vector<bool> used_inputs;
+};
+SharedDce eliminate_dead_code(const ProgramRef& p, const std::vector<bool>& used_outputs, bool keep_inputs = false);
 
 }  // namespace anew::ir

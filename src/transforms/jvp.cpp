@@ -98,6 +98,23 @@ JvpProgram jvp_program(const ir::Program& p, const std::vector<bool>& nonzero, c
   return result;
 }
 
+namespace {
+
+struct JvpKey {
+  std::vector<bool> nonzero, force;
+  friend bool operator==(const JvpKey&, const JvpKey&) = default;
+};
+
+}  // namespace
+
+JvpProgram jvp_program(const ir::ProgramRef& p, const std::vector<bool>& nonzero, const std::vector<bool>& force) {
+  JvpKey key{nonzero, force};
+  if (auto found = p->memo.find<JvpProgram>(key)) return *found;
+  JvpProgram j = jvp_program(*p, nonzero, force);
+  if (j.captured.empty()) p->memo.add(std::move(key), j);
+  return j;
+}
+
 Array zeros_inside(const Type& type) {
   Array zero = make_literal(ir::Literal::of(type.dtype, -0.0));
   return type.shape.ndim() == 0 ? zero : full(type.shape, zero, type.dtype);

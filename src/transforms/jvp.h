@@ -29,6 +29,8 @@ struct JvpProgram {
   std::vector<bool> nonzero;  // per output of the original
 };
 JvpProgram jvp_program(const ir::Program& p, const std::vector<bool>& nonzero, const std::vector<bool>& force = {});
+// The same, remembered by the Program, unless a user's rule captured arrays.
+JvpProgram jvp_program(const ir::ProgramRef& p, const std::vector<bool>& nonzero, const std::vector<bool>& force = {});
 
 // Zeros that must exist inside a derivative are -0.0: adding them changes nothing.
 Array zeros_inside(const Type& type);

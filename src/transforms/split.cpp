@@ -163,4 +163,18 @@ Split split(const ir::Program& p, const std::vector<bool>& unknown, const SplitO
   return result;
 }
 
+namespace {
+
+struct SplitKey {
+  std::vector<bool> unknown;
+  SplitOptions options;
+  friend bool operator==(const SplitKey&, const SplitKey&) = default;
+};
+
+}  // namespace
+
+Split split(const ir::ProgramRef& p, const std::vector<bool>& unknown, const SplitOptions& options) {
+  return *p->memo.get(SplitKey{unknown, options}, [&] { return split(*p, unknown, options); });
+}
+
 }  // namespace anew

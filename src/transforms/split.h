@@ -57,8 +57,11 @@ struct SplitOptions {
   std::optional<Policy> policy = {};  // none: by dependence alone, known inputs are not instantiated
   bool all_instantiated = false;      // stage every output that is available there, not only the unknown ones
   std::vector<bool> force = {};       // outputs that must be staged, per output
+  friend bool operator==(const SplitOptions&, const SplitOptions&) = default;
 };
 Split split(const ir::Program& p, const std::vector<bool>& unknown, const SplitOptions& options = {});
+// The same, remembered by the Program.
+Split split(const ir::ProgramRef& p, const std::vector<bool>& unknown, const SplitOptions& options = {});
 
 // custom_lin, the tangents of a custom_vjp, can be transposed but never run. Its outputs are linear whatever its operands
 // are: where its tangents are known, and so constant (a custom_jvp rule that returns zeros), it is staged all the same,

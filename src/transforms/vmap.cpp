@@ -116,6 +116,21 @@ BatchedProgram batch_program(const ir::Program& p, const std::vector<bool>& mapp
 
 namespace {
 
+struct BatchKey {
+  std::vector<bool> mapped, force;
+  std::int64_t size;
+  friend bool operator==(const BatchKey&, const BatchKey&) = default;
+};
+
+}  // namespace
+
+BatchedProgram batch_program(const ir::ProgramRef& p, const std::vector<bool>& mapped, std::int64_t size,
+                             const std::vector<bool>& force) {
+  return *p->memo.get(BatchKey{mapped, force, size}, [&] { return batch_program(*p, mapped, size, force); });
+}
+
+namespace {
+
 // The place that an axis given by the user means, for an array of `ndim` axes.
 int axis_of(int axis, int ndim, std::string_view what, const std::string& type, const Location& at) {
   if (axis < -ndim || axis >= ndim) throw Error(fmt::format("[vmap] {} {} is not an axis of {}", what, axis, type), at);

@@ -32,6 +32,9 @@ struct BatchedProgram {
 };
 BatchedProgram batch_program(const ir::Program& p, const std::vector<bool>& mapped, std::int64_t size,
                              const std::vector<bool>& force = {});
+// The same, remembered by the Program.
+BatchedProgram batch_program(const ir::ProgramRef& p, const std::vector<bool>& mapped, std::int64_t size,
+                             const std::vector<bool>& force = {});
 
 // The axes of x that a user means, counted from the front (or no_axis), and their size; throws where they do not fit.
 struct MappedAxes {
