@@ -2,8 +2,8 @@
 // compiled ahead of time.
 #pragma once
 #include <anew/call.h>
+#include <anew/call_key.h>
 
-#include <array>
 #include <cstddef>
 #include <iosfwd>
 #include <memory>
@@ -45,7 +45,7 @@ class Compiled {
   const MemoryPlan& plan() const;
   // What the last finished call took at its peak, as measured.
   std::size_t high_water_bytes() const;
-  // Whether the function captured arrays, which the code then keeps as they were.
+  // Whether the function captured arrays that were there before it was traced; the code keeps them as they were.
   bool captures() const;
   struct State;
   explicit Compiled(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -60,27 +60,36 @@ Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptio
 // The plan alone: no code is generated.
 MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
                 const Location& at = Location::current());
-// What a jitted function without state remembers by the types of its arguments: code, and the shape of its result.
+// What a jitted function remembers of its calls: of one without state code, and the shape of its result, by CallKey; of
+// any function how often static numbers had it compiled. Bounded: what was not used for longest goes.
 class KnownCalls {
  public:
   struct Entry {
-    std::vector<ShapeDtype> types;
-    std::vector<std::size_t> counts;  // of arrays in each argument
+    CallKey key;
     Compiled code;
     std::shared_ptr<const void> result;
   };
   KnownCalls();
-  // Nothing where these types are new, or the arrays are not plain: traced, abstract or not dense.
-  std::shared_ptr<const Entry> find(std::span<const Array> x, std::span<const std::size_t> counts) const;
+  // Nothing where the call is new.
+  std::shared_ptr<const Entry> find(const CallKey& key) const;
   std::shared_ptr<const Entry> add(Entry entry) const;
   std::size_t size() const;
-  // Whether a call with these arrays can be remembered at all.
-  static bool plain(std::span<const Array> x);
+  // Whether a call with these arrays can be remembered at all: nobody traces, all have data, and none is large and laid
+  // out in a way of its own (code that reads it where it lies is found by its Program).
+  bool usable(std::span<const Array> x) const;
+  // The function captures arrays: it is traced at each call from now on.
+  void captures() const;
+  bool capturing() const;
+  // The function was compiled for this key. Warns, once, where static numbers made it ten.
+  void compiled(const CallKey& key, const Location& at) const;
 
  private:
   struct State;
   std::shared_ptr<State> state_;
 };
+// flat::jit; says whether it had to compile.
+Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
+           std::string_view name, const Location& at, bool& compiled);
 
 [[noreturn]] void other_static_argument(std::size_t number, const Location& at);
 
@@ -95,33 +104,6 @@ inline constexpr bool stateless = std::is_empty_v<F> || std::is_function_v<std::
 template <class F>
   requires requires { typename F::anew_function; }
 inline constexpr bool stateless<F> = stateless<typename F::anew_function>;
-
-template <class T>
-consteval bool plain_tree();
-template <class... T>
-consteval bool all_plain_trees(types<T...>) {
-  return (plain_tree<std::remove_const_t<T>>() && ...);
-}
-// Arrays whose number the type says, and no static value among them.
-template <class T>
-consteval bool plain_tree() {
-  if constexpr (!holds_arrays<T>) return false;
-  else if constexpr (std::same_as<T, Array>) return true;
-  else if constexpr (is_fixed_sequence<T>) return plain_tree<typename T::value_type>();
-  else if constexpr (is_sequence<T> || is_optional<T> || is_string_map<T>) return false;
-  else if constexpr (is_tuple<T>) return all_plain_trees(typename element_types<T>::type{});
-  else return all_plain_trees(field_types<T>{});
-}
-// Arguments that the types and numbers of their arrays tell apart.
-template <class T>
-consteval bool known_by_types() {
-  return std::same_as<T, std::vector<Array>> || plain_tree<T>();
-}
-template <class T>
-std::size_t arrays_in(const T& t) {
-  if constexpr (std::same_as<T, std::vector<Array>>) return t.size();
-  else return 0;
-}
 
 }  // namespace detail
 
@@ -168,12 +150,19 @@ class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
     using For = detail::whole_call<F, T...>;
     if constexpr (For::valid) {
       typename For::type c(f_, std::forward<T>(args)...);
-      if constexpr (detail::stateless<F> && known(typename For::arguments{})) {
-        const auto counts = counts_of(c.skeleton());
-        if (auto entry = known_.find(c.leaves(), counts)) return rebuilt<typename For::type>(*entry, c.leaves());
-        if (auto entry = remember(c, counts)) return rebuilt<typename For::type>(*entry, c.leaves());
+      if constexpr (detail::stateless<F> && describable(typename For::arguments{})) {
+        if (known_.usable(c.leaves())) {
+          flat::CallKey key = key_of(c);
+          auto entry = known_.find(key);
+          if (!entry) entry = remember(c, std::move(key));
+          if (entry) return rebuilt<typename For::type>(*entry, c.leaves());
+        }
       }
-      return c.rebuild(flat::jit(c.flat(), c.leaves(), cache_, options_, "<lambda>", at_));
+      bool compiled = false;
+      Arrays out = flat::jit(c.flat(), c.leaves(), cache_, options_, "<lambda>", at_, compiled);
+      if constexpr (describable(typename For::arguments{}))
+        if (compiled) known_.compiled(key_of(c), at_);
+      return c.rebuild(out);
     }
   }
   // The memory a call with these arguments takes, to the byte; arguments may be abstract.
@@ -203,28 +192,34 @@ class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
 
  private:
   template <class... A>
-  static consteval bool known(detail::types<A...>) {
-    return (detail::known_by_types<A>() && ...);
+  static consteval bool describable(detail::types<A...>) {
+    return (detail::describable<A>() && ...);
+  }
+  template <class C>
+  static flat::CallKey key_of(const C& c) {
+    flat::CallKey key;
+    describe_all(c.skeleton(), key);
+    key.arrays(c.leaves());
+    return key;
   }
   template <std::size_t... I, class... A>
-  static auto counts_of(const detail::Slots<std::index_sequence<I...>, A...>& args) {
-    return std::array<std::size_t, sizeof...(A)>{detail::arrays_in(detail::get<I>(args))...};
+  static void describe_all(const detail::Slots<std::index_sequence<I...>, A...>& args, flat::CallKey& key) {
+    ((key.argument(I), detail::describe(detail::get<I>(args), key)), ...);
   }
   template <class C>
   static typename C::Result rebuilt(const flat::KnownCalls::Entry& e, std::span<const Array> x) {
     return static_cast<const detail::ResultShape<typename C::Result>*>(e.result.get())->rebuild(e.code(x));
   }
-  // Nothing where the call cannot be remembered: the function captures arrays, or is being traced.
-  template <class C, class Counts>
-  std::shared_ptr<const flat::KnownCalls::Entry> remember(C& c, const Counts& counts) const {
-    if (!flat::KnownCalls::plain(c.leaves())) return nullptr;
+  // Nothing where the call cannot be remembered: the function captures arrays.
+  template <class C>
+  std::shared_ptr<const flat::KnownCalls::Entry> remember(C& c, flat::CallKey key) const {
     flat::Compiled code = flat::compile(c.flat(), c.leaves(), options_, at_);
-    if (code.captures()) return nullptr;
-    std::vector<ShapeDtype> types;
-    for (const Array& x : c.leaves()) types.push_back({x.shape(), x.dtype()});
-    return known_.add({std::move(types),
-                       {counts.begin(), counts.end()},
-                       std::move(code),
+    if (code.captures()) {
+      known_.captures();
+      return nullptr;
+    }
+    known_.compiled(key, at_);
+    return known_.add({std::move(key), std::move(code),
                        std::make_shared<const detail::ResultShape<typename C::Result>>(c.result_shape())});
   }
   template <class C, class... A>
@@ -238,8 +233,8 @@ class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
   flat::JitCache cache_;  // shared by copies
   flat::KnownCalls known_;
 };
-// Compiled per types of the arguments, static values and Program. A closure is traced at each call, so nothing that it
-// captures goes stale.
+// Compiled per types and structure of the arguments and static values. A closure, and a function that reads arrays of its
+// surroundings, is traced at each call and its code found by its Program, so nothing that it captures goes stale.
 template <class F>
 [[nodiscard]] auto jit(F f, JitOptions options = {}, const Location& at = Location::current()) {
   return Jit<F>(std::move(f), std::move(options), at);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "ops/batch.h"
+#include "transforms/remembered.h"
 #include "transforms/vmap.h"
 
 namespace anew::flat {
@@ -87,6 +88,22 @@ void check_positive(std::string_view op, std::string_view option, int n, const L
 Arrays vmap(const FlatFunction& f, std::span<const Array> x, const BatchAxes& axes, const Location& at) {
   const MappedAxes mapped = mapped_axes(x, axes, at);
   if (axes.chunk) check_positive("vmap", ".chunk", *axes.chunk, at);
+  if (remembering()) {
+    Types one = types_of(x, at);
+    for (std::size_t i = 0; i < one.size(); ++i)
+      if (mapped.in[i] != no_axis) one[i].shape.erase(mapped.in[i]);
+    auto options = [&] {
+      std::vector<std::int64_t> list{mapped.size, axes.chunk.value_or(0)};
+      list.insert(list.end(), mapped.in.begin(), mapped.in.end());
+      list.push_back(-1);
+      list.insert(list.end(), axes.out.begin(), axes.out.end());
+      return list;
+    };
+    auto transform = [&](const FlatFunction& g, std::span<const Array> in, std::span<const Array>) {
+      return vmap(g, in, axes, at);
+    };
+    return remembered({"vmap", options}, f, one, x, {}, transform, at);
+  }
   if (!axes.chunk || *axes.chunk >= mapped.size) return call_batched(f, x, mapped, axes.out, at);
   Arrays out = map_chunks(f, x, mapped, *axes.chunk, axes.out, at);
   PinLine line(at);

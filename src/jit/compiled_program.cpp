@@ -5,10 +5,9 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <list>
-#include <unordered_map>
 
 #include "base/float_mode.h"
+#include "base/lru.h"
 #include "codegen/codegen.h"
 #include "jit/code_cache.h"
 #include "loops/interpreter.h"
@@ -137,21 +136,15 @@ Arrays CompiledProgram::run(std::span<const Array> inputs, const Location& at, s
 namespace {
 
 struct Cache {
-  static constexpr std::size_t most = 1024;  // then the one that was not used for longest goes
-  struct Entry {
-    std::size_t hash;
-    std::shared_ptr<const CompiledProgram> compiled;
-  };
   std::mutex guard;
-  std::list<Entry> entries;  // used last first
-  std::unordered_multimap<std::size_t, std::list<Entry>::iterator> index;
+  Lru<std::shared_ptr<const CompiledProgram>> compiled{1024};
 };
 Cache& cache() {
   static Cache c;
   return c;
 }
 
-std::size_t hash_of(const ir::Program& program, std::span<const ir::Strides> inputs) {
+std::size_t hash_of(const ir::ProgramRef& program, std::span<const ir::Strides> inputs) {
   std::size_t h = ir::hash_value(program);
   for (const ir::Strides& s : inputs)
     for (std::int64_t n : s) hash_combine(h, static_cast<std::size_t>(n));
@@ -164,46 +157,28 @@ std::size_t hash_of(const ir::Program& program, std::span<const ir::Strides> inp
 std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program,
                                                      std::span<const ir::Strides> inputs) {
   Cache& c = cache();
-  const std::size_t h = hash_of(*program, inputs);
-  auto find = [&]() -> std::shared_ptr<const CompiledProgram> {
-    auto [begin, end] = c.index.equal_range(h);
-    for (auto it = begin; it != end; ++it) {
-      const CompiledProgram& p = *it->second->compiled;
-      if (!std::equal(inputs.begin(), inputs.end(), p.inputs().begin(), p.inputs().end())) continue;
-      if (&p.program() != program.get() && !ir::equal(p.program(), *program)) continue;
-      c.entries.splice(c.entries.begin(), c.entries, it->second);
-      return it->second->compiled;
-    }
-    return nullptr;
+  const std::size_t h = hash_of(program, inputs);
+  auto same = [&](const std::shared_ptr<const CompiledProgram>& p) {
+    return std::equal(inputs.begin(), inputs.end(), p->inputs().begin(), p->inputs().end()) &&
+           (&p->program() == program.get() || ir::equal(p->program(), *program));
   };
   {
     std::lock_guard lock(c.guard);
-    if (auto found = find()) return found;
+    if (auto* found = c.compiled.find(h, same)) return *found;
   }
   // Compiled without the lock: two threads may both do it, and the first one's is kept.
   auto made = std::make_shared<const CompiledProgram>(program, std::vector(inputs.begin(), inputs.end()));
+  std::list<std::shared_ptr<const CompiledProgram>> gone;
   std::lock_guard lock(c.guard);
-  if (auto found = find()) return found;
-  c.entries.push_front({h, made});
-  c.index.emplace(h, c.entries.begin());
-  if (c.entries.size() > Cache::most) {
-    auto [begin, end] = c.index.equal_range(c.entries.back().hash);
-    auto last = std::prev(c.entries.end());
-    for (auto it = begin; it != end; ++it) {
-      if (it->second != last) continue;
-      c.index.erase(it);
-      break;
-    }
-    c.entries.pop_back();
-  }
+  if (auto* found = c.compiled.find(h, same)) return *found;
+  gone = c.compiled.add(h, made);
   return made;
 }
 
 void clear_compiled() {
   Cache& c = cache();
   std::lock_guard lock(c.guard);
-  c.index.clear();
-  c.entries.clear();
+  c.compiled.clear();
 }
 
 }  // namespace anew::compiled

@@ -63,7 +63,8 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body);
 
 struct anew::flat::Compiled::State {
   std::shared_ptr<const compiled::CompiledProgram> program;
-  Arrays constants;  // captured arrays
+  Arrays constants;       // captured arrays, and those made while the function was traced
+  bool captures = false;  // has some of the former
   JitOptions options;
   Location at;
   std::atomic<std::size_t> high_water = 0;

@@ -5,23 +5,21 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/lru.h"
 #include "control/rows.h"
 #include "jit/compiled_program.h"
 #include "runtime/pool.h"
+#include "trace/remember.h"
 #include "transforms/nested.h"
+#include "transforms/remembered.h"
 
 namespace anew {
 namespace {
 
-std::vector<ir::Strides> layouts(std::span<const Array> x) {
-  std::vector<ir::Strides> out;
-  out.reserve(x.size());
-  for (const Array& a : x) {
-    const Value& v = *a.value();
-    out.push_back(v.literal || v.abstract ? row_major(v.type.shape) : v.strides);
-  }
-  return out;
-}
+// Arrays below this size are copied where they are not row-major, so that one piece of code serves all layouts; larger
+// ones (transposed matrices, slices) are read where they lie, by code of their own: a copy of 1 MiB takes about 100 us
+// each time, compiling some ms once.
+constexpr std::size_t copied_below = std::size_t{1} << 20;
 
 bool dense(const Value& v) {
   if (v.literal || v.type.shape.size() == 0) return true;
@@ -29,6 +27,25 @@ bool dense(const Value& v) {
   for (int i = v.type.shape.ndim(); i-- > 0; step *= v.type.shape[i])
     if (v.strides[i] != step) return false;
   return true;
+}
+
+bool has_layout(const Value& v) { return v.type.bytes() >= copied_below && !dense(v); }
+
+// The arrays as compiled code takes them; and how they lie.
+Arrays laid_out(std::span<const Array> x) {
+  Arrays out;
+  out.reserve(x.size());
+  for (const Array& a : x) out.push_back(has_layout(*a.value()) ? a : contiguous(a));
+  return out;
+}
+std::vector<ir::Strides> layouts(std::span<const Array> x) {
+  std::vector<ir::Strides> out;
+  out.reserve(x.size());
+  for (const Array& a : x) {
+    const Value& v = *a.value();
+    out.push_back(has_layout(v) ? v.strides : row_major(v.type.shape));
+  }
+  return out;
 }
 
 // Equations that somebody counts are run one by one, with the same bits.
@@ -41,7 +58,7 @@ bool observed() {
 
 Arrays run_now(const ir::ProgramRef& program, std::span<const Array> x, const Location& at) {
   if (observed()) return evaluate(*program, x);
-  return compiled::find_compiled(program, layouts(x))->run(x, at);
+  return compiled::find_compiled(program, layouts(x))->run(laid_out(x), at);
 }
 // Here, where every user of jit is linked against it.
 [[maybe_unused]] const bool installed = (run_compiled = &run_now, true);
@@ -59,32 +76,130 @@ void check_options(const JitOptions& o, const Location& at) {
 
 namespace flat {
 
+namespace {
+
+// The code of a Program that was traced, for inputs laid out in one way. What the code gives are the Program's outputs
+// that it makes; others are inputs or literals.
+struct Traced {
+  ir::ProgramRef program;            // as traced
+  std::vector<ir::Strides> layouts;  // of all inputs
+  std::shared_ptr<const compiled::CompiledProgram> code;
+  std::vector<int> results;  // per output: an input, -1 for a literal, or behind the inputs an output of the code
+};
+constexpr std::size_t most_traced = 256;
+
+std::shared_ptr<const Traced> compile_traced(ir::ProgramRef program, std::vector<ir::Strides> layouts) {
+  auto t = std::make_shared<Traced>();
+  ir::Program p = inline_remembered(*program);
+  std::unordered_map<ir::Var, int> place;
+  for (std::size_t i = 0; i < p.inputs.size(); ++i) place.emplace(p.inputs[i], static_cast<int>(i));
+  std::vector<ir::Atom> made;
+  for (const ir::Atom& a : p.outputs) {
+    if (!a.is_var()) {
+      t->results.push_back(-1);
+      continue;
+    }
+    auto [it, fresh] = place.emplace(a.var, static_cast<int>(p.inputs.size() + made.size()));
+    if (fresh) made.push_back(a);
+    t->results.push_back(it->second);
+  }
+  p.outputs = std::move(made);
+  t->code = compiled::find_compiled(share(std::move(p)), layouts);
+  t->program = std::move(program);
+  t->layouts = std::move(layouts);
+  return t;
+}
+
+}  // namespace
+
 struct JitCache::State {
   std::mutex guard;
-  std::unordered_multimap<std::size_t, ir::ProgramRef> programs;
+  Lru<std::shared_ptr<const Traced>> traced{most_traced};
+  Lru<ir::ProgramRef> nested{most_traced};  // where the call is an equation of something that is traced
 };
 JitCache::JitCache() : state_(std::make_shared<State>()) {}
 std::size_t JitCache::size() const {
   std::lock_guard lock(state_->guard);
-  return state_->programs.size();
+  return state_->traced.size() + state_->nested.size();
 }
 
-Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
-           std::string_view name, const Location& at) {
-  check_options(options, at);
-  Closed c = close_over(f, x, "jit", at);
+namespace {
+
+Arrays as_equation(Closed c, const JitCache& cache, const JitOptions& options, std::string_view name,
+                   const Location& at) {
   auto shared = share(std::move(c.program));
   {
+    const std::size_t h = ir::hash_value(shared);
     JitCache::State& s = cache.state();
     std::lock_guard lock(s.guard);
-    std::size_t h = ir::hash_value(*shared);
-    auto [begin, end] = s.programs.equal_range(h);
-    auto it = std::find_if(begin, end, [&](const auto& entry) { return ir::equal(*entry.second, *shared); });
-    if (it == end) s.programs.emplace(h, shared);
+    if (!s.nested.find(h, [&](const ir::ProgramRef& p) { return ir::equal(p, shared); })) s.nested.add(h, shared);
   }
   const ThreadLimit limit(options.threads);
   return bind_nested(
       jit_row(), [&](ir::ProgramRef p) { return jit_params(std::string(name), std::move(p)); }, *shared, c.inputs, at);
+}
+
+}  // namespace
+
+Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
+           std::string_view name, const Location& at) {
+  bool compiled = false;
+  return jit(f, x, cache, options, name, at, compiled);
+}
+
+Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
+           std::string_view name, const Location& at, bool& compiled) {
+  check_options(options, at);
+  const bool now = !current_trace() && !observed() &&
+                   std::all_of(x.begin(), x.end(), [](const Array& a) { return a.value() && a.value()->concrete(); });
+  if (!now) return as_equation(close_over(f, x, "jit", at), cache, options, name, at);
+
+  Staged s = stage_remembering(f, types_of(x, at), "jit", at);
+  Arrays inputs = std::move(s.constants);
+  inputs.insert(inputs.end(), x.begin(), x.end());
+  s.program.constants = 0;
+  for (const Array& a : inputs)  // a value of another thread's trace, which says so
+    if (!a.value()->concrete())
+      return as_equation({inline_remembered(s.program), std::move(inputs)}, cache, options, name, at);
+  std::vector<ir::Strides> lie = layouts(inputs);
+  std::size_t h = ir::hash_value(s.program);
+  for (const ir::Strides& l : lie) hash_combine(h, hash_value(l));
+  hash_combine(h, static_cast<std::size_t>(compiled::backend()));
+
+  JitCache::State& state = cache.state();
+  std::shared_ptr<const Traced> t;
+  {
+    std::lock_guard lock(state.guard);
+    if (auto* found = state.traced.find(h, [&](const auto& e) { return e->layouts == lie; })) t = *found;
+  }
+  if (t && !ir::equal(*t->program, s.program)) t = nullptr;
+  std::vector<ir::Atom> outputs = s.program.outputs;
+  if (!t) {
+    compiled = true;
+    t = compile_traced(share(std::move(s.program)), std::move(lie));
+    std::list<std::shared_ptr<const Traced>> gone;
+    std::lock_guard lock(state.guard);
+    gone = state.traced.add(h, t);
+  }
+  const ThreadLimit limit(options.threads);
+  Arrays made = t->code->run(laid_out(inputs), at), out;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const int place = t->results[i];
+    if (place < 0) out.push_back(make_literal(outputs[i].literal));
+    else if (static_cast<std::size_t>(place) >= inputs.size())
+      out.push_back(made[static_cast<std::size_t>(place) - inputs.size()]);
+    else {
+      const Array& a = inputs[static_cast<std::size_t>(place)];
+      out.push_back(a.value()->weak || a.value()->literal ? fresh_alias(a) : a);
+    }
+  }
+  return out;
+}
+
+bool KnownCalls::usable(std::span<const Array> x) const {
+  if (current_trace() || capturing()) return false;
+  return std::all_of(x.begin(), x.end(),
+                     [](const Array& a) { return a.value() && a.value()->concrete() && !has_layout(*a.value()); });
 }
 
 // ---- ahead of time
@@ -126,64 +241,25 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
 const MemoryPlan& Compiled::plan() const { return state_->program->plan(); }
 std::size_t Compiled::high_water_bytes() const { return state_->high_water.load(std::memory_order_relaxed); }
 
-bool Compiled::captures() const { return !state_->constants.empty(); }
-
-// ---- functions without state
-
-struct KnownCalls::State {
-  std::mutex guard;
-  std::vector<std::shared_ptr<const Entry>> entries;
-};
-KnownCalls::KnownCalls() : state_(std::make_shared<State>()) {}
-
-std::size_t KnownCalls::size() const {
-  std::lock_guard lock(state_->guard);
-  return state_->entries.size();
-}
-
-bool KnownCalls::plain(std::span<const Array> x) {
-  if (current_trace()) return false;
-  return std::all_of(x.begin(), x.end(), [](const Array& a) {
-    if (!a.value() || !a.value()->concrete()) return false;
-    return dense(*a.value());
-  });
-}
-
-std::shared_ptr<const KnownCalls::Entry> KnownCalls::find(std::span<const Array> x,
-                                                          std::span<const std::size_t> counts) const {
-  if (!plain(x)) return nullptr;
-  std::lock_guard lock(state_->guard);
-  for (const auto& e : state_->entries)
-    if (std::equal(x.begin(), x.end(), e->types.begin(), e->types.end(),
-                   [](const Array& a, const Type& t) { return a.value()->type == t; }) &&
-        std::equal(counts.begin(), counts.end(), e->counts.begin(), e->counts.end()))
-      return e;
-  return nullptr;
-}
-
-std::shared_ptr<const KnownCalls::Entry> KnownCalls::add(Entry entry) const {
-  auto shared = std::make_shared<const Entry>(std::move(entry));
-  std::lock_guard lock(state_->guard);
-  for (const auto& e : state_->entries)  // another thread was first
-    if (e->types == shared->types && e->counts == shared->counts) return e;
-  state_->entries.push_back(shared);
-  return shared;
-}
+bool Compiled::captures() const { return state_->captures; }
 
 namespace {
 
 std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
                                           const Location& at) {
   check_options(options, at);
-  Closed c = close_over(f, x, "jit", at);
+  const std::uint64_t start = next_sequence();
+  Staged traced =
+      current_trace() ? stage(f, types_of(x, at), "jit", at) : stage_remembering(f, types_of(x, at), "jit", at);
   auto s = std::make_shared<Compiled::State>();
-  std::size_t constants = c.inputs.size() - x.size();
-  s->constants.assign(c.inputs.begin(), c.inputs.begin() + static_cast<std::ptrdiff_t>(constants));
-  for (Array& a : s->constants) a = contiguous(a);
-  c.program.constants = static_cast<int>(constants);
+  for (const Array& a : traced.constants) {
+    s->captures = s->captures || !made_since(start, a);
+    s->constants.push_back(contiguous(a));
+  }
+  ir::Program program = inline_remembered(traced.program);
   std::vector<ir::Strides> inputs;
-  for (const Type& t : c.program.input_types()) inputs.push_back(row_major(t.shape));
-  s->program = compiled::find_compiled(share(std::move(c.program)), inputs);
+  for (const Type& t : program.input_types()) inputs.push_back(row_major(t.shape));
+  s->program = compiled::find_compiled(share(std::move(program)), inputs);
   s->options = options;
   s->at = at;
   return s;

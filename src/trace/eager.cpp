@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <unordered_map>
 
+#include "base/lru.h"
 #include "loops/build.h"
 #include "loops/interpreter.h"
 #include "runtime/pool.h"
@@ -41,10 +41,9 @@ std::size_t hash_of(const Request& r) {
 }
 
 std::shared_ptr<const Prepared> prepare(const Request& r) {
-  constexpr std::size_t most = 4096;  // then start again: a cache, not a leak
-  thread_local std::unordered_map<std::size_t, std::shared_ptr<const Prepared>> cache;
+  thread_local Lru<std::shared_ptr<const Prepared>> cache{4096};
   std::size_t h = hash_of(r);
-  if (auto it = cache.find(h); it != cache.end() && it->second->is_for(r)) return it->second;
+  if (auto* found = cache.find(h, [&](const auto& p) { return p->is_for(r); })) return *found;
   auto p = std::make_shared<Prepared>();
   p->primitive = &r.primitive;
   p->params = r.params;
@@ -59,8 +58,7 @@ std::shared_ptr<const Prepared> prepare(const Request& r) {
   }
   if (r.primitive.facts.effects)
     return p;  // a user's callback would live, with all that it captures, as long as the thread
-  if (cache.size() >= most) cache.clear();
-  cache[h] = p;
+  cache.add(h, p);
   return p;
 }
 

@@ -1,7 +1,7 @@
 // Staging: equations are recorded in a Program instead of being run.
 #include <fmt/format.h>
 
-#include "trace/trace.h"
+#include "trace/remember.h"
 
 namespace anew {
 
@@ -79,9 +79,27 @@ ir::Program StagingTrace::finish(std::span<const Array> outputs) {
   return p;
 }
 
-Staged stage(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at) {
+namespace {
+
+thread_local const Trace* remembers = nullptr;  // the innermost trace that does
+
+class RememberScope {
+ public:
+  explicit RememberScope(const Trace* t) : saved_(remembers) {
+    if (t) remembers = t;
+  }
+  ~RememberScope() { remembers = saved_; }
+  RememberScope(const RememberScope&) = delete;
+
+ private:
+  const Trace* saved_;
+};
+
+Staged stage_with(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at,
+                  bool remember) {
   auto trace = std::make_shared<StagingTrace>(what, at);
   TraceLife life(trace);
+  RememberScope scope_of_memory(remember ? trace.get() : nullptr);
   Arrays inputs;
   for (const Type& t : types) inputs.push_back(trace->add_input(t));
   Arrays outputs;
@@ -93,6 +111,20 @@ Staged stage(const FlatFunction& f, std::span<const Type> types, std::string_vie
   s.program = trace->finish(outputs);
   s.constants = trace->constants();
   return s;
+}
+
+}  // namespace
+
+bool remembering() { return remembers && remembers == current_trace(); }
+TraceDirectly::TraceDirectly() : saved_(std::exchange(remembers, nullptr)) {}
+TraceDirectly::~TraceDirectly() { remembers = saved_; }
+
+Staged stage(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at) {
+  return stage_with(f, types, what, at, remembering());
+}
+Staged stage_remembering(const FlatFunction& f, std::span<const Type> types, std::string_view what,
+                         const Location& at) {
+  return stage_with(f, types, what, at, true);
 }
 
 }  // namespace anew

@@ -1,15 +1,32 @@
 // Making values: concrete, literal, traced.
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstring>
 
-#include "trace/trace.h"
+#include "trace/remember.h"
 
 namespace anew {
 
+namespace {
+
+constexpr int thread_bits = 40;  // the number of the thread stands above
+
+std::uint64_t first_sequence() {
+  static std::atomic<std::uint64_t> threads = 0;
+  return threads++ << thread_bits;
+}
+
+}  // namespace
+
 std::uint64_t next_sequence() {
-  thread_local std::uint64_t counter = 0;
+  thread_local std::uint64_t counter = first_sequence();
   return ++counter;
+}
+
+bool made_since(std::uint64_t start, const Array& x) {
+  const std::uint64_t made = x.value()->origin.sequence;
+  return made > start && made >> thread_bits == start >> thread_bits;
 }
 
 const std::byte* Value::data() const {
@@ -38,7 +55,9 @@ Array make_literal(ir::Literal l) {
 ir::Literal literal_of(const Array& x) { return {x.value()->type.dtype, x.value()->bits}; }
 
 Array make_concrete(const Type& type, BufferRef buffer, std::int64_t offset, const ir::Strides& strides) {
-  return Array(std::make_shared<const Value>(type, std::move(buffer), offset, strides));
+  auto v = std::make_shared<Value>(type, std::move(buffer), offset, strides);
+  v->origin.sequence = next_sequence();
+  return Array(std::shared_ptr<const Value>(std::move(v)));
 }
 
 Array empty_array(const Type& type, const Location& at) {
@@ -60,8 +79,10 @@ Array fresh_alias(const Array& x) {
   auto v = std::make_shared<Value>(*x.value());
   v->weak = false;
   v->origin = {};
+  v->origin.sequence = x.value()->origin.sequence;
   if (v->literal) {  // an argument is a value like any other, not a constant of the program
     v->literal = false;
+    v->origin.sequence = next_sequence();
     v->buffer = allocate(8);
     std::memcpy(v->buffer->data(), &v->bits, sizeof v->bits);
   }

@@ -7,6 +7,7 @@
 
 #include "transforms/jvp.h"
 #include "transforms/linearize.h"
+#include "transforms/remembered.h"
 #include "transforms/vmap.h"
 
 namespace anew::flat {
@@ -51,6 +52,16 @@ Arrays rows_of(const FlatFunction& f, std::span<const Array> x, std::size_t whic
   return out;
 }
 
+// A transformation of f at x, where the current trace remembers.
+template <class T>
+Arrays remembered_at(std::string_view name, const FlatFunction& f, std::span<const Array> x, const Location& at,
+                     T transform) {
+  return remembered(
+      {name}, f, types_of(x, at), x, {},
+      [&](const FlatFunction& g, std::span<const Array> in, std::span<const Array>) { return transform(g, in, at); },
+      at);
+}
+
 void check_arguments(std::string_view op, std::span<const Array> x, const Location& at) {
   for (const Array& a : x) {
     check_operand(a, at);
@@ -62,6 +73,7 @@ void check_arguments(std::string_view op, std::span<const Array> x, const Locati
 
 Arrays jacfwd(const FlatFunction& f, std::span<const Array> x, const Location& at) {
   check_arguments("jacfwd", x, at);
+  if (remembering()) return remembered_at("jacfwd", f, x, at, jacfwd);
   std::vector<Arrays> columns;  // by input, then by output
   for (std::size_t i = 0; i < x.size(); ++i) {
     auto of_one = [&](std::span<const Array> in) { return f(with(x, i, in[0])); };
@@ -85,6 +97,7 @@ Arrays jacfwd(const FlatFunction& f, std::span<const Array> x, const Location& a
 
 Arrays jacrev(const FlatFunction& f, std::span<const Array> x, const Location& at) {
   check_arguments("jacrev", x, at);
+  if (remembering()) return remembered_at("jacrev", f, x, at, jacrev);
   Arrays result;
   std::size_t results = 1;  // known when f has been called
   auto counted = [&](std::span<const Array> in) {
@@ -102,6 +115,7 @@ Arrays jacrev(const FlatFunction& f, std::span<const Array> x, const Location& a
 
 Arrays hessian(const FlatFunction& f, std::span<const Array> x, const Location& at) {
   check_arguments("hessian", x, at);
+  if (remembering()) return remembered_at("hessian", f, x, at, hessian);
   return flat::jacfwd([&](std::span<const Array> in) { return rows_of(f, in, 0, at); }, x, at);
 }
 

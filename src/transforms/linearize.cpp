@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "transforms/jvp.h"
+#include "transforms/remembered.h"
 #include "transforms/split.h"
 #include "transforms/transpose.h"
 
@@ -29,6 +30,15 @@ void check_count(std::size_t given, std::size_t wanted, std::string_view what, c
 
 // Neither weak nor a literal; other arrays are themselves, since an alias would be told apart from them and kept twice.
 Array as_argument(const Array& x) { return x.value()->weak || x.value()->literal ? fresh_alias(x) : x; }
+
+Arrays arguments_of(std::span<const Array> x, const Location& at) {
+  Arrays out;
+  for (const Array& a : x) {
+    check_operand(a, at);
+    out.push_back(as_argument(a));
+  }
+  return out;
+}
 
 // Keeps the residuals that are read, in report order.
 void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& captured, const Arrays& arguments,
@@ -68,7 +78,7 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
       source.kind = Residual::Kind::argument;
       source.argument = arg->second;
       key[i] = {1, static_cast<std::uint64_t>(source.argument)};
-    } else if (!v.origin.primitive || v.origin.sequence <= start) {
+    } else if (!v.origin.primitive || !made_since(start, kept[i])) {
       source.kind = Residual::Kind::constant;
       key[i] = {0, i};
     } else {
@@ -236,6 +246,25 @@ Program Linear::pullback_program() const {
 std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx,
                               const Location& at) {
   check_count(dx.size(), x.size(), "[jvp] tangents", at);
+  if (remembering()) {
+    Arrays at_x = arguments_of(x, at), t;
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      check_operand(dx[i], at);
+      t.push_back(dx[i].value()->weak && is_float(type_of(at_x[i]).dtype)
+                      ? matching(dx[i], type_of(at_x[i]), "[jvp] the tangent must have the type of the argument", at)
+                      : dx[i]);
+    }
+    Arrays both = remembered(
+        {"jvp"}, f, types_of(at_x, at), at_x, t,
+        [&](const FlatFunction& g, std::span<const Array> in, std::span<const Array> tangents) {
+          auto [y, dy] = jvp(g, in, tangents, at);
+          y.insert(y.end(), dy.begin(), dy.end());
+          return y;
+        },
+        at);
+    auto half = both.begin() + std::ssize(both) / 2;
+    return {Arrays(both.begin(), half), Arrays(half, both.end())};
+  }
   Trace* parent = current_trace();
   auto trace = std::make_shared<JvpTrace>(parent, parent, "jvp", at);
   TraceLife life(trace);
@@ -269,6 +298,20 @@ Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values, con
     if (!is_float(type_of(a).dtype))
       throw Error(fmt::format("[grad] needs floating-point inputs, got {}", type_of(a).str()), at,
                   "convert with astype(x, f32), choose other arguments with grad<i>, or use vjp");
+  }
+  if (remembering()) {
+    Arrays at_x = arguments_of(x, at);
+    Arrays all = remembered(
+        {"grad"}, f, types_of(at_x, at), at_x, {},
+        [&](const FlatFunction& g, std::span<const Array> in, std::span<const Array>) {
+          Arrays y, out = grad(g, in, &y, at);
+          out.insert(out.end(), y.begin(), y.end());
+          return out;
+        },
+        at);
+    auto values_at = all.begin() + std::ssize(x);
+    if (values) values->assign(values_at, all.end());
+    return Arrays(all.begin(), values_at);
   }
   auto [y, state] = linearize_first(f, x, 1, "grad", {at, {}});
   Type t = y.empty() ? Type{} : type_of(y[0]);

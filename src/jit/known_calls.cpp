@@ -1,0 +1,121 @@
+// What is remembered of the calls of one jitted function.
+#include <anew/jit.h>
+#include <fmt/format.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "base/lru.h"
+#include "trace/trace.h"
+
+namespace anew::flat {
+
+// ---- keys
+
+void CallKey::text(std::string_view s) {
+  words_.push_back(s.size());
+  for (std::size_t i = 0; i < s.size(); i += 8) {
+    std::uint64_t w = 0;
+    std::memcpy(&w, s.data() + i, std::min<std::size_t>(8, s.size() - i));
+    words_.push_back(w);
+  }
+}
+
+void CallKey::arrays(std::span<const Array> x) {
+  for (const Array& a : x) {
+    const anew::Value& v = *a.value();
+    words_.push_back(static_cast<std::uint64_t>(v.type.dtype) | std::uint64_t{v.weak} << 8 |
+                     static_cast<std::uint64_t>(v.type.shape.ndim()) << 16);
+    for (std::int64_t n : v.type.shape) words_.push_back(static_cast<std::uint64_t>(n));
+  }
+}
+
+std::size_t CallKey::hash() const {
+  std::size_t h = words_.size();
+  for (std::uint64_t w : words_) hash_combine(h, w);
+  return h;
+}
+
+bool operator==(const CallKey& a, const CallKey& b) {
+  return a.words_ == b.words_ && std::equal(a.values_.begin(), a.values_.end(), b.values_.begin(), b.values_.end(),
+                                            [](const auto& x, const auto& y) {
+                                              return x.same == y.same && x.same(x.value.get(), y.value.get());
+                                            });
+}
+
+CallKey CallKey::without_numbers() const {
+  CallKey out = *this;
+  for (const NumberAt& n : numbers_) out.words_[n.word] = 0;
+  return out;
+}
+
+std::size_t CallKey::other_number(const CallKey& before) const {
+  for (const NumberAt& n : numbers_)
+    if (words_[n.word] != before.words_[n.word]) return n.argument;
+  return 0;
+}
+
+// ---- calls
+
+struct KnownCalls::State {
+  std::mutex guard;
+  Lru<std::shared_ptr<const Entry>> entries{256};
+  std::atomic<bool> captures = false;
+  // Of calls that differ in static numbers only: how often they were compiled.
+  struct Repeated {
+    CallKey key, last;
+    int times = 1;
+  };
+  Lru<Repeated> repeated{64};
+  bool warned = false;
+};
+KnownCalls::KnownCalls() : state_(std::make_shared<State>()) {}
+
+std::size_t KnownCalls::size() const {
+  std::lock_guard lock(state_->guard);
+  return state_->entries.size();
+}
+
+void KnownCalls::captures() const { state_->captures = true; }
+bool KnownCalls::capturing() const { return state_->captures; }
+
+std::shared_ptr<const KnownCalls::Entry> KnownCalls::find(const CallKey& key) const {
+  const std::size_t h = key.hash();
+  std::lock_guard lock(state_->guard);
+  auto* found = state_->entries.find(h, [&](const auto& e) { return e->key == key; });
+  return found ? *found : nullptr;
+}
+
+std::shared_ptr<const KnownCalls::Entry> KnownCalls::add(Entry entry) const {
+  const std::size_t h = entry.key.hash();
+  auto shared = std::make_shared<const Entry>(std::move(entry));
+  std::list<std::shared_ptr<const Entry>> gone;
+  std::lock_guard lock(state_->guard);
+  if (auto* found = state_->entries.find(h, [&](const auto& e) { return e->key == shared->key; }))
+    return *found;  // another thread was first
+  gone = state_->entries.add(h, shared);
+  return shared;
+}
+
+void KnownCalls::compiled(const CallKey& key, const Location& at) const {
+  constexpr int too_often = 10;
+  CallKey rest = key.without_numbers();
+  const std::size_t h = rest.hash();
+  std::size_t argument = 0;
+  {
+    std::lock_guard lock(state_->guard);
+    auto* group = state_->repeated.find(h, [&](const State::Repeated& r) { return r.key == rest; });
+    if (!group) return void(state_->repeated.add(h, {std::move(rest), key}));
+    if (group->last == key) return;  // another reason
+    argument = key.other_number(group->last);
+    group->last = key;
+    if (++group->times < too_often || state_->warned) return;
+    state_->warned = true;
+  }
+  warn(fmt::format("[jit] compiled {} times because argument {} is a C++ number, which is static: each of its values "
+                   "has code of its own; hint: pass it as an Array, or let the parameter be an Array",
+                   too_often, argument),
+       at);
+}
+
+}  // namespace anew::flat
