@@ -38,7 +38,7 @@ Types infer_loop(const ir::InferArgs& a) {
     out.push_back({{}, i32});
     out.push_back({{slots_of(p)}, i32});
   }
-  for (int r : p.record) out.push_back(stacked(want[k + static_cast<std::size_t>(r)], slots_of(p) + 1));
+  for (int r : p.record) out.push_back(stacked(want[k + static_cast<std::size_t>(r)], slots_of(p)));
   return out;
 }
 
@@ -66,7 +66,7 @@ class Recorder {
     if (!p.records) return;
     Types in = p.body->input_types();
     for (int r : p.record)
-      states_.push_back(empty_array(stacked(in[static_cast<std::size_t>(p.constants + r)], slots_ + 1), at));
+      states_.push_back(empty_array(stacked(in[static_cast<std::size_t>(p.constants + r)], slots_), at));
     steps_.assign(static_cast<std::size_t>(slots_), -1);
     if (auto length = counted(p, x)) {
       if (*length > 0) stops_ = plan::forward_stops(*length, slots_);
@@ -83,10 +83,9 @@ class Recorder {
     steps_[static_cast<std::size_t>(slot)] = static_cast<std::int32_t>(step);
     write(slot, carry);
   }
-  void finish(std::int64_t steps, std::span<const Array> last, Arrays& out) {
+  void finish(std::int64_t steps, std::span<const Array> carry, Arrays& out) {
     if (!p_.records) return;
-    write(slots_, last);
-    if (steps == 0) write(0, last);
+    if (steps == 0) write(0, carry);
     if (p_.condition) {
       out.push_back(make_literal(ir::Literal::of(i32, steps)));
       out.push_back(array(steps_, {static_cast<std::int64_t>(steps_.size())}));
@@ -113,7 +112,7 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
   const LoopParams& p = of(params);
   auto k = static_cast<std::ptrdiff_t>(p.constants), c = static_cast<std::ptrdiff_t>(p.carries);
   auto uk = static_cast<std::size_t>(k), uc = static_cast<std::size_t>(c);
-  Arrays in(x.begin(), x.end()), carry(x.begin() + k, x.begin() + k + c), last = carry, ys;
+  Arrays in(x.begin(), x.end()), carry(x.begin() + k, x.begin() + k + c), ys;
   Types types = p.body->output_types();
   for (std::size_t i = uc; i < types.size(); ++i) ys.push_back(empty_array(stacked(types[i], p.length), at));
   Recorder recorder(p, x, at);
@@ -122,7 +121,6 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
     std::copy(carry.begin(), carry.end(), in.begin() + k);
     if (p.condition ? !holds(*p.condition, Arrays(in.begin(), in.begin() + k + c)) : step == p.length) break;
     recorder.see(step, carry);
-    if (p.records) last = carry;
     carry.clear();
     std::int64_t at_step = p.reverse ? p.length - 1 - step : step;
     for (std::size_t i = uk + uc; i < x.size(); ++i) in[i] = row_of(x[i], at_step);
@@ -130,9 +128,9 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
     for (std::size_t i = uc; i < carry.size(); ++i) write_row(ys[i - uc], at_step, carry[i]);
     carry.resize(uc);
   }
-  Arrays out = std::move(carry);
+  Arrays out = carry;
   out.insert(out.end(), ys.begin(), ys.end());
-  recorder.finish(step, last, out);
+  recorder.finish(step, carry, out);
   return out;
 }
 

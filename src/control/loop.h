@@ -16,8 +16,7 @@ struct LoopParams : ir::ParamsOf<LoopParams> {
   bool reverse = false;            // xs from the last to the first
   int checkpoints = 0;             // states kept, the first included; 0: default_checkpoints
   // A loop that records has more outputs, behind the ys: a while the number of its steps, and the step of each kept
-  // state (-1: none); then, for each carry in `record`, the kept states and in one more row the state before the last
-  // step.
+  // state (-1: none); then, for each carry in `record`, the kept states.
   bool records = false;
   std::vector<int> record;
   static auto fields() {

@@ -295,7 +295,6 @@ Arrays expanded(const LoopParams& p, std::span<const Array> x, const Location& a
   Arrays out = bind_scan(s, body, x, at);
   std::vector<std::int64_t> rows = plan::forward_stops(std::max<std::int64_t>(p.length, 1), slots_of(p));
   rows.resize(static_cast<std::size_t>(slots_of(p)), 0);  // slots that the schedule leaves empty hold any state
-  rows.push_back(std::max<std::int64_t>(p.length - 1, 0));
   for (std::size_t i = 0; i < p.record.size(); ++i) {
     Array& all = out[g.outputs() + i];
     Arrays chosen;

@@ -83,7 +83,7 @@ class Runner {
       return;
     }
     if (length_ <= 0) return;
-    std::int64_t slots = x_[g_.states()].shape()[0] - 1;
+    std::int64_t slots = x_[g_.states()].shape()[0];
     std::vector<std::int64_t> stops, free;
     std::map<std::int64_t, std::int64_t> row_at;  // of each kept state, by its step
     if (p_.condition) {
@@ -99,8 +99,7 @@ class Runner {
     for (const auto& [at, r] : row_at) stops.push_back(at);
     // States kept on the way back take the rows of those that are done with.
     for (std::size_t i = 0; i < g_.carries; ++i) stacks_.push_back(own(x_[g_.states() + i]));
-    state_ = row(slots);
-    plan::walk_back(length_, slots, stops, true,
+    plan::walk_back(length_, slots, stops, false,
                     {.load = [&](std::int64_t at) { state_ = row(row_at.at(at)); },
                      .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
                      .keep =

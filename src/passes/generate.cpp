@@ -365,7 +365,7 @@ class Generator {
     for (int n = 0; n < u.carries; ++n, part += 3) {
       int stack = s.in[at++];
       const Value& v = value(stack);
-      to->slots = v.type.shape[0] - 1;
+      to->slots = v.type.shape[0];
       std::size_t bytes = s.bodies[0]->type(s.bodies[0]->outputs[static_cast<std::size_t>(n)]).bytes();
       Place work = u.own_stacks[static_cast<std::size_t>(n)] ? place(stack) : scratch(i, part + 2);
       to->stacks.push_back(

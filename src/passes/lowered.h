@@ -57,7 +57,7 @@ struct LoopInfo {
   bool reverse = false;
   bool records = false;
   std::vector<int> record = {};  // carries whose states are kept
-  std::int64_t slots = 0;        // states kept, besides the one before the last step
+  std::int64_t slots = 0;        // states kept
   // A while that counts: its number of steps is max(0, end - carry `counter`), known before it starts.
   int counter = -1, end_constant = -1;
   std::int64_t end_literal = 0;

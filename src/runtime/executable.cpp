@@ -168,12 +168,11 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
     if (kept) std::fill_n(kept, slots, -1);
   }
   CarryBuffers state(carries, table, known, more);
-  auto write = [&](std::int64_t row, bool before) {
+  auto write = [&](std::int64_t row) {
     for (const Record& r : record) {
       auto c = static_cast<std::size_t>(r.carry);
       if (carries[c].bytes)
-        std::memcpy(r.states.place.in(table) + row * r.states.step, before ? state.next(c) : state.state(c),
-                    carries[c].bytes);
+        std::memcpy(r.states.place.in(table) + row * r.states.step, state.state(c), carries[c].bytes);
     }
   };
 
@@ -202,7 +201,7 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
       else if (next_stop < stops.size() && stops[next_stop] == step) slot = static_cast<std::int64_t>(next_stop++);
       if (slot >= 0) {
         if (kept) kept[slot] = static_cast<std::int32_t>(step);
-        write(slot, false);
+        write(slot);
       }
     }
     const std::int64_t row = reverse ? length - 1 - step : step;
@@ -218,8 +217,7 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
     state.swap();
   }
   if (records) {
-    write(slots, step > 0);
-    if (step == 0) write(0, false);
+    if (step == 0) write(0);
     auto count = static_cast<std::int32_t>(step);
     if (step_count.storage >= 0) std::memcpy(step_count.in(table), &count, sizeof count);
   }

@@ -129,8 +129,7 @@ class Walker {
     }
     stops.clear();
     for (const auto& [at, r] : row_at) stops.push_back(at);
-    load(s_.slots);
-    plan::walk_back(length_, s_.slots, stops, true,
+    plan::walk_back(length_, s_.slots, stops, false,
                     {.load = [&](std::int64_t at) { load(row_at.at(at)); },
                      .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
                      .keep =

@@ -304,9 +304,23 @@ TEST(Steps, KnownLengthTakesTheOptimum) {
     };
     for (const FlatFunction& f : {FlatFunction(by_scan), FlatFunction(by_fori)}) {
       Counted c = counting([&] { flat::grad(f, Arrays{array(0.5)}); });
-      EXPECT_EQ(c.cosines, n);                          // every step is taken back once
-      EXPECT_EQ(c.sines, plan::extra_steps(n, k) + 1);  // the last step's run gives the value
+      EXPECT_EQ(c.cosines, n);  // every step is taken back once
+      // The last step's run gives the value; what leads to it from the last kept state runs once more.
+      EXPECT_EQ(c.sines, plan::extra_steps(n, k) + 1 + (n - 1 - plan::forward_stops(n, k).back()));
     }
+  }
+}
+
+// N states, the first included, whatever the loop.
+TEST(Steps, AsManyStatesAreKeptAsAskedFor) {
+  for (int k : {1, 2, 10}) {
+    auto step = [](In c, In) { return flat::ScanResult{{sin(c[0])}, {}}; };
+    auto by_scan = [=](In x) { return flat::scan(step, {x[0]}, {}, {.length = 100, .checkpoints = k}).carry; };
+    auto kept = flat::linearize(by_scan, Arrays{array(0.5)}).second.residuals();
+    ASSERT_EQ(kept.size(), 1U);
+    EXPECT_EQ(kept[0].type.str(), (ShapeDtype{{k}, f32}).str());
+    for (const Residual& r : flat::linearize(sines(100, {}, k), Arrays{array(0.5), array(2.0)}).second.residuals())
+      EXPECT_TRUE(r.type.shape.ndim() == 0 || r.type.shape[0] <= k) << r.text;
   }
 }
 
@@ -336,7 +350,7 @@ TEST(Steps, MemoryIsBoundedByTheStatesKept) {
   reset_peak();
   Array g = flat::grad(f, Arrays{x})[0];
   std::size_t peak = memory_statistics().peak_bytes - before;
-  // k states and the last, a working state, and what one step needs.
+  // k states, a working state, and what one step needs.
   EXPECT_LE(peak, (k + 12) * 1024U + 4096U);
 }
 
