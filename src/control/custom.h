@@ -5,6 +5,7 @@
 
 #include "control/rows.h"
 #include "trace/trace.h"
+#include "transforms/nested.h"
 
 namespace anew {
 
@@ -66,6 +67,8 @@ struct CustomLinParams : ir::ParamsOf<CustomLinParams> {
   }
 };
 
+// close_over, where a plain `if` on values that are known works.
+Closed close_custom(const FlatFunction& f, std::span<const Array> args, std::string_view what, const Location& at);
 // What a rule gave, as an array of this type: numbers take it, an empty Array stays. `what` begins the message.
 Array checked_result(const Array& given, const Type& type, const std::string& what, const Location& at);
 // Throws where a value that f captured has a tangent, which no rule can give back.

@@ -130,7 +130,7 @@ RuleKey new_rule_key() { return std::make_shared<char>(); }
 
 Arrays call_custom_jvp(const FlatFunction& f, flat::JvpRule rule, std::shared_ptr<const void> key,
                        std::span<const Array> x, const CustomOptions& options, const Location& at) {
-  Closed c = close_over(f, x, "custom_jvp", at);
+  Closed c = close_custom(f, x, "custom_jvp", at);
   auto p = std::make_shared<CustomJvpParams>();
   p->constants = static_cast<int>(c.inputs.size() - x.size());
   p->program = share(std::move(c.program));

@@ -217,7 +217,7 @@ namespace detail {
 
 Arrays call_custom_vjp(const FlatFunction& f, VjpForward forward, std::shared_ptr<const void> key,
                        std::span<const Array> x, const CustomOptions& options, const Location& at) {
-  Closed c = close_over(f, x, "custom_vjp", at);
+  Closed c = close_custom(f, x, "custom_vjp", at);
   auto p = std::make_shared<CustomVjpParams>();
   p->constants = static_cast<int>(c.inputs.size() - x.size());
   p->program = share(std::move(c.program));

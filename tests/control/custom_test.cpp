@@ -79,8 +79,9 @@ TEST(Custom, ComposesWithEverything) {
       return flat::cond(
           sum(x[0]) > -100, [=](In y) { return Arrays{f(y[0], y[1])}; }, [](In y) { return Arrays{y[0]}; }, x);
     });
-    out.push_back(
-        [=](In x) { return Arrays{flat::vmap([=](In y) { return Arrays{f(y[0], y[1])}; }, x, {.in = {0, 0}})[0]}; });
+    out.push_back([=](In x) {
+      return Arrays{flat::vmap([=](In y) { return Arrays{f(y[0], y[1])}; }, x, {.in = {0, 0}})[0]};
+    });
     return out;
   };
   Random random(2);
@@ -277,11 +278,22 @@ TEST(Custom, KnownTangentsOfACustomVjpAreAddedToOthers) {
     expect([known](Array x) { return known(x) * x * x; }, 4 * s);
     expect([known](Array x) { return sum(concatenate({reshape(known(x), {1}), reshape(x * x, {1})}) * x); }, s + 12);
     expect([known](Array x) { return triple_vjp(known(x) + x); }, 3 * std::cos(s + 2));
-    expect([known](Array x) { return fori_loop(0, 2, [x](Array, Array c) { return c * x; }, known(x)); }, 4 * s);
-    expect([known](Array x) { return fori_loop(0, 2, [known](Array, Array c) { return known(c) + c; }, x); }, 1);
     expect(
         [known](Array x) {
-          return cond(x > 1, [known](Array y) { return known(y) + y * y; }, [](Array y) { return sin(y); }, x);
+          return fori_loop(
+              0, 2, [x](Array, Array c) { return c * x; }, known(x));
+        },
+        4 * s);
+    expect(
+        [known](Array x) {
+          return fori_loop(
+              0, 2, [known](Array, Array c) { return known(c) + c; }, x);
+        },
+        1);
+    expect(
+        [known](Array x) {
+          return cond(
+              x > 1, [known](Array y) { return known(y) + y * y; }, [](Array y) { return sin(y); }, x);
         },
         4);
     const char* forward =
@@ -389,6 +401,49 @@ TEST(CustomErrors, WhatRulesReturn) {
             "argument");
   EXPECT_EQ(ERROR_OF((void)flat::grad(of_vjp({forward, [=](In, In) { return Arrays{v}; }}), x)),
             "[custom_vjp] cotangent 0 of the backward rule has type f32[2], expected f32[]");
+}
+
+// ---- a plain `if` inside, as in an ordinary function
+auto kinked_jvp = custom_jvp([](Array x) { return x > 0 ? sin(x) : -x; },
+                             [](auto primals, auto tangents) {
+                               auto [x] = primals;
+                               auto [dx] = tangents;
+                               return x > 0 ? std::pair(sin(x), 3 * cos(x) * dx) : std::pair(-x, -3 * dx);
+                             });
+auto kinked_vjp = custom_vjp([](Array x) { return x > 0 ? sin(x) : -x; },
+                             [](Array x) { return x > 0 ? std::pair(sin(x), cos(x)) : std::pair(-x, Array(-1.0)); },
+                             [](Array slope, Array ct) { return std::tuple(3 * slope * ct); });
+
+TEST(Custom, AnIfOnAKnownValue) {
+  auto check = [](auto f) {
+    EXPECT_FLOAT_EQ(f(0.5).item(), std::sin(0.5f));
+    EXPECT_FLOAT_EQ(f(-0.5).item(), 0.5f);
+    EXPECT_NEAR(grad(f)(0.5).item(), 3 * std::cos(0.5), 1e-6);
+    EXPECT_NEAR(grad(f)(-0.5).item(), -3, 1e-6);
+    auto around = [f](Array x) {
+      Array y = x * x;
+      return y * f(y - 1);
+    };
+    EXPECT_NEAR(grad(around)(1.5).item(), 3 * std::sin(1.25) + 2.25 * 9 * std::cos(1.25), 1e-5);
+    EXPECT_EQ(ERROR_OF((void)jit(f)(0.5)).substr(0, 49), "boolean conversion of a traced array bool[]: its ");
+  };
+  check(kinked_jvp);
+  check(kinked_vjp);
+  EXPECT_NEAR(grad(grad(kinked_jvp))(0.5).item(), -3 * std::sin(0.5), 1e-6);
+  EXPECT_NEAR(jvp(kinked_jvp, -0.5, 1.0).second.item(), -3, 1e-6);
+}
+
+// The branch is that of this call; what the function captures is still no argument of the rule.
+TEST(Custom, AnIfDoesNotHideWhatIsCaptured) {
+  auto f = [](Array c) {
+    auto g =
+        custom_jvp([=](Array x) { return x > 0 ? x * c : x; },
+                   [](auto primals, auto tangents) { return std::pair(std::get<0>(primals), std::get<0>(tangents)); });
+    return g(array(1.0)) + g(c);
+  };
+  EXPECT_EQ(ERROR_OF((void)grad(f)(2.0)),
+            "[custom_jvp] the function captures a value of type f32[] that is being differentiated; its rule gives "
+            "derivatives of arguments only; hint: pass the value as an argument");
 }
 
 }  // namespace

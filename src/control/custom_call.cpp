@@ -1,0 +1,96 @@
+// How a function with a rule of its own is traced. Its Program is needed wherever something traces; but where all values
+// are known a plain `if` on them works, as it does without the rule: the function then runs with each value beside its
+// staged form, and the Program is that of the branches taken.
+#include "control/custom.h"
+#include "transforms/nested.h"
+
+namespace anew {
+namespace {
+
+// The concrete array behind x; empty where there is none.
+Array known_value(const Array& x) {
+  Array y = x;
+  while (y.value()->trace && y.value()->trace->concrete_values) y = y.value()->first;
+  return y.value()->concrete() ? y : Array();
+}
+
+// Carries (value, staged value); where the value is not known the staged one stands in, and asking for it is the usual
+// error.
+class WitnessTrace final : public Trace {
+ public:
+  WitnessTrace(std::shared_ptr<StagingTrace> staging, const Location& where) : staging_(std::move(staging)) {
+    at = where;
+    concrete_values = true;
+  }
+  std::string_view what() const override { return staging_->what(); }
+  Array box(const Array& known, const Array& staged) {
+    Array x = traced_value(shared_from_this(), type_of(staged));
+    mutable_value(x).first = known.value() ? known : staged;
+    mutable_value(x).second = staged;
+    return x;
+  }
+  Array staged(const Array& x) const { return x.value()->trace.get() == this ? x.value()->second : x; }
+
+  Arrays process(const Request& r) override {
+    Arrays staged_in, known_in;
+    bool all_known = !r.primitive.facts.effects;
+    for (const Array& x : r.inputs) {
+      staged_in.push_back(staged(x));
+      known_in.push_back(known_value(x));
+      all_known = all_known && known_in.back().value();
+    }
+    Arrays out = bind_under(staging_.get(), r.primitive, r.params, staged_in, r.at), known(out.size());
+    if (all_known) {
+      TraceScope nobody(nullptr);
+      known = bind_under(nullptr, r.primitive, r.params, known_in, r.at);
+    }
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = box(known[i], out[i]);
+    return out;
+  }
+
+ private:
+  std::shared_ptr<StagingTrace> staging_;
+};
+
+Closed close_over_values(const FlatFunction& f, std::span<const Array> args, std::string_view what,
+                         const Location& at) {
+  auto staging = std::make_shared<StagingTrace>(what, at);
+  auto trace = std::make_shared<WitnessTrace>(staging, at);
+  TraceLife a(staging), b(trace);
+  Arrays in, out;
+  for (const Array& x : args) in.push_back(trace->box(known_value(x), staging->add_input(type_of(x))));
+  {
+    TraceScope scope(trace.get());
+    out = f(in);
+  }
+  for (Array& y : out) {
+    check_operand(y, at);
+    y = trace->staged(y);
+  }
+  Closed c{staging->finish(out), staging->constants()};
+  c.inputs.insert(c.inputs.end(), args.begin(), args.end());
+  c.program.constants = 0;
+  return c;
+}
+
+}  // namespace
+
+Closed close_custom(const FlatFunction& f, std::span<const Array> args, std::string_view what, const Location& at) {
+  bool known = true;
+  for (const Array& x : args) {
+    check_operand(x, at);
+    known = known && known_value(x).value();
+  }
+  if (!known) return close_over(f, args, what, at);
+  // Values are computed beside the Program only if somebody asks for one: that costs a second run of f.
+  try {
+    return close_over(f, args, what, at);
+  } catch (const Error& e) {
+    if (std::string_view(e.what()).find("its value is not known while the function is traced for") ==
+        std::string_view::npos)
+      throw;
+  }
+  return close_over_values(f, args, what, at);
+}
+
+}  // namespace anew
