@@ -36,9 +36,10 @@ Array layer_norm(const ArrayLike& x, const ArrayLike& scale = Array(), const Arr
 Array rms_norm(const ArrayLike& x, const ArrayLike& scale = Array(), const Axes& axis = -1, double epsilon = 1e-6);
 // Each element is 0 with probability `rate`, else divided by 1 - rate. A recomputed dropout is the same dropout.
 Array dropout(const ArrayLike& key, double rate, const ArrayLike& x);
-// Of each example: logits [..., classes], labels either classes (integers, [...]) or probabilities ([..., classes]).
+// Of each example: logits [..., classes], labels either classes (integers, [...]; nan for one outside) or probabilities
+// ([..., classes]).
 Array softmax_cross_entropy(const ArrayLike& logits, const ArrayLike& labels);
-// Rows of a table [n, ...] by integers of any shape; an index outside is clamped.
+// Rows of a table [n, ...] by integers of any shape; an index outside, negative ones too, gives a row of nan.
 Array embedding(const ArrayLike& table, const ArrayLike& ids);
 
 struct AttentionOptions {

@@ -1,5 +1,6 @@
 // Random numbers without state: a key (u32[2]) decides every draw, and new keys come from split and fold_in. The bits
-// are those of JAX's threefry2x32. Keys are ordinary arrays: they can be mapped, scanned, checkpointed and jitted, and
+// are those of JAX's threefry2x32, and so are integers and uniform numbers; what functions make of these (normal,
+// exponential, ...) may differ from JAX's in the last digits. Keys are ordinary arrays: they can be mapped, scanned, checkpointed and jitted, and
 // a recomputed draw is the same draw.
 #pragma once
 #include <anew/array.h>
@@ -14,7 +15,7 @@ Array key(const ArrayLike& seed);
 Array split(const ArrayLike& key, const Shape& shape);
 namespace detail {
 std::vector<Array> split_list(const ArrayLike& key, int n);
-}
+}  // namespace detail
 template <int N = 2>
 std::array<Array, static_cast<std::size_t>(N)> split(const ArrayLike& key) {
   std::array<Array, static_cast<std::size_t>(N)> out;

@@ -25,6 +25,7 @@ struct Resolved {
   lax::IndexMode mode;
   bool nothing = false;  // the result is empty, or an axis to choose from is
 };
+void check_mode(std::string_view op, std::string_view mode, const Location& at);
 Resolved resolve(std::string_view op, const Type& x, const Choice& choice, std::string_view mode, const Location& at);
 Array choose(std::string_view op, const Array& x, const Choice& choice, std::string_view mode, const Location& at);
 

@@ -158,9 +158,8 @@ struct BinaryRows : Family {
   const Primitive& pow =
       row(binary("pow", {[](Expr x, Expr y) { return is_float(x.dtype()) ? loops::pow(x, y) : integer_power(x, y); },
                          [](auto& p, auto& t) {  // y x^(y-1), and 0 for y = 0 whatever x is
-                           Array none = p.y == 0;
-                           Array slope = p.y * anew::pow(p.x, where(none, 1, p.y - 1));
-                           return t * where(none, 0, slope);
+                           Array power = anew::pow(p.x, p.y - 1);
+                           return t * (p.y * where((p.y == 0) & ~isfinite(power), 0, power));
                          },
                          [](auto& p, auto& t) { return t * (log(where(p.x == 0, 1, p.x)) * p.out); },
                          30,

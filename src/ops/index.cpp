@@ -1,7 +1,8 @@
 // Indexing by integers, ranges, ellipsis, newaxis and arrays, as in NumPy. The part that is known while tracing is a box: it
 // is read by slice, rev, squeeze and broadcast_in_dim, views without copies, and written by padding the value to the shape
 // of x and selecting or adding. Arrays then choose inside the box, by gather and scatter; a scalar array by dynamic_slice.
-// Integers out of range are errors, ranges are clipped; arrays out of range are clamped when read and dropped when written.
+// Integers out of range are errors in x[i], ranges are clipped; arrays out of range are clamped when read and dropped when
+// written, or as the mode of x.at(i) says, which holds for its integers too.
 #include <anew/indexing.h>
 #include <fmt/format.h>
 
@@ -68,9 +69,11 @@ struct Selection {
   Choice choice;      // along axes of the result so far
 };
 
+enum class Outside { error, as_mode };  // integers that are out of range
+
 class Selector {
  public:
-  Selector(const Type& type, const Index& index) : type_(type), at_(index.at) {
+  Selector(const Type& type, const Index& index, Outside outside) : type_(type), at_(index.at), outside_(outside) {
     int used = 0, rests = 0;
     for (const IndexItem& item : index.items) {
       const bool array = item.kind == IndexItem::Kind::array;
@@ -82,6 +85,7 @@ class Selector {
     }
     if (rests > 1) throw Error("[index] more than one ellipsis", line_or(at_));
     if (used > ndim()) throw Error(fmt::format("[index] {} indices for {}", used, type.str()), line_or(at_));
+    chooses_ = chooses_ || (outside == Outside::as_mode && leaves_range(index, used));
     int groups = 0;  // of neighbouring indices that choose
     bool inside = false;
     for (const IndexItem& item : index.items) {
@@ -103,6 +107,25 @@ class Selector {
 
  private:
   int ndim() const { return type_.shape.ndim(); }
+
+  // Whether an integer among the items is out of range; `used`: axes that items other than an ellipsis stand for.
+  bool leaves_range(const Index& index, int used) const {
+    int axis = 0;
+    for (const IndexItem& item : index.items) {
+      switch (item.kind) {
+        case IndexItem::Kind::integer:
+          if (const std::int64_t n = type_.shape[axis++]; item.i < -n || item.i >= n) return true;
+          break;
+        case IndexItem::Kind::range: ++axis; break;
+        case IndexItem::Kind::rest: axis += ndim() - used; break;
+        case IndexItem::Kind::insert: break;
+        case IndexItem::Kind::array:
+          axis += type_of(item.a).dtype == bool_ ? std::max(1, type_of(item.a).shape.ndim()) : 1;
+          break;
+      }
+    }
+    return false;
+  }
 
   void take(const Range& r) {
     std::int64_t step = std::abs(r.step), low = 0, high = 0;
@@ -140,7 +163,11 @@ class Selector {
     s_.choice.axes.push_back({s_.result.ndim(), i});
     keep({0, type_.shape[axis_], 1});
   }
-  void choose_one(std::int64_t given) { choose_from_axis(literal_integer(i32, in_range(given))); }
+  void choose_one(std::int64_t given) {
+    if (outside_ == Outside::error) given = in_range(given);
+    const bool narrow = given == static_cast<std::int32_t>(given);
+    choose_from_axis(literal_integer(narrow ? i32 : i64, given));
+  }
   // Returns how many axes it chooses from.
   int choose(const Array& i) {
     const Type type = type_of(i);
@@ -163,7 +190,8 @@ class Selector {
   const Location& at_;
   Selection s_;
   int axis_ = 0;
-  bool chooses_ = false;  // arrays are among the items
+  Outside outside_;
+  bool chooses_ = false;  // arrays are among the items, or integers that the mode is asked about
 };
 
 // v where the index points, `elsewhere` in the rest of an array of this shape.
@@ -225,11 +253,12 @@ Array slice_at(const Array& box, const Choice& choice, const Location& at) {
   return squeeze(dynamic_slice(ArrayLike(box, at), starts, sizes), dropped);
 }
 
-Array read(const Array& base, const Index& index, std::string_view mode) {
+Array read(const Array& base, const Index& index, std::string_view mode, Outside outside) {
   const Location& at = index.at;
   check_operand(base, line_or(at));
+  check_mode("index", mode, at);
   const Type type = type_of(base);
-  const Selector selector(type, index);
+  const Selector selector(type, index, outside);
   const Selection& s = selector.selection();
   if (s.choice.axes.empty()) return box_of(base, s, at);
   PinLine pin(at);
@@ -254,8 +283,9 @@ Array joined_box(Update kind, const Array& box, const Array& v) {
 Array write(const AtRef& r, Update kind, const ArrayLike& v, std::string_view mode) {
   const Location& at = r.index.at;
   check_operand(r.base, line_or(at));
+  check_mode("at", mode, at);
   const Type type = type_of(r.base);
-  const Selector selector(type, r.index);
+  const Selector selector(type, r.index, Outside::as_mode);
   const Selection& s = selector.selection();
   PinLine pin(at);
   if (s.choice.axes.empty()) {
@@ -280,10 +310,10 @@ Array write(const AtRef& r, Update kind, const ArrayLike& v, std::string_view mo
 
 }  // namespace
 
-Array Array::operator[](const Index& index) const { return read(*this, index, "clip"); }
+Array Array::operator[](const Index& index) const { return read(*this, index, "clip", Outside::error); }
 AtRef Array::at(const Index& index) const { return {*this, index}; }
 
-Array AtRef::get(std::string_view mode) const { return read(base, index, mode); }
+Array AtRef::get(std::string_view mode) const { return read(base, index, mode, Outside::as_mode); }
 Array AtRef::set(const ArrayLike& v, std::string_view mode) const { return write(*this, Update::set, v, mode); }
 Array AtRef::add(const ArrayLike& v, std::string_view mode) const { return write(*this, Update::add, v, mode); }
 Array AtRef::multiply(const ArrayLike& v, std::string_view mode) const {

@@ -11,6 +11,8 @@ const ir::Primitive& add_any_row();
 const ir::Primitive& name_row();
 const ir::Primitive& softmax_row();  // made of other rows: evaluating it evaluates those
 
+Array one_minus_square(const Array& x);  // (1 - x) (1 + x), in the tangents of asin and its kin
+
 struct NameParams : ir::ParamsOf<NameParams> {
   explicit NameParams(std::string name = {}) : name(std::move(name)) {}
   std::string name;

@@ -38,13 +38,6 @@ double largest(DType d) {
   return d == f16 ? 65504.0 : d == bf16 ? 0x1.fep127 : std::numeric_limits<float>::max();
 }
 
-// a * l(b): 0 where a is 0, whatever b is. The derivative by a is l(b) there too, as long as that is finite.
-Array times_log(const Array& a, const Array& b, Array (*l)(const ArrayLike&), double smallest, double one) {
-  Array none = a == 0, outside = none & ~((b > smallest) & (b < infinity));
-  Array y = a * l(where(outside, one, b));
-  return where(none, y + 0, y);  // -0 + 0 is 0
-}
-
 }  // namespace
 
 Array reciprocal(const ArrayLike& x) {
@@ -63,12 +56,6 @@ Array degrees(const ArrayLike& x) {
 Array radians(const ArrayLike& x) {
   PinLine pin(x.at);
   return as_float(x) * (std::numbers::pi / 180);
-}
-Array sinc(const ArrayLike& x) {
-  PinLine pin(x.at);
-  Array a = as_float(x), at_zero = a == 0;
-  Array safe = std::numbers::pi * where(at_zero, 1, a);  // where() alone would pass on the nan of 0 / 0
-  return where(at_zero, 1, sin(safe) / safe);
 }
 Array isnan(const ArrayLike& x) {
   PinLine pin(x.at);
@@ -103,8 +90,8 @@ Array floor_divide(const ArrayLike& a, const ArrayLike& b) {
     Array q = lax::div(x, y);
     return where((sign(x) != sign(y)) & inexact, q - 1, q);
   }
-  Array q = (x - r) / y;
-  return round(where((sign(y) != sign(r)) & inexact, q - 1, q));
+  Array q = where(y == 0, x, x - r) / y;  // by 0: inf, -inf or nan
+  return round(where((sign(y) != sign(r)) & inexact & (y != 0), q - 1, q));
 }
 Array remainder(const ArrayLike& a, const ArrayLike& b) {
   auto [x, y] = both("remainder", a, b, false);
@@ -117,24 +104,12 @@ Array mod(const ArrayLike& a, const ArrayLike& b) { return remainder(a, b); }
 Array fmax(const ArrayLike& a, const ArrayLike& b) {
   auto [x, y] = both("fmax", a, b, false);
   PinLine pin(a.at);
-  return where((x >= y) | isnan(y), x, y);
+  return where((x > y) | isnan(y), x, y);
 }
 Array fmin(const ArrayLike& a, const ArrayLike& b) {
   auto [x, y] = both("fmin", a, b, false);
   PinLine pin(a.at);
-  return where((x <= y) | isnan(y), x, y);
-}
-
-// The larger is taken out of the root, so that squares do not overflow.
-Array hypot(const ArrayLike& a, const ArrayLike& b) {
-  auto [x, y] = both("hypot", a, b, true);
-  PinLine pin(a.at);
-  x = abs(x);
-  y = abs(y);
-  Array large = maximum(x, y), small = minimum(x, y);
-  Array at_zero = large == 0, safe = where(at_zero, 1, large);
-  Array h = where(at_zero, large, large * sqrt(1 + square(small / safe)));
-  return where((x == infinity) | (y == infinity), infinity, h);
+  return where((x < y) | isnan(y), x, y);
 }
 
 // Larger and smaller are chosen by select, so that both have the right derivative at a tie.
@@ -154,16 +129,6 @@ Array heaviside(const ArrayLike& x, const ArrayLike& at_zero) {
   auto [a, h] = both("heaviside", x, at_zero, true);
   PinLine pin(x.at);
   return where(a < 0, 0, where(a > 0, 1, where(a == 0, h, a)));
-}
-Array xlogy(const ArrayLike& x, const ArrayLike& y) {
-  auto [a, b] = both("xlogy", x, y, true);
-  PinLine pin(x.at);
-  return times_log(a, b, log, 0, 1);
-}
-Array xlog1py(const ArrayLike& x, const ArrayLike& y) {
-  auto [a, b] = both("xlog1py", x, y, true);
-  PinLine pin(x.at);
-  return times_log(a, b, log1p, -1, 0);
 }
 
 }  // namespace anew

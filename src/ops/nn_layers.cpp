@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "ops/axes.h"
+#include "ops/gather.h"
 #include "ops/promote.h"
 
 namespace anew::nn {
@@ -79,8 +80,11 @@ Array softmax_cross_entropy(const ArrayLike& logits, const ArrayLike& labels) {
   PinLine pin(logits.at);
   if (!classes) return -sum(labels.value * log_softmax(a), -1);
   Array position = lax::iota(type.shape, type.shape.ndim() - 1, label.dtype);
-  Array chosen = where(position == expand_dims(labels.value, -1), a, 0);
-  return anew::logsumexp(a, -1) - sum(chosen, -1);
+  Array chosen = sum(where(position == expand_dims(labels.value, -1), a, 0), -1);
+  const Array n = literal_integer(label.dtype, type.shape[-1]);
+  Array outside = labels.value >= n;
+  if (label.dtype != u32) outside = outside | (labels.value < 0);
+  return anew::logsumexp(a, -1) - where(outside, std::numeric_limits<double>::quiet_NaN(), chosen);
 }
 
 Array embedding(const ArrayLike& table, const ArrayLike& ids) {
@@ -91,7 +95,13 @@ Array embedding(const ArrayLike& table, const ArrayLike& ids) {
     throw Error(fmt::format("[embedding] needs a table and integers, got {} and {}", type.str(), index.str()),
                 line_or(table.at));
   PinLine pin(table.at);
-  return strong(table.value)[strong(ids.value)];
+  Shape rows = type.shape, out = index.shape;
+  rows[0] = 1;
+  for (int i = 1; i < type.shape.ndim(); ++i) out.push_back(type.shape[i]);
+  if (out.size() == 0) return zeros(out, type.dtype);
+  // Nothing is counted from the end: an index below 0 is as wrong as one too large.
+  Array places = expand_dims(index_operand("embedding", ids.value, table.at), -1);
+  return lax::gather(strong(table.value), places, {axis_range(index.shape.ndim(), out.ndim()), {0}, {0}}, rows);
 }
 
 Array dot_product_attention(const ArrayLike& q, const ArrayLike& k, const ArrayLike& v,

@@ -27,6 +27,7 @@ std::span<const ir::Primitive* const> fft_rows();
 std::span<const ir::Primitive* const> convolution_rows();
 std::span<const ir::Primitive* const> random_rows();
 std::span<const ir::Primitive* const> special_rows();
+std::span<const ir::Primitive* const> closed_rows();
 std::span<const ir::Primitive* const> effect_rows();
 
 const std::vector<const ir::Primitive*>& first_order_rows();

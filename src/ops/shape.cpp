@@ -334,9 +334,14 @@ Primitive slicing() {
 
 Primitive reversal() {
   Primitive p = view_row<DimensionsParams>("rev", [](const DimensionsParams& q, const Type& in, const Location& at) {
-    for (int d : q.dimensions)
+    std::vector<bool> seen(static_cast<std::size_t>(in.shape.ndim()));
+    for (int d : q.dimensions) {
       if (d < 0 || d >= in.shape.ndim())
         throw Error(fmt::format("[rev] axis {} is out of range for {}", d, in.str()), at);
+      if (seen[static_cast<std::size_t>(d)])
+        throw Error(fmt::format("[rev] repeated axis {} for {}", d, in.str()), at);
+      seen[static_cast<std::size_t>(d)] = true;
+    }
     return in.shape;
   });
   p.view = [](const ir::Params& params, const Type& in, const ir::Strides& strides, const Type&) {

@@ -89,7 +89,9 @@ Expr polygamma_expression(Expr x, int n) {
   const double sign = n % 2 == 0 ? -1 : 1;  // psi^(n)(x) = (-1)^(n + 1) n! zeta(n + 1, x)
   const Expr negative = x < 0.0;
   const Expr y = scaled_zeta(select(negative, 1.0 - x, x), n);
-  return select(negative, -y - cotangent_derivative(x, n), y * sign);
+  const Expr value = select(negative, -y - cotangent_derivative(x, n), y * sign);
+  // A pole: inf for odd n; for even n it has another sign on each side.
+  return select((x <= 0.0) & (x == floor(x)) & (x > -infinity), like(x, n % 2 == 0 ? nan : infinity), value);
 }
 
 Primitive polygamma_row() {
@@ -193,12 +195,27 @@ Array factorial(const ArrayLike& n) {
   Array size = exp(lgamma(astype(where(negative, 1, a + 1), f64)));
   return where(negative, 0, astype(size, type_of(a).dtype));
 }
+// What Stirling's formula leaves of lgamma(x): 1/(12 x) - 1/(360 x^3) + ..., x >= 8.
+static Array stirling_rest(const Array& x) {
+  constexpr double c[] = {1.0 / 12,        -1.0 / 360, 1.0 / 1260,       -1.0 / 1680,     1.0 / 1188,
+                          -691.0 / 360360, 1.0 / 156,  -3617.0 / 122400, 43867.0 / 244188};
+  Array u = 1 / x, square = u * u, y = c[8] * square;
+  for (int k = 7; k > 0; --k) y = (y + c[k]) * square;
+  return (y + c[0]) * u;
+}
+// lgamma(x) - lgamma(x + s) for x >= 8, by Stirling's formula: the large terms cancel before they are computed.
+static Array lgamma_difference(const Array& x, const Array& s) {
+  return stirling_rest(x) - stirling_rest(x + s) - (s * log(x) + ((x + s - 0.5) * log1p(s / x) - s));
+}
 // The smaller operand apart, so that the two large terms cancel first.
 Array betaln(const ArrayLike& a, const ArrayLike& b) {
   auto [x, y] = both_float("betaln", a, b);
   PinLine pin(a.at);
   Array first = x >= y, large = where(first, x, y), small = where(first, y, x);
-  return lgamma(small) + (lgamma(large) - lgamma(large + small));
+  Array far = (large >= 8) & (small > 0), near = where(far, 1, large), beside = where(far, 1, small);
+  Array difference =
+      where(far, lgamma_difference(where(far, large, 8), where(far, small, 1)), lgamma(near) - lgamma(near + beside));
+  return lgamma(small) + difference;
 }
 Array beta(const ArrayLike& a, const ArrayLike& b) {
   auto [x, y] = both_float("beta", a, b);
@@ -225,12 +242,6 @@ Array xlog1py(const ArrayLike& x, const ArrayLike& y) { return anew::xlog1py(x, 
 Array logsumexp(const ArrayLike& x, const Axes& axis, bool keepdims) { return anew::logsumexp(x, axis, keepdims); }
 
 // Masked operands are replaced before log and division, so that no nan reaches a derivative.
-Array entr(const ArrayLike& x) {
-  PinLine pin(x.at);
-  Array a = as_float(x), positive = a > 0, safe = where(positive, a, 1);
-  Array edge = where(a < 0, -infinity, where(a == 0, 0, a));
-  return where(positive, -(safe * log(safe)), edge);
-}
 Array rel_entr(const ArrayLike& x, const ArrayLike& y) {
   auto [p, q] = both_float("rel_entr", x, y);
   PinLine pin(x.at);

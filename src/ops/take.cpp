@@ -17,10 +17,14 @@ Array counted_from_end(const Array& i, std::int64_t n) {
 }
 Array wrapped_around(const Array& i, std::int64_t n) { return remainder(i, literal_integer(type_of(i).dtype, n)); }
 
-Resolved resolve(std::string_view op, const Type& x, const Choice& choice, std::string_view mode, const Location& at) {
+void check_mode(std::string_view op, std::string_view mode, const Location& at) {
   if (mode != "clip" && mode != "fill" && mode != "drop" && mode != "wrap" && mode != "promise_in_bounds")
     throw Error(fmt::format("[{}] no mode \"{}\"", op, mode), line_or(at),
                 "modes are clip, fill, drop, wrap, promise_in_bounds");
+}
+
+Resolved resolve(std::string_view op, const Type& x, const Choice& choice, std::string_view mode, const Location& at) {
+  check_mode(op, mode, at);
   Resolved r;
   r.mode = mode == "fill" || mode == "drop" ? lax::IndexMode::fill_or_drop
            : mode == "clip"                 ? lax::IndexMode::clip

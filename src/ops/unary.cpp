@@ -101,10 +101,10 @@ struct UnaryRows : Family {
                                            [](auto&, auto& y, auto& t) { return t + (t * y) * y; }, 16, -1.2, 1.2}));
   const Primitive& asin =
       row(unary("asin", {[](Expr x) { return loops::asin(x); },
-                         [](auto& x, auto&, auto& t) { return t * anew::rsqrt((1 - x) * (1 + x)); }, 16, -0.9, 0.9}));
+                         [](auto& x, auto&, auto& t) { return t * anew::rsqrt(one_minus_square(x)); }, 16, -0.9, 0.9}));
   const Primitive& acos = row(
       unary("acos", {[](Expr x) { return loops::acos(x); },
-                     [](auto& x, auto&, auto& t) { return -(t * anew::rsqrt((1 - x) * (1 + x))); }, 16, -0.9, 0.9}));
+                     [](auto& x, auto&, auto& t) { return -(t * anew::rsqrt(one_minus_square(x))); }, 16, -0.9, 0.9}));
   const Primitive& atan = row(unary("atan", {[](Expr x) { return loops::atan(x); },
                                              [](auto& x, auto&, auto& t) { return t / (1 + anew::square(x)); }, 16}));
   const Primitive& sinh = row(unary(
@@ -118,10 +118,10 @@ struct UnaryRows : Family {
                           [](auto& x, auto&, auto& t) { return t * anew::rsqrt(anew::square(x) + 1); }, 20}));
   const Primitive& acosh =
       row(unary("acosh", {[](Expr x) { return loops::acosh(x); },
-                          [](auto& x, auto&, auto& t) { return t * anew::rsqrt((x - 1) * (x + 1)); }, 20, 1.3, 4}));
+                          [](auto& x, auto&, auto& t) { return t * anew::rsqrt(-one_minus_square(x)); }, 20, 1.3, 4}));
   const Primitive& atanh =
       row(unary("atanh", {[](Expr x) { return loops::atanh(x); },
-                          [](auto& x, auto&, auto& t) { return t / ((1 - x) * (1 + x)); }, 20, -0.8, 0.8}));
+                          [](auto& x, auto&, auto& t) { return t / one_minus_square(x); }, 20, -0.8, 0.8}));
   const Primitive& exp =
       row(unary("exp", {[](Expr x) { return loops::exp(x); }, [](auto&, auto& y, auto& t) { return t * y; }, 10}));
   const Primitive& exp2 = row(unary("exp2", {[](Expr x) { return loops::exp2(x); },

@@ -71,7 +71,7 @@ Arrays Checker::direction(std::span<const Array> like) {
   Arrays out;
   for (const Array& x : like) {
     if (!differentiable(x)) {
-      out.push_back(x);
+      out.push_back(zeros_like(x));
       continue;
     }
     std::vector<double> v(static_cast<std::size_t>(type_of(x).shape.size()));

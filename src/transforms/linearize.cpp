@@ -24,6 +24,20 @@ Array matching(const Array& given, const Type& wanted, const std::string& what, 
   return given;
 }
 
+// Integers do not vary: what is given for one is nothing, or zeros of its type.
+void check_no_tangent(const Array& given, const Type& type, std::string_view what, std::string_view which,
+                      std::size_t i, const Location& at) {
+  const Value* v = given.value();
+  if (!v || !v->concrete()) return;
+  bool zeros = v->type == type || (v->weak && type.shape.ndim() == 0);
+  if (zeros)
+    for (std::int64_t k : given.to_vector<std::int64_t>(at)) zeros = zeros && k == 0;
+  if (!zeros)
+    throw Error(fmt::format("[{}] integers have no {}s: {} {} is {}", what, what == "vjp" ? "cotangent" : "tangent",
+                            which, i, type.str()),
+                at, "give zeros for it, or Array()");
+}
+
 void check_count(std::size_t given, std::size_t wanted, std::string_view what, const Location& at) {
   if (given != wanted) throw Error(fmt::format("{}: got {} arrays, expected {}", what, given, wanted), at);
 }
@@ -179,7 +193,10 @@ Arrays pull_back(const flat::Linear::State& s, Arrays residuals, std::span<const
   check_count(cotangents.size(), s.out.size(), "[vjp] cotangents", at);
   Arrays ct;
   for (std::size_t i = 0; i < cotangents.size(); ++i) {
-    if (!is_float(s.out[i].dtype)) continue;
+    if (!is_float(s.out[i].dtype)) {
+      check_no_tangent(cotangents[i], s.out[i], "vjp", "output", i, at);
+      continue;
+    }
     Array c = matching(cotangents[i], s.out[i], "[vjp] the cotangent must have the type of the output", at);
     if (s.nonzero[i]) ct.push_back(c);
   }
@@ -207,9 +224,10 @@ Arrays Linear::operator()(std::span<const Array> tangents, const Location& at) c
   const State& s = *state_;
   check_count(tangents.size(), s.in.size(), "[linearize] tangents", at);
   Arrays in = s.residuals;
-  for (std::size_t i = 0; i < tangents.size(); ++i)
-    if (is_float(s.in[i].dtype))
-      in.push_back(matching(tangents[i], s.in[i], "[linearize] the tangent must have the type of the argument", at));
+  for (std::size_t i = 0; i < tangents.size(); ++i) {
+    if (!is_float(s.in[i].dtype)) check_no_tangent(tangents[i], s.in[i], "linearize", "argument", i, at);
+    else in.push_back(matching(tangents[i], s.in[i], "[linearize] the tangent must have the type of the argument", at));
+  }
   Arrays t = evaluate(s.program, in), out;
   std::size_t next = 0;
   for (std::size_t i = 0; i < s.out.size(); ++i) out.push_back(s.nonzero[i] ? t[next++] : zeros_for_user(s.out[i]));
@@ -273,6 +291,7 @@ std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, s
     check_operand(x[i], at);
     Array primal = as_argument(x[i]);
     Type t = type_of(primal);
+    if (!is_float(t.dtype)) check_no_tangent(dx[i], t, "jvp", "argument", i, at);
     in.push_back(
         is_float(t.dtype)
             ? trace->box(primal, matching(dx[i], t, "[jvp] the tangent must have the type of the argument", at))

@@ -37,7 +37,7 @@ inline double sum_of_sizes(const Arrays& a, const Arrays& b) {
 }
 inline Arrays random_like(Random& random, const Arrays& xs) {
   Arrays out;
-  for (const Array& x : xs) out.push_back(differentiable(x) ? random.array(x.type()) : x);
+  for (const Array& x : xs) out.push_back(differentiable(x) ? random.array(x.type()) : zeros(x.shape(), x.dtype()));
   return out;
 }
 inline Arrays moved(const Arrays& x, const Arrays& t, double step) {
