@@ -35,6 +35,15 @@ struct AtRef;
 class Array {
  public:
   Array() = default;  // no array yet: using it throws
+  Array(const Array&) = default;
+  Array(Array&&) = default;
+  // Of variables only: x[i] is a new array, and assigning to it would change nothing.
+  Array& operator=(const Array&) & = default;
+  Array& operator=(Array&&) & = default;
+  template <class T = Array>
+  void operator=(const T&) && {
+    static_assert(never<T>, "anew: x[i] is a copy, assigning to it changes nothing; write x = x.at(i).set(v)");
+  }
   template <Number T>
   Array(T v)
       : Array(std::is_floating_point_v<T> ? from_float(static_cast<double>(v))
@@ -76,10 +85,26 @@ class Array {
   Array astype(DType dtype, const Location& at = Location::current()) const;
   Array T(const Location& at = Location::current()) const;
 
-  Array& operator+=(const ArrayLike& b);  // rebinds: x = x + b
-  Array& operator-=(const ArrayLike& b);
-  Array& operator*=(const ArrayLike& b);
-  Array& operator/=(const ArrayLike& b);
+  Array& operator+=(const ArrayLike& b) &;  // rebinds: x = x + b
+  Array& operator-=(const ArrayLike& b) &;
+  Array& operator*=(const ArrayLike& b) &;
+  Array& operator/=(const ArrayLike& b) &;
+  template <class T>
+  void operator+=(const T&) && {
+    static_assert(never<T>, "anew: x[i] is a copy, += on it changes nothing; write x = x.at(i).add(v)");
+  }
+  template <class T>
+  void operator-=(const T&) && {
+    static_assert(never<T>, "anew: x[i] is a copy, -= on it changes nothing; write x = x.at(i).add(-v)");
+  }
+  template <class T>
+  void operator*=(const T&) && {
+    static_assert(never<T>, "anew: x[i] is a copy, *= on it changes nothing; write x = x.at(i).multiply(v)");
+  }
+  template <class T>
+  void operator/=(const T&) && {
+    static_assert(never<T>, "anew: x[i] is a copy, /= on it changes nothing; write x = x.at(i).divide(v)");
+  }
 
   friend Array operator+(const ArrayLike& a, const ArrayLike& b);
   friend Array operator-(const ArrayLike& a, const ArrayLike& b);
@@ -105,6 +130,8 @@ class Array {
   const std::shared_ptr<const Value>& shared_value() const { return value_; }
 
  private:
+  template <class T>
+  static constexpr bool never = false;
   static Array from_float(double v);
   static Array from_integer(std::int64_t v);
   static Array from_bool(bool v);

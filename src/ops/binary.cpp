@@ -247,10 +247,10 @@ Array operator%(const ArrayLike& a, const ArrayLike& b) { return remainder(a, b)
 Array operator&(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_and", rows().and_, a, b); }
 Array operator|(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_or", rows().or_, a, b); }
 Array operator^(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_xor", rows().xor_, a, b); }
-Array& Array::operator+=(const ArrayLike& b) { return *this = ArrayLike(*this, b.at) + b; }
-Array& Array::operator-=(const ArrayLike& b) { return *this = ArrayLike(*this, b.at) - b; }
-Array& Array::operator*=(const ArrayLike& b) { return *this = ArrayLike(*this, b.at) * b; }
-Array& Array::operator/=(const ArrayLike& b) { return *this = ArrayLike(*this, b.at) / b; }
+Array& Array::operator+=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) + b; }
+Array& Array::operator-=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) - b; }
+Array& Array::operator*=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) * b; }
+Array& Array::operator/=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) / b; }
 
 Array add(const ArrayLike& a, const ArrayLike& b) { return a + b; }
 Array subtract(const ArrayLike& a, const ArrayLike& b) { return a - b; }
