@@ -1,5 +1,6 @@
 // Array: an immutable value, concrete or traced; what operations take (ArrayLike) and how arrays are made and indexed.
-// Copying an Array copies a handle. A C++ number converts implicitly and is weak: it takes the dtype of its partner.
+// Copying an Array copies a handle. A C++ number converts implicitly and keeps its digits until it meets an array, whose
+// dtype it takes.
 #pragma once
 #include <anew/base.h>
 
@@ -19,7 +20,7 @@ class Axes {
  public:
   Axes() = default;
   template <std::integral T>
-  Axes(T axis) : all_(false), axes_{static_cast<int>(axis)} {}
+  Axes(T axis) : all_(false), axes_{detail::saturated<int>(axis)} {}
   Axes(std::initializer_list<int> axes) : all_(axes.size() == 0), axes_(axes) {}
   Axes(std::vector<int> axes) : all_(false), axes_(std::move(axes)) {}
   bool all() const { return all_; }
@@ -45,10 +46,7 @@ class Array {
     static_assert(never<T>, "anew: x[i] is a copy, assigning to it changes nothing; write x = x.at(i).set(v)");
   }
   template <Number T>
-  Array(T v)
-      : Array(std::is_floating_point_v<T> ? from_float(static_cast<double>(v))
-              : std::is_same_v<T, bool>   ? from_bool(static_cast<bool>(v))
-                                          : from_integer(static_cast<std::int64_t>(v))) {}
+  Array(T v, const Location& at = Location::current()) : Array(from_number(v, at)) {}
   Array(const ShapeDtype& abstract);  // a type without data, for make_program, eval_shape and plans
   // Wraps memory without copying it; `owner` is kept as long as any array looks at the memory.
   static Array borrow(const void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner = {},
@@ -132,6 +130,14 @@ class Array {
  private:
   template <class T>
   static constexpr bool never = false;
+  template <class T>
+  static Array from_number(T v, [[maybe_unused]] const Location& at) {
+    if constexpr (std::is_floating_point_v<T>) return from_float(static_cast<double>(v));
+    else if constexpr (std::is_same_v<T, bool>) return from_bool(v);
+    else if constexpr (std::is_unsigned_v<T> && sizeof(T) >= 8) return from_unsigned(v, at);
+    else return from_integer(v);
+  }
+  static Array from_unsigned(std::uint64_t v, const Location& at);  // throws where i64 does not hold it
   static Array from_float(double v);
   static Array from_integer(std::int64_t v);
   static Array from_bool(bool v);
@@ -152,9 +158,16 @@ class ArrayLike {
  public:
   template <class T>
     requires std::convertible_to<const T&, Array>
-  ArrayLike(const T& x, const Location& at = Location::current()) : value(x), at(at) {}
+  ArrayLike(const T& x, const Location& at = Location::current()) : value(array_of(x, at)), at(at) {}
   Array value;
   Location at;
+
+ private:
+  template <class T>
+  static Array array_of(const T& x, const Location& at) {
+    if constexpr (Number<T>) return Array(x, at);  // an error has the user's line
+    else return x;
+  }
 };
 
 class ArrayList {
@@ -170,7 +183,7 @@ struct Bound {
   std::optional<std::int64_t> value;
   Bound(none_t) {}
   template <std::integral T>
-  Bound(T v) : value(static_cast<std::int64_t>(v)) {}
+  Bound(T v) : value(detail::saturated<std::int64_t>(v)) {}
 };
 struct Slice {
   Bound start = none, stop = none, step = none;
@@ -186,7 +199,7 @@ struct IndexItem {
   Array a = {};
   template <std::integral T>
     requires(!std::same_as<T, bool>)
-  IndexItem(T v) : kind(Kind::integer), i(static_cast<std::int64_t>(v)) {}
+  IndexItem(T v) : kind(Kind::integer), i(detail::saturated<std::int64_t>(v)) {}
   IndexItem(Slice s) : kind(Kind::range), s(s) {}
   IndexItem(ellipsis_t) : kind(Kind::rest) {}
   IndexItem(newaxis_t) : kind(Kind::insert) {}
@@ -222,13 +235,15 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, bool>) return bool_;
   else if constexpr (std::is_integral_v<T>)
     return sizeof(T) == 8 ? i64 : std::is_unsigned_v<T> && sizeof(T) == 4 ? u32 : i32;
-  else return sizeof(T) == 8 ? f64 : f32;
+  else return sizeof(T) >= 8 ? f64 : f32;
 }
 template <class T>
-constexpr DType literal_dtype() {
+DType literal_dtype() {
   if constexpr (std::is_same_v<T, bool>) return bool_;
-  else return std::is_integral_v<T> ? i32 : f32;
+  else return std::is_integral_v<T> ? default_int() : default_float();
 }
+// Throws where i64 does not hold one of them.
+void check_unsigned(const void* data, std::size_t count, const Location& at);
 // Copies `count` numbers of C++ type `from` into a new array.
 Array from_memory(const void* data, std::size_t count, DType from, const Shape& shape, DType to, const Location& at);
 [[noreturn]] void ragged(const Location& at);
@@ -247,6 +262,7 @@ Array array(const std::vector<T>& v, const Shape& shape, std::optional<DType> dt
     std::vector<Wide> wide(v.begin(), v.end());
     return detail::from_memory(wide.data(), wide.size(), from, shape, dtype.value_or(from), at);
   } else {
+    if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) detail::check_unsigned(v.data(), v.size(), at);
     return detail::from_memory(v.data(), v.size(), from, shape, dtype.value_or(from), at);
   }
 }
@@ -293,6 +309,18 @@ Array array(std::initializer_list<Array> v, std::optional<DType> dtype, const Lo
 Array array(std::initializer_list<std::initializer_list<Array>> v, std::optional<DType> dtype,
             const Location& at = Location::current());
 Array asarray(const ArrayLike& x);
+
+// How arrays are printed, as in NumPy: digits after the point at most, number of elements from which an array is printed
+// with "...", width of a line, and whether small numbers may be written without exponents. What is absent stays as it is.
+struct PrintOptions {
+  std::optional<int> precision = {};           // at first 8
+  std::optional<std::int64_t> threshold = {};  // 1000
+  std::optional<int> linewidth = {};           // 75
+  std::optional<bool> suppress = {};           // false
+};
+// For all threads. Returns the former options, all of them.
+PrintOptions set_printoptions(const PrintOptions& options, const Location& at = Location::current());
+PrintOptions get_printoptions();
 
 extern template std::span<const bool> Array::data<bool>(const Location&) const;
 extern template std::span<const std::int32_t> Array::data<std::int32_t>(const Location&) const;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <initializer_list>
 #include <iosfwd>
+#include <limits>
 #include <source_location>
 #include <span>
 #include <stdexcept>
@@ -35,6 +36,24 @@ constexpr std::size_t size_of(DType d) {
 std::string_view name_of(DType d);       // "f32"
 std::string_view long_name_of(DType d);  // "float32", as printed in params
 
+// Default types, of numbers and of arrays made without a dtype: f32 and i32; with x64, as in JAX, f64 and i64.
+bool x64_enabled();
+inline DType default_float() { return x64_enabled() ? f64 : f32; }
+inline DType default_int() { return x64_enabled() ? i64 : i32; }
+// For all threads; at the start off, unless the environment has ANEW_ENABLE_X64=1. Returns the former setting.
+bool enable_x64(bool on = true);
+// For this thread, as long as the object lives; whatever enable_x64 says.
+class [[nodiscard]] X64 {
+ public:
+  explicit X64(bool on = true);
+  ~X64();
+  X64(const X64&) = delete;
+  X64& operator=(const X64&) = delete;
+
+ private:
+  int saved_;
+};
+
 // The empty tree, an absent axis, open ends of a slice, parts of an index.
 struct none_t {
   friend constexpr bool operator==(none_t, none_t) = default;
@@ -52,11 +71,23 @@ constexpr std::size_t operator""_MiB(unsigned long long n) { return n << 20; }
 constexpr std::size_t operator""_GiB(unsigned long long n) { return n << 30; }
 }  // namespace literals
 
+namespace detail {
+// The nearest number that To holds: what does not fit is out of range, never another number.
+template <std::signed_integral To, std::integral T>
+constexpr To saturated(T v) {
+  constexpr To most = std::numeric_limits<To>::max(), least = std::numeric_limits<To>::min();
+  if constexpr (std::is_unsigned_v<T>)
+    return static_cast<unsigned long long>(v) > static_cast<unsigned long long>(most) ? most : static_cast<To>(v);
+  else
+    return static_cast<long long>(v) > most ? most : static_cast<long long>(v) < least ? least : static_cast<To>(v);
+}
+}  // namespace detail
+
 // A size in a brace list: any integer converts, so that {2, v.size()} is neither an error nor a warning.
 struct Dim {
   std::int64_t value;
   template <std::integral T>
-  constexpr Dim(T v) : value(static_cast<std::int64_t>(v)) {}
+  constexpr Dim(T v) : value(detail::saturated<std::int64_t>(v)) {}
 };
 
 // Sizes of an array, outermost first. At most `max_ndim` of them, held inline; negative sizes are kept as given
@@ -68,7 +99,7 @@ class Shape {
   constexpr Shape() = default;
   template <std::integral T>
   constexpr Shape(T n) {
-    push_back(static_cast<std::int64_t>(n));
+    push_back(detail::saturated<std::int64_t>(n));
   }
   constexpr Shape(std::initializer_list<Dim> dims) {
     for (Dim d : dims) push_back(d.value);

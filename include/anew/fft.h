@@ -25,8 +25,8 @@ Complex rfftn(const ArrayLike& x, const Lengths& s = {}, const Axes& axes = {});
 Array irfftn(const ArrayLike& re, const ArrayLike& im, const Lengths& s = {}, const Axes& axes = {});
 
 // The frequencies of the results, in cycles per unit of the sample spacing d; and zero frequency in the middle.
-Array fftfreq(std::int64_t n, double d = 1.0, DType dtype = f32, const Location& at = Location::current());
-Array rfftfreq(std::int64_t n, double d = 1.0, DType dtype = f32, const Location& at = Location::current());
+Array fftfreq(std::int64_t n, double d = 1.0, DType dtype = default_float(), const Location& at = Location::current());
+Array rfftfreq(std::int64_t n, double d = 1.0, DType dtype = default_float(), const Location& at = Location::current());
 Array fftshift(const ArrayLike& x, const Axes& axes = {});
 Array ifftshift(const ArrayLike& x, const Axes& axes = {});
 

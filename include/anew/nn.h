@@ -28,7 +28,7 @@ Array log_softmax(const ArrayLike& x, const Axes& axis = -1);
 Array logsumexp(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
 Array standardize(const ArrayLike& x, const Axes& axis = -1, double epsilon = 1e-5);
 // one_hot(array({0, 2}), 3) is [[1, 0, 0], [0, 0, 1]]; an index outside gives a row of zeros.
-Array one_hot(const ArrayLike& x, std::int64_t classes, DType dtype = f32);
+Array one_hot(const ArrayLike& x, std::int64_t classes, DType dtype = default_float());
 
 // (x - mean) / sqrt(var + epsilon), times scale, plus bias, where those are given; they have the shape of the axes.
 Array layer_norm(const ArrayLike& x, const ArrayLike& scale = Array(), const ArrayLike& bias = Array(),

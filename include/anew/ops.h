@@ -9,22 +9,22 @@
 namespace anew {
 
 // ---- making arrays
-Array zeros(const Shape& shape, DType dtype = f32, const Location& at = Location::current());
-Array ones(const Shape& shape, DType dtype = f32, const Location& at = Location::current());
+Array zeros(const Shape& shape, DType dtype = default_float(), const Location& at = Location::current());
+Array ones(const Shape& shape, DType dtype = default_float(), const Location& at = Location::current());
 Array full(const Shape& shape, const ArrayLike& v, std::optional<DType> dtype = {});
 Array zeros_like(const ArrayLike& x, std::optional<DType> dtype = {});
 Array ones_like(const ArrayLike& x, std::optional<DType> dtype = {});
 Array full_like(const ArrayLike& x, const ArrayLike& v, std::optional<DType> dtype = {});
-Array eye(std::int64_t n, DType dtype = f32, const Location& at = Location::current());
-Array eye(std::int64_t rows, std::int64_t columns, std::int64_t k = 0, DType dtype = f32,
+Array eye(std::int64_t n, DType dtype = default_float(), const Location& at = Location::current());
+Array eye(std::int64_t rows, std::int64_t columns, std::int64_t k = 0, DType dtype = default_float(),
           const Location& at = Location::current());
-Array identity(std::int64_t n, DType dtype = f32, const Location& at = Location::current());
+Array identity(std::int64_t n, DType dtype = default_float(), const Location& at = Location::current());
 // arange(3) is [0, 1, 2]; arange(1.0, 2.0, 0.5) is [1, 1.5]. Bounds are numbers or concrete scalars.
 Array arange(const ArrayLike& stop, std::optional<DType> dtype = {});
 Array arange(const ArrayLike& start, const ArrayLike& stop, const ArrayLike& step = 1, std::optional<DType> dtype = {});
-Array linspace(double start, double stop, std::int64_t n, DType dtype = f32, bool endpoint = true,
+Array linspace(double start, double stop, std::int64_t n, DType dtype = default_float(), bool endpoint = true,
                const Location& at = Location::current());
-Array tri(std::int64_t rows, std::optional<std::int64_t> columns = {}, std::int64_t k = 0, DType dtype = f32,
+Array tri(std::int64_t rows, std::optional<std::int64_t> columns = {}, std::int64_t k = 0, DType dtype = default_float(),
           const Location& at = Location::current());
 
 // ---- elementwise, one operand

@@ -30,21 +30,21 @@ Array fold_in(const ArrayLike& key, const ArrayLike& data);
 Array bits(const ArrayLike& key, const Shape& shape = {}, DType dtype = u32);
 Array bits(const ArrayLike& key, const Shape& shape, int width);
 
-Array uniform(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32, const ArrayLike& lo = 0.0,
+Array uniform(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float(), const ArrayLike& lo = 0.0,
               const ArrayLike& hi = 1.0);  // lo <= x < hi
-Array normal(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
+Array normal(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
 // Between the bounds, never at them; the shape is that of the bounds unless given.
 Array truncated_normal(const ArrayLike& key, const ArrayLike& lower, const ArrayLike& upper,
-                       const std::optional<Shape>& shape = {}, DType dtype = f32);
-Array exponential(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
-Array gumbel(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
-Array laplace(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
-Array logistic(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
-Array cauchy(const ArrayLike& key, const Shape& shape = {}, DType dtype = f32);
-Array rademacher(const ArrayLike& key, const Shape& shape = {}, DType dtype = i32);  // -1 or 1
+                       const std::optional<Shape>& shape = {}, DType dtype = default_float());
+Array exponential(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
+Array gumbel(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
+Array laplace(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
+Array logistic(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
+Array cauchy(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
+Array rademacher(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_int());  // -1 or 1
 Array bernoulli(const ArrayLike& key, const ArrayLike& p = 0.5, const std::optional<Shape>& shape = {});
 Array randint(const ArrayLike& key, const Shape& shape, const ArrayLike& lo, const ArrayLike& hi,
-              DType dtype = i32);  // lo <= x < hi
+              DType dtype = default_int());  // lo <= x < hi
 // Indices drawn with probabilities softmax(logits) along an axis; `shape` ends with the other axes of logits.
 Array categorical(const ArrayLike& key, const ArrayLike& logits, int axis = -1, const std::optional<Shape>& shape = {});
 

@@ -4,10 +4,10 @@
 
 namespace anew {
 
-// Traces a loop's body, which takes `types` and returns the carries first, one per array of `start`. A C++ number among
-// `start` takes the dtype that the body returns, and `start` and `types` with it; any other change of type is an error
-// that names the carry by its path.
-Staged stage_body(std::string_view loop, const FlatFunction& body, Arrays& start, Types& types,
+// Traces a loop's body, which takes `forms` and returns the carries first, one per array of `start`. A number among
+// `start` takes the dtype that the body returns, or stays a number if the body returns one, and `start` and `forms` with
+// it; any other change of type is an error that names the carry by its path. Numbers after the carries become arrays.
+Staged stage_body(std::string_view loop, const FlatFunction& body, Arrays& start, Forms& forms,
                   const std::vector<std::string>& paths, const Location& at);
 
 }  // namespace anew

@@ -100,8 +100,9 @@ Arrays checkpoint(const FlatFunction& f, std::span<const Array> x, const Policy&
   like.policy = policy;
   // Nothing goes around one that cannot be differentiated, so that every derivative meets it.
   if (!ir::find_io(c.program).empty())
-    return anew::bind(checkpoint_row(), with_program(like, false)(share(std::move(c.program))), c.inputs, at);
-  return bind_nested(checkpoint_row(), with_program(like, false), c.program, c.inputs, at);
+    return as_formed(anew::bind(checkpoint_row(), with_program(like, false)(share(std::move(c.program))), c.inputs, at),
+                     c.forms);
+  return as_formed(bind_nested(checkpoint_row(), with_program(like, false), c.program, c.inputs, at), c.forms);
 }
 
 }  // namespace flat

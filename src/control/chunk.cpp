@@ -3,6 +3,8 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ops/batch.h"
 #include "transforms/remembered.h"
 #include "transforms/vmap.h"
@@ -88,7 +90,7 @@ void check_positive(std::string_view op, std::string_view option, int n, const L
 Arrays vmap(const FlatFunction& f, std::span<const Array> x, const BatchAxes& axes, const Location& at) {
   const MappedAxes mapped = mapped_axes(x, axes, at);
   if (axes.chunk) check_positive("vmap", ".chunk", *axes.chunk, at);
-  if (remembering()) {
+  if (remembering() && std::none_of(x.begin(), x.end(), is_weak)) {  // numbers stay numbers
     Types one = types_of(x, at);
     for (std::size_t i = 0; i < one.size(); ++i)
       if (mapped.in[i] != no_axis) one[i].shape.erase(mapped.in[i]);

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <map>
 
+#include "ops/known_rows.h"
+
 namespace anew {
 namespace {
 
@@ -124,6 +126,7 @@ Arrays bind_cond(BranchPrograms branches, const Array& index, std::span<const Ar
     }
     for (std::size_t i : kept) inputs.push_back(p.inputs[i]);
     substitute(p, instead, inputs);
+    p = with_numbers_converted(std::move(p));
   }
 
   // Outputs, each the list of what it is in the branches: an operand and a literal are known by themselves.
@@ -188,66 +191,63 @@ Arrays bind_cond(BranchPrograms branches, const Array& index, std::span<const Ar
 namespace flat {
 namespace {
 
-// Numbers that a branch returns take the dtype of the other branches.
-struct Result {
-  Type type;
-  bool weak = false;
-  double number = 0;
-};
-using Results = std::vector<Result>;
+// Output `i` of a branch, as this dtype.
+void convert_output(ir::Program& p, std::size_t i, DType to, const Location& at) {
+  ir::Atom& a = p.outputs[i];
+  const Type from = p.type(a);
+  if (from.dtype == to) return;
+  p.eqns.push_back({&convert_row(), convert_params(to), {a}, {static_cast<ir::Var>(p.types.size())}, at, nullptr});
+  a = static_cast<ir::Var>(p.types.size());
+  p.types.push_back({from.shape, to});
+}
 
 std::string branch_name(std::string_view what, std::size_t b) {
   if (what == "cond") return b == 0 ? "branch 0 (on_false)" : "branch 1 (on_true)";
   return fmt::format("branch {}", b);
 }
 
-void agree(std::vector<Staged>& staged, const std::vector<Results>& results, std::string_view what,
-           const Location& at) {
+// Numbers that a branch returns take the dtype of the other branches; where all return numbers, so does the choice.
+Forms agree(std::vector<Staged>& staged, std::string_view what, const Location& at) {
   for (std::size_t b = 1; b < staged.size(); ++b)
-    if (results[b].size() != results[0].size())
-      throw Error(fmt::format("[{}] branches return different numbers of arrays: {} returns {}, {} returns {}", what,
-                              branch_name(what, 0), results[0].size(), branch_name(what, b), results[b].size()),
-                  at, "all branches must return the same structure");
-  for (std::size_t i = 0; i < results[0].size(); ++i) {
+    if (staged[b].forms.size() != staged[0].forms.size())
+      throw Error(
+          fmt::format("[{}] branches return different numbers of arrays: {} returns {}, {} returns {}", what,
+                      branch_name(what, 0), staged[0].forms.size(), branch_name(what, b), staged[b].forms.size()),
+          at, "all branches must return the same structure");
+  Forms forms;
+  for (std::size_t i = 0; i < staged[0].forms.size(); ++i) {
+    auto form = [&](std::size_t b) -> const Form& { return staged[b].forms[i]; };
+    // The first array, or else the first number of a floating type, is what the others follow.
+    auto rank = [&](std::size_t b) { return !form(b).number ? 2 : is_float(form(b).type.dtype) ? 1 : 0; };
     std::size_t model = 0;
-    for (std::size_t b = results.size(); b-- > 0;)
-      if (!results[b][i].weak) model = b;
-    const Type& want = results[model][i].type;
-    for (std::size_t b = 0; b < results.size(); ++b) {
-      const Result& r = results[b][i];
-      if (r.type == want) continue;
-      if (r.weak && r.type.shape == want.shape && (is_float(want.dtype) || is_integer(r.type.dtype))) {
-        staged[b].program.outputs[i] = ir::Literal::of(want.dtype, r.number);
-        continue;
-      }
-      throw Error(fmt::format("[{}] branches return different types: result {} is {} in {} but {} in {}", what, i,
-                              results[std::min(b, model)][i].type.str(), branch_name(what, std::min(b, model)),
-                              results[std::max(b, model)][i].type.str(), branch_name(what, std::max(b, model))),
-                  at, "convert or reshape what a branch returns, so that all branches return the same types");
+    for (std::size_t b = 1; b < staged.size(); ++b)
+      if (rank(b) > rank(model)) model = b;
+    const Type want = form(model).type;
+    const DType inside = form(model).number ? wide(want.dtype) : want.dtype;
+    for (std::size_t b = 0; b < staged.size(); ++b) {
+      const Type& type = form(b).type;
+      bool follows =
+          form(b).number && want.shape.ndim() == 0 && (is_float(inside) || is_integer(type.dtype)) && inside != bool_;
+      if (!follows && !(type == want))
+        throw Error(fmt::format("[{}] branches return different types: result {} is {} in {} but {} in {}", what, i,
+                                form(std::min(b, model)).type.str(), branch_name(what, std::min(b, model)),
+                                form(std::max(b, model)).type.str(), branch_name(what, std::max(b, model))),
+                    at, "convert or reshape what a branch returns, so that all branches return the same types");
+      if (follows) convert_output(staged[b].program, i, inside, at);
     }
+    forms.push_back(form(model));
   }
+  return forms;
 }
 
 Arrays choose(const Array& index, std::span<const FlatFunction> branches, std::span<const Array> operands,
               std::string_view what, const Location& at) {
-  Types types = types_of(operands, at);
+  const Forms operand_forms = forms_of(operands, at);
   std::vector<Staged> staged;
-  std::vector<Results> results;
-  for (const FlatFunction& f : branches) {
-    Results& r = results.emplace_back();
-    auto record = [&](std::span<const Array> in) {
-      Arrays out = f(in);
-      for (const Array& y : out) {
-        check_operand(y, at);
-        r.push_back({type_of(y), y.value()->weak, y.value()->number});
-      }
-      return out;
-    };
-    staged.push_back(stage(record, types, what, at));
-  }
-  agree(staged, results, what, at);
-  Joined j = join_captured(std::move(staged), operands);
-  return bind_cond(std::move(j.branches), index, j.inputs, at);
+  for (const FlatFunction& f : branches) staged.push_back(stage(f, operand_forms, what, at));
+  const Forms forms = agree(staged, what, at);
+  Joined j = join_captured(std::move(staged), exact(operands));
+  return as_formed(bind_cond(std::move(j.branches), index, j.inputs, at), forms);
 }
 
 Array literal_index(std::int64_t i, std::size_t branches) {

@@ -31,6 +31,7 @@ struct CustomJvpParams : ir::ParamsOf<CustomJvpParams> {
   ir::ProgramRef program;
   UserRule<flat::JvpRule> rule;
   bool symbolic_zeros = false;
+  Forms in = {}, out = {};  // of the arguments and results: which of them are numbers to the rule
   static auto fields() {
     using P = CustomJvpParams;
     return std::tuple{ir::field("num_consts", &P::constants), ir::field("program", &P::program),
@@ -43,6 +44,7 @@ struct CustomVjpParams : ir::ParamsOf<CustomVjpParams> {
   ir::ProgramRef program;
   UserRule<detail::VjpForward> forward;
   bool symbolic_zeros = false;
+  Forms in = {}, out = {};
   static auto fields() {
     using P = CustomVjpParams;
     return std::tuple{ir::field("forward", &P::forward), ir::field("num_consts", &P::constants),
@@ -55,6 +57,7 @@ struct CustomVjpParams : ir::ParamsOf<CustomVjpParams> {
 struct LinearMap {
   detail::VjpBackward backward;
   Types in, out;             // of the function: one cotangent per `out` comes, one per `in` goes
+  Forms in_forms = {}, out_forms = {}, residuals = {};
   std::vector<bool> active;  // per `in`: has a tangent
   bool symbolic_zeros = false;
 };
@@ -69,8 +72,12 @@ struct CustomLinParams : ir::ParamsOf<CustomLinParams> {
 
 // close_over, where a plain `if` on values that are known works.
 Closed close_custom(const FlatFunction& f, std::span<const Array> args, std::string_view what, const Location& at);
-// What a rule gave, as an array of this type: numbers take it, an empty Array stays. `what` begins the message.
-Array checked_result(const Array& given, const Type& type, const std::string& what, const Location& at);
+// What a rule gave, as an array of this type: numbers take it, an empty Array stays. Where the type stands for a number
+// (`form`), any floating-point scalar does. `what` begins the message.
+Array checked_result(const Array& given, const Type& type, const Form& form, const std::string& what,
+                     const Location& at);
+// Arguments, tangents and cotangents as the rule sees them: numbers where the function was given numbers.
+Arrays for_rule(std::span<const Array> x, const Forms& forms);
 // Throws where a value that f captured has a tangent, which no rule can give back.
 void check_captured(std::span<const Array> t, int constants, std::span<const Array> x, std::string_view op,
                     const Location& at);

@@ -58,17 +58,24 @@ Closed close_over_values(const FlatFunction& f, std::span<const Array> args, std
   auto trace = std::make_shared<WitnessTrace>(staging, at);
   TraceLife a(staging), b(trace);
   Arrays in, out;
-  for (const Array& x : args) in.push_back(trace->box(known_value(x), staging->add_input(type_of(x))));
+  for (const Array& x : args) {
+    const Form form = form_of(x);
+    const Array value = exact(x);
+    Array boxed = trace->box(known_value(value), staging->add_input(type_of(value)));
+    in.push_back(form.number ? as_number(boxed, form.type.dtype) : boxed);
+  }
   {
     TraceScope scope(trace.get());
     out = f(in);
   }
+  Forms forms;
   for (Array& y : out) {
     check_operand(y, at);
-    y = trace->staged(y);
+    forms.push_back(form_of(y));
+    y = trace->staged(exact(y));
   }
-  Closed c{staging->finish(out), staging->constants()};
-  c.inputs.insert(c.inputs.end(), args.begin(), args.end());
+  Closed c{staging->finish(out), staging->constants(), std::move(forms)};
+  for (const Array& x : args) c.inputs.push_back(exact(x));
   c.program.constants = 0;
   return c;
 }

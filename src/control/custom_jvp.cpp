@@ -4,6 +4,7 @@
 
 #include "control/custom.h"
 #include "control/nested_rules.h"
+#include "ops/promote.h"
 #include "transforms/jvp.h"
 #include "transforms/vmap.h"
 
@@ -11,14 +12,27 @@ namespace anew {
 
 bool is_symbolic_zero(const Array& x) { return !x.value(); }
 
-Array checked_result(const Array& given, const Type& type, const std::string& what, const Location& at) {
+Array checked_result(const Array& given, const Type& type, const Form& form, const std::string& what,
+                     const Location& at) {
   const Value* v = given.value();
   if (!v) return given;
   check_operand(given, at);
   if (v->weak && type.shape.ndim() == 0 && (is_float(type.dtype) || !is_float(v->type.dtype)))
-    return make_literal(ir::Literal::of(type.dtype, v->number));
-  if (!(v->type == type)) throw Error(fmt::format("{} has type {}, expected {}", what, v->type.str(), type.str()), at);
+    return coerce(given, type.dtype, at);
+  if (form.number && v->type.shape == type.shape && is_float(v->type.dtype) && is_float(type.dtype))
+    return coerce(given, type.dtype, at);
+  if (!(v->type == type))
+    throw Error(
+        fmt::format("{} has type {}, expected {}", what, v->type.str(), form.number ? form.type.str() : type.str()),
+        at);
   return given;
+}
+
+Arrays for_rule(std::span<const Array> x, const Forms& forms) {
+  Arrays out(x.begin(), x.end());
+  for (std::size_t i = 0; i < forms.size(); ++i)
+    if (forms[i].number && out[i].value()) out[i] = as_number(out[i], forms[i].type.dtype);
+  return out;
 }
 
 void check_captured(std::span<const Array> t, int constants, std::span<const Array> x, std::string_view op,
@@ -56,7 +70,7 @@ ir::NestedJvp jvp_custom(const ParamsRef& params, std::span<const Array> x, std:
   std::pair<Arrays, Arrays> made;
   {
     RuleScope rule(&custom_jvp_row(), at);
-    made = p.rule.f(primals, tangents);
+    made = p.rule.f(for_rule(primals, p.in), for_rule(tangents, p.in));
   }
   auto& [y, dy] = made;
   Types want = p.program->output_types();
@@ -66,10 +80,11 @@ ir::NestedJvp jvp_custom(const ParamsRef& params, std::span<const Array> x, std:
                 at);
   for (std::size_t i = 0; i < want.size(); ++i) {
     check_operand(y[i], at);
-    y[i] = primal_of_rule(checked_result(y[i], want[i], fmt::format("[custom_jvp] output {} of the rule", i), at),
-                          "custom_jvp", at);
+    y[i] = primal_of_rule(
+        checked_result(y[i], want[i], p.out[i], fmt::format("[custom_jvp] output {} of the rule", i), at), "custom_jvp",
+        at);
     if (!is_float(want[i].dtype)) dy[i] = {};
-    else dy[i] = checked_result(dy[i], want[i], fmt::format("[custom_jvp] tangent {} of the rule", i), at);
+    else dy[i] = checked_result(dy[i], want[i], p.out[i], fmt::format("[custom_jvp] tangent {} of the rule", i), at);
   }
   return {std::move(y), std::move(dy)};
 }
@@ -136,7 +151,9 @@ Arrays call_custom_jvp(const FlatFunction& f, flat::JvpRule rule, std::shared_pt
   p->program = share(std::move(c.program));
   p->rule = {std::move(rule), std::move(key), "jvp"};
   p->symbolic_zeros = options.symbolic_zeros;
-  return anew::bind(custom_jvp_row(), p, c.inputs, at);
+  p->in = forms_of(x, at);
+  p->out = c.forms;
+  return as_formed(anew::bind(custom_jvp_row(), p, c.inputs, at), c.forms);
 }
 
 }  // namespace detail

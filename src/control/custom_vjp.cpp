@@ -23,21 +23,22 @@ ir::NestedJvp jvp_custom(const ParamsRef& params, std::span<const Array> x, std:
   detail::VjpResult made;
   {
     RuleScope rule(&custom_vjp_row(), at);
-    made = p.forward.f(primals);
+    made = p.forward.f(for_rule(primals, p.in));
   }
-  LinearMap map{std::move(made.backward), {}, p.program->output_types(), {}, p.symbolic_zeros};
+  LinearMap map{std::move(made.backward), {}, p.program->output_types(), p.in, p.out, {}, {}, p.symbolic_zeros};
   if (made.y.size() != map.out.size())
     throw Error(
         fmt::format("[custom_vjp] the forward rule returns {} outputs, the function {}", made.y.size(), map.out.size()),
         at);
   for (std::size_t i = 0; i < map.out.size(); ++i) {
     check_operand(made.y[i], at);
-    made.y[i] = primal_of_rule(
-        checked_result(made.y[i], map.out[i], fmt::format("[custom_vjp] output {} of the forward rule", i), at),
-        "custom_vjp", at);
+    made.y[i] = primal_of_rule(checked_result(made.y[i], map.out[i], p.out[i],
+                                              fmt::format("[custom_vjp] output {} of the forward rule", i), at),
+                               "custom_vjp", at);
   }
   Arrays operands = std::move(made.residuals);
-  for (const Array& r : operands) check_operand(r, at);
+  map.residuals = forms_of(operands, at);
+  operands = exact(operands);
   auto q = std::make_shared<CustomLinParams>();
   q->residuals = static_cast<int>(operands.size());
   for (std::size_t i = 0; i < primals.size(); ++i) {
@@ -141,7 +142,7 @@ Arrays transpose_lin(const ir::NestedTransposeArgs& a) {
   Arrays made;
   {
     RuleScope rule(&custom_vjp_row(), a.at);
-    made = map.backward(a.x.first(n), ct);
+    made = map.backward(for_rule(a.x.first(n), map.residuals), for_rule(ct, map.out_forms));
   }
   if (made.size() != map.in.size())
     throw Error(fmt::format("[custom_vjp] the backward rule returns {} cotangents for {} arguments", made.size(),
@@ -151,8 +152,8 @@ Arrays transpose_lin(const ir::NestedTransposeArgs& a) {
   next = n;
   for (std::size_t i = 0; i < map.in.size(); ++i) {
     if (!is_float(map.in[i].dtype)) continue;
-    Array c =
-        checked_result(made[i], map.in[i], fmt::format("[custom_vjp] cotangent {} of the backward rule", i), a.at);
+    Array c = checked_result(made[i], map.in[i], map.in_forms[i],
+                             fmt::format("[custom_vjp] cotangent {} of the backward rule", i), a.at);
     if (!map.active[i]) continue;
     if (a.linear[next]) out[next] = add_cotangents(a.accumulated[next], c, a.at);
     ++next;
@@ -223,7 +224,9 @@ Arrays call_custom_vjp(const FlatFunction& f, VjpForward forward, std::shared_pt
   p->program = share(std::move(c.program));
   p->forward = {std::move(forward), std::move(key), "forward"};
   p->symbolic_zeros = options.symbolic_zeros;
-  return anew::bind(custom_vjp_row(), p, c.inputs, at);
+  p->in = forms_of(x, at);
+  p->out = c.forms;
+  return as_formed(anew::bind(custom_vjp_row(), p, c.inputs, at), c.forms);
 }
 
 }  // namespace detail

@@ -6,7 +6,9 @@
 
 #include <map>
 
+#include "base/saturate.h"
 #include "control/carry.h"
+#include "ops/promote.h"
 #include "plan/revolve.h"
 
 namespace anew {
@@ -272,7 +274,7 @@ Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, cons
                             *options.checkpoints),
                 at);
   Arrays start = init;
-  Types types = types_of(start, at);
+  Forms forms = forms_of(start, at);
   Staged b = stage_body(
       "while_loop",
       [&](std::span<const Array> in) {
@@ -282,8 +284,8 @@ Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, cons
                       at, "the body must return a carry of the same structure as it takes");
         return out;
       },
-      start, types, carry_paths, at);
-  Staged c = stage([&](std::span<const Array> in) { return Arrays{condition(in)}; }, types, "while_loop", at);
+      start, forms, carry_paths, at);
+  Staged c = stage([&](std::span<const Array> in) { return Arrays{condition(in)}; }, forms, "while_loop", at);
   Type got = c.program.type(c.program.outputs[0]);
   if (!(got == Type{{}, bool_}))
     throw Error(fmt::format("[while_loop] the condition must give a bool scalar, got {}", got.str()), at);
@@ -295,8 +297,8 @@ Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, cons
   p.condition = share(with_unused(c.program, 0, types_of(b.constants, at)));
   Arrays inputs = b.constants;
   inputs.insert(inputs.end(), c.constants.begin(), c.constants.end());
-  inputs.insert(inputs.end(), start.begin(), start.end());
-  return bind_loop(p, b.program, inputs, at);
+  for (const Array& a : start) inputs.push_back(exact(a));
+  return as_formed(bind_loop(p, b.program, inputs, at), forms);
 }
 
 Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, const Arrays& init,
@@ -322,19 +324,19 @@ Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, con
   std::vector<std::string> paths{"i"};
   paths.insert(paths.end(), carry_paths.begin(), carry_paths.end());
   Arrays start = init, out;
-  // A weak number takes the type of the other bound; both: i32.
-  DType dtype = !lo.value()->weak ? type_of(lo).dtype : !hi.value()->weak ? type_of(hi).dtype : i32;
-  start.insert(start.begin(),
-               lo.value()->weak ? make_literal(ir::Literal::of(dtype, lo.value()->integer)) : astype(lo, dtype));
+  // A number takes the type of the other bound; of two the default one, or what they show if that is wider.
+  DType dtype = common_dtype(Arrays{lo, hi});
+  start.insert(start.begin(), coerce(lo, dtype, at));
   if (lo.value()->literal && hi.value()->literal) {
     std::int64_t from = literal_of(lo).as_integer(), to = literal_of(hi).as_integer();
-    ScanOptions o{.length = std::max<std::int64_t>(0, to - from), .checkpoints = options.checkpoints};
+    ScanOptions o{.length = to > from ? saturating_add(to, saturating_mul(from, -1)) : 0,
+                  .checkpoints = options.checkpoints};
     ScanBody scan_step = [&](std::span<const Array> carry, std::span<const Array>) {
       return ScanResult{step(carry), {}};
     };
     out = flat::scan(scan_step, start, {}, o, paths, at).carry;
   } else {
-    Array end = hi.value()->weak ? make_literal(ir::Literal::of(dtype, hi.value()->integer)) : hi;
+    Array end = coerce(hi, dtype, at);
     out =
         flat::while_loop([&](std::span<const Array> carry) { return carry[0] < end; }, step, start, options, paths, at);
   }

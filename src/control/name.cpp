@@ -6,7 +6,7 @@ namespace anew::flat {
 
 Array name(const Array& x, std::string_view name, const Location& at) {
   if (name.empty()) throw Error("[checkpoint_name] the name is empty", at);
-  return bind1(name_row(), std::make_shared<NameParams>(std::string(name)), {x}, at);
+  return bind1(name_row(), std::make_shared<NameParams>(std::string(name)), {strong(x, at)}, at);
 }
 
 }  // namespace anew::flat

@@ -221,15 +221,11 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
 
   Arrays start = init;
   std::size_t c = init.size();
-  Types types;
-  for (Array& a : start) {
-    check_operand(a, at);
-    types.push_back(type_of(a));
-  }
+  Forms forms = forms_of(start, at);
   for (const Array& x : xs) {
     Type t = type_of(x);
     t.shape.erase(0);
-    types.push_back(t);
+    forms.push_back({t, false});
   }
   Staged s = stage_body(
       "scan",
@@ -242,12 +238,12 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
         out.insert(out.end(), r.ys.begin(), r.ys.end());
         return out;
       },
-      start, types, carry_paths, at);
+      start, forms, carry_paths, at);
   params.constants = s.program.constants;
   params.carries = static_cast<int>(c);
   s.program.constants = 0;
   Arrays inputs = s.constants;
-  inputs.insert(inputs.end(), start.begin(), start.end());
+  for (const Array& a : start) inputs.push_back(exact(a));
   inputs.insert(inputs.end(), xs.begin(), xs.end());
   Arrays out;
   if (options.checkpoints) {
@@ -261,6 +257,8 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
   } else {
     out = bind_scan(params, s.program, inputs, at);
   }
+  forms.resize(c);
+  out = as_formed(std::move(out), forms);
   auto split = out.begin() + static_cast<std::ptrdiff_t>(c);
   return {Arrays(out.begin(), split), Arrays(split, out.end())};
 }

@@ -3,12 +3,17 @@
 
 #include <ostream>
 
+#include "base/float_mode.h"
 #include "control/rows.h"
+#include "ops/promote.h"
 #include "trace/trace.h"
 
 namespace anew {
 
-std::string Program::str() const { return code_ ? ir::print(*code_) : "{ lambda ; . let  in () }"; }
+std::string Program::str() const {
+  const FloatMode mode;
+  return code_ ? ir::print(*code_) : "{ lambda ; . let  in () }";
+}
 std::ostream& operator<<(std::ostream& out, const Program& p) { return out << p.str(); }
 int Program::count(std::string_view primitive) const { return code_ ? ir::count(*code_, primitive) : 0; }
 
@@ -32,6 +37,7 @@ std::vector<Equation> Program::equations() const {
 }
 
 Program parse_program(std::string_view text, const Location& at) {
+  const FloatMode mode;
   try {
     return {std::make_shared<const ir::Program>(ir::parse(text, find_row)), {}};
   } catch (const Error& e) {
@@ -54,8 +60,7 @@ Arrays evaluate(const Program& program, std::span<const Array> arrays, const Loc
                     : "");
   for (std::size_t i = 0; i < in.size(); ++i) {
     check_operand(in[i], at);
-    if (in[i].value()->weak && want[i].shape.ndim() == 0)
-      in[i] = make_literal(ir::Literal::of(want[i].dtype, in[i].value()->number));
+    if (is_weak(in[i]) && want[i].shape.ndim() == 0) in[i] = coerce(in[i], want[i].dtype, at);
     if (!(type_of(in[i]) == want[i]))
       throw Error(fmt::format("[evaluate] input {} must be {}, got {}", i - program.constants().size(), want[i].str(),
                               type_of(in[i]).str()),

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/float_mode.h"
 #include "ir/decimal.h"
 #include "ir/program.h"
 #include "loops/number.h"
@@ -15,6 +16,7 @@ namespace {
 
 template <class T>
 std::uint64_t to_bits(DType dtype, T v) {
+  const FloatMode mode;
   switch (dtype) {
     case bool_: return v != T{0};
     case i32: return static_cast<std::uint32_t>(loops::convert_number<std::int32_t>(v));

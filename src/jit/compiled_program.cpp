@@ -92,6 +92,7 @@ void set_backend(Backend b) { chosen = b; }
 
 CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs)
     : program_(std::move(program)), inputs_(std::move(inputs)) {
+  check_countable(*program_);
   for (const Type& t : program_->output_types()) outputs_.push_back({t, t.bytes(), row_major(t.shape)});
   static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
   measured_ = asked && !ir::has_effects(*program_);  // what a callback allocates is the user's

@@ -57,11 +57,15 @@ std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& progr
 // Forgets all that is compiled, as far as nobody holds it.
 void clear_compiled();
 
+// Throws where the bytes of all arrays of a Program cannot be counted: no sum of some of them may wrap around.
+void check_countable(const ir::Program& program);
 MemoryPlan plan_of(const ir::Program& program, const passes::Body& body);
 
 }  // namespace anew::compiled
 
 struct anew::flat::Compiled::State {
+  Forms in, out;  // of the arguments and results
+  Arrays known;   // per result: the number that it is, if it is a constant one
   std::shared_ptr<const compiled::CompiledProgram> program;
   Arrays constants;       // captured arrays, and those made while the function was traced
   bool captures = false;  // has some of the former

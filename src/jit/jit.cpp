@@ -8,6 +8,7 @@
 #include "base/lru.h"
 #include "control/rows.h"
 #include "jit/compiled_program.h"
+#include "ops/promote.h"
 #include "runtime/pool.h"
 #include "trace/remember.h"
 #include "transforms/nested.h"
@@ -134,9 +135,13 @@ Arrays as_equation(Closed c, const JitCache& cache, const JitOptions& options, s
     std::lock_guard lock(s.guard);
     if (!s.nested.find(h, [&](const ir::ProgramRef& p) { return ir::equal(p, shared); })) s.nested.add(h, shared);
   }
+  if (!current_trace())  // a number is an argument like any other: as a literal it would be part of the code
+    for (Array& a : c.inputs)
+      if (a.value()->literal) a = fresh_alias(a);
   const ThreadLimit limit(options.threads);
-  return bind_nested(
+  Arrays out = bind_nested(
       jit_row(), [&](ir::ProgramRef p) { return jit_params(std::string(name), std::move(p)); }, *shared, c.inputs, at);
+  return as_formed(std::move(out), c.forms);
 }
 
 }  // namespace
@@ -154,13 +159,13 @@ Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cach
                    std::all_of(x.begin(), x.end(), [](const Array& a) { return a.value() && a.value()->concrete(); });
   if (!now) return as_equation(close_over(f, x, "jit", at), cache, options, name, at);
 
-  Staged s = stage_remembering(f, types_of(x, at), "jit", at);
+  Staged s = stage_remembering(f, forms_of(x, at), "jit", at);
   Arrays inputs = std::move(s.constants);
-  inputs.insert(inputs.end(), x.begin(), x.end());
+  for (const Array& a : x) inputs.push_back(exact(a));
   s.program.constants = 0;
   for (const Array& a : inputs)  // a value of another thread's trace, which says so
     if (!a.value()->concrete())
-      return as_equation({inline_remembered(s.program), std::move(inputs)}, cache, options, name, at);
+      return as_equation({inline_remembered(s.program), std::move(inputs), std::move(s.forms)}, cache, options, name, at);
   std::vector<ir::Strides> lie = layouts(inputs);
   std::size_t h = ir::hash_value(s.program);
   for (const ir::Strides& l : lie) hash_combine(h, hash_value(l));
@@ -190,10 +195,10 @@ Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cach
       out.push_back(made[static_cast<std::size_t>(place) - inputs.size()]);
     else {
       const Array& a = inputs[static_cast<std::size_t>(place)];
-      out.push_back(a.value()->weak || a.value()->literal ? fresh_alias(a) : a);
+      out.push_back(a.value()->literal ? fresh_alias(a) : a);
     }
   }
-  return out;
+  return as_formed(std::move(out), s.forms);
 }
 
 bool KnownCalls::usable(std::span<const Array> x) const {
@@ -211,19 +216,28 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     throw Error(
         fmt::format("[compile] compiled for {} arrays, called with {}", p.inputs.size() - s.constants.size(), x.size()),
         s.at);
+  Arrays numbers;  // x with its numbers as the code takes them
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Type& want = p.type(p.inputs[s.constants.size() + i]);
+    if (!is_known_number(x[i]) || want.shape.ndim() != 0 || (is_float(type_of(x[i]).dtype) && !is_float(want.dtype)))
+      continue;
+    if (numbers.empty()) numbers.assign(x.begin(), x.end());
+    numbers[i] = coerce(x[i], want.dtype, s.at);
+  }
+  if (!numbers.empty()) x = numbers;
   bool ready = s.constants.empty();  // the inputs of the code are these very arrays
   for (std::size_t i = 0; i < x.size(); ++i) {
     check_operand(x[i], s.at);
     const Value& v = *x[i].value();
     const Type& want = p.type(p.inputs[s.constants.size() + i]);
-    if (!(v.type == want))
-      throw Error(fmt::format("[compile] array {} was {} when the function was compiled, is {} now", i, want.str(),
-                              v.type.str()),
-                  s.at, "compile once for each set of types, or call jit(f), which does");
     if (!v.concrete())
       throw Error(fmt::format("[compile] a compiled function cannot be traced: array {} is {}", i,
                               v.abstract ? "abstract" : fmt::format("being traced for {}", v.trace->what())),
                   s.at, "transform the function and compile the result, or call jit(f)");
+    if (!(v.type == want))
+      throw Error(fmt::format("[compile] array {} was {} when the function was compiled, is {} now", i,
+                              s.in[i].number ? "a number" : want.str(), v.type.str()),
+                  s.at, "compile once for each set of types, or call jit(f), which does");
     ready = ready && dense(v);
   }
   Arrays in;
@@ -236,6 +250,9 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
   std::size_t high = 0;
   Arrays out = s.program->run(ready ? x : in, s.at, &high);
   s.high_water.store(high, std::memory_order_relaxed);
+  out = as_formed(std::move(out), s.out);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (s.known[i].value()) out[i] = s.known[i];
   return out;
 }
 const MemoryPlan& Compiled::plan() const { return state_->program->plan(); }
@@ -249,12 +266,21 @@ std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const
                                           const Location& at) {
   check_options(options, at);
   const std::uint64_t start = next_sequence();
-  Staged traced =
-      current_trace() ? stage(f, types_of(x, at), "jit", at) : stage_remembering(f, types_of(x, at), "jit", at);
+  const Forms forms = forms_of(x, at);
+  Staged traced = current_trace() ? stage(f, forms, "jit", at) : stage_remembering(f, forms, "jit", at);
   auto s = std::make_shared<Compiled::State>();
   for (const Array& a : traced.constants) {
     s->captures = s->captures || !made_since(start, a);
     s->constants.push_back(contiguous(a));
+  }
+  s->in = forms;
+  s->out = traced.forms;
+  s->known.resize(traced.forms.size());
+  for (std::size_t i = 0; i < traced.forms.size(); ++i) {  // a constant takes the bytes of the dtype it shows
+    ir::Atom& a = traced.program.outputs[i];
+    if (!traced.forms[i].number || a.is_var()) continue;
+    s->known[i] = as_number(make_literal(a.literal), traced.forms[i].type.dtype);
+    a = literal_of(s->known[i]);
   }
   ir::Program program = inline_remembered(traced.program);
   std::vector<ir::Strides> inputs;

@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <ostream>
 
 #include "base/base.h"
+#include "base/saturate.h"
 #include "jit/compiled_program.h"
 #include "jit/describe.h"
 
@@ -55,6 +57,16 @@ void collect_live(const passes::Body& body, const std::string& inside, std::vect
 }
 
 }  // namespace
+
+void check_countable(const ir::Program& program) {
+  ir::for_each_program(program, [](const ir::Program& p) {
+    std::int64_t bytes = 0;
+    for (const Type& t : p.types) bytes = saturating_add(bytes, static_cast<std::int64_t>(t.bytes()));
+    if (bytes > std::numeric_limits<std::int64_t>::max() / 2)  // room for alignment and second buffers
+      throw Error("[jit] the arrays of the program are more bytes than can be counted",
+                  p.eqns.empty() ? Location() : p.eqns.front().at);
+  });
+}
 
 MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
   MemoryPlan plan;

@@ -2,6 +2,9 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/saturate.h"
 #include "ops/axes.h"
 #include "ops/promote.h"
 
@@ -10,7 +13,7 @@ namespace {
 
 Array checked(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return strong(x.value);
+  return strong(x.value, x.at);
 }
 
 Shape zeros_for(const Shape& shape) {
@@ -26,10 +29,16 @@ Array part(const Array& x, int axis, std::int64_t begin, std::int64_t end) {
   return lax::slice(x, start, limit);
 }
 
-// Whether an element is on or below the k-th diagonal of the last two axes.
-Array lower_mask(const Shape& shape, std::int64_t k) {
+// The k-th diagonal of the last two axes; all those beside the matrix are alike.
+std::int64_t diagonal_within(const Shape& shape, std::int64_t k) {
+  return std::clamp(k, -std::max<std::int64_t>(0, shape[-2]), std::max<std::int64_t>(0, shape[-1]));
+}
+
+// Whether an element is on or below (or, strictly, below) the k-th diagonal of the last two axes.
+Array lower_mask(const Shape& shape, std::int64_t k, bool strictly = false) {
   Shape matrix{shape[-2], shape[-1]};
-  return lax::iota(matrix, 0) + literal_integer(i32, k) >= lax::iota(matrix, 1);
+  Array row = lax::iota(matrix, 0), column = lax::iota(matrix, 1);
+  return row + literal_integer(i32, diagonal_within(shape, k) - (strictly ? 1 : 0)) >= column;
 }
 
 Array triangle(std::string_view op, const ArrayLike& x, std::int64_t k, bool lower) {
@@ -37,7 +46,7 @@ Array triangle(std::string_view op, const ArrayLike& x, std::int64_t k, bool low
   const Type type = type_of(a);
   if (type.shape.ndim() < 2) throw Error(fmt::format("[{}] needs a matrix, got {}", op, type.str()), line_or(x.at));
   PinLine pin(x.at);
-  Array mask = lower_mask(type.shape, lower ? k : k - 1);
+  Array mask = lower_mask(type.shape, k, !lower);
   return lower ? where(mask, a, zero_like(a)) : where(mask, zero_like(a), a);
 }
 
@@ -190,7 +199,7 @@ Array repeat(const ArrayLike& x, std::int64_t repeats, std::optional<int> axis) 
   int i = axis ? checked_axis("repeat", *axis, shape.ndim(), type, x.at) : 0;
   Shape apart = shape, whole = shape;
   apart.insert(i + 1, repeats);
-  whole[i] *= repeats;
+  whole[i] = saturating_mul(whole[i], repeats);
   return reshape(lax::broadcast_in_dim(a, apart, axes_without(apart.ndim(), {i + 1})), whole);
 }
 
@@ -251,6 +260,7 @@ Array diagonal(const ArrayLike& x, std::int64_t k) {
   if (type.shape.ndim() < 2) throw Error(fmt::format("[diagonal] needs a matrix, got {}", type.str()), line_or(x.at));
   PinLine pin(x.at);
   // Rows and columns that the diagonal meets form a square; its own diagonal is every (n + 1)-th element.
+  k = diagonal_within({type.shape[0], type.shape[1]}, k);
   std::int64_t below = std::max<std::int64_t>(0, -k), right = std::max<std::int64_t>(0, k);
   std::int64_t n = std::max<std::int64_t>(0, std::min(type.shape[0] - below, type.shape[1] - right));
   Array m = n == 0 ? part(part(a, 0, 0, 0), 1, 0, 0) : part(part(a, 0, below, below + n), 1, right, right + n);
@@ -274,8 +284,10 @@ Array diag(const ArrayLike& x, std::int64_t k) {
   if (type.shape.ndim() != 1)
     throw Error(fmt::format("[diag] needs a vector or a matrix, got {}", type.str()), line_or(x.at));
   PinLine pin(x.at);
-  std::int64_t size = type.shape[0] + std::abs(k);
-  Array row = anew::pad(a, {{std::max<std::int64_t>(0, k), std::max<std::int64_t>(0, -k)}},
+  std::int64_t away = saturating_abs(k), size = saturating_add(type.shape[0], away);
+  if (!checked_bytes({size, size}, type.dtype))
+    throw Error(fmt::format("[diag] {} on diagonal {} makes an array that is too large", type.str(), k), line_or(x.at));
+  Array row = anew::pad(a, {{k > 0 ? away : 0, k < 0 ? away : 0}},
                         zero_like(a));  // entry of each column
   Shape square{size, size};
   Array on = lax::iota(square, 0) + literal_integer(i32, k) == lax::iota(square, 1);
@@ -291,9 +303,11 @@ Array diff(const ArrayLike& x, int n, int axis) {
   Array a = checked(x);
   const Type type = type_of(a);
   int i = checked_axis("diff", axis, type.shape.ndim(), type, x.at);
+  if (n < 0) throw Error(fmt::format("[diff] the order is {}, the least is 0", n), line_or(x.at));
   PinLine pin(x.at);
   for (int k = 0; k < n; ++k) {
     std::int64_t size = type_of(a).shape[i];
+    if (size == 0) break;  // of nothing there is no difference
     a = part(a, i, std::min<std::int64_t>(1, size), size) - part(a, i, 0, std::max<std::int64_t>(0, size - 1));
   }
   return a;

@@ -283,18 +283,21 @@ Array power(const ArrayLike& a, const ArrayLike& b) {
   DType d = common(a, b);
   if (is_float(d)) {
     const Value& exponent = *b.value.value();
-    bool whole = exponent.weak && is_integer(exponent.type.dtype) && std::abs(exponent.number) < 1e6;
-    if (whole) return lax::integer_pow(ArrayLike(coerce(a.value, d, a.at), a.at), static_cast<int>(exponent.integer));
+    bool whole = is_known_number(b.value) && is_integer(exponent.type.dtype) && std::abs(exponent.number) < 1e6;
+    if (whole)
+      return lax::integer_pow(ArrayLike(as_operand(a.value, d, a.at), a.at), static_cast<int>(exponent.integer));
     return apply("power", rows().pow, a, b);
   }
-  DType base =
-      is_weak(a.value) || type_of(a.value).dtype == bool_ ? i32 : type_of(a.value).dtype;  // an exponent does not widen
-  if (is_weak(b.value) && b.value.value()->integer < 0)
+  DType base = type_of(a.value).dtype;  // an exponent does not widen it
+  if (base == bool_) base = i32;
+  else if (is_weak(a.value)) base = default_int();
+  if (is_known_number(b.value) && b.value.value()->integer < 0)
     throw Error(fmt::format("[power] integers to a negative power: {} to the power {}", type_of(a.value).str(),
                             b.value.value()->integer),
                 line_or(a.at), "convert the base to a float first");
-  if (is_weak(b.value) && b.value.value()->integer < 1000)
-    return lax::integer_pow(ArrayLike(coerce(a.value, base, a.at), a.at), static_cast<int>(b.value.value()->integer));
+  if (is_known_number(b.value) && b.value.value()->integer < 1000)
+    return lax::integer_pow(ArrayLike(as_operand(a.value, base, a.at), a.at),
+                            static_cast<int>(b.value.value()->integer));
   return apply("power", rows().pow, a, b, base);
 }
 
@@ -302,6 +305,8 @@ namespace lax {
 Array rem(const ArrayLike& a, const ArrayLike& b) { return apply("rem", rows().rem, a, b); }
 Array div(const ArrayLike& a, const ArrayLike& b) { return apply("div", rows().div, a, b); }
 Array shift_right_logical(const ArrayLike& a, const ArrayLike& b) {
+  if (is_weak(a.value) && is_weak(b.value))  // of the bits that the number shows
+    return shift_right_logical(ArrayLike(strong(a.value, a.at), a.at), b);
   return apply("shift_right_logical", rows().shift_right_logical, a, b);
 }
 }  // namespace lax

@@ -177,7 +177,7 @@ const ClosedRows& rows() {
 
 Array as_float(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return coerce(x.value, floating(type_of(x.value).dtype), x.at);
+  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
 }
 Array two(std::string_view op, const Primitive& p, const ParamsRef& params, const ArrayLike& a, const ArrayLike& b) {
   check_operand(a.value, line_or(a.at));

@@ -197,7 +197,7 @@ std::pair<Array, Array> vectors(std::string_view op, const ArrayLike& a, const A
   const Type s = type_of(a.value), t = type_of(v.value);
   if (s.shape.ndim() != 1 || t.shape.ndim() != 1 || s.shape[0] == 0 || t.shape[0] == 0)
     fail(op, fmt::format("needs two vectors that are not empty, got {} and {}", s.str(), t.str()), a.at);
-  return {strong(a.value), strong(v.value)};
+  return {strong(a.value, a.at), strong(v.value, v.at)};
 }
 
 }  // namespace

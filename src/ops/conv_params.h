@@ -1,5 +1,6 @@
 // What a convolution is asked to do, in numbers: the parameters of its row, shared by its rules and user functions.
 #pragma once
+#include "base/saturate.h"
 #include "ops/family.h"
 
 namespace anew {
@@ -30,7 +31,9 @@ struct ConvParams : ir::ParamsOf<ConvParams> {
 };
 
 // The size of n elements with gaps of d - 1 between them.
-inline std::int64_t dilated(std::int64_t n, std::int64_t d) { return n == 0 ? 0 : 1 + d * (n - 1); }
+inline std::int64_t dilated(std::int64_t n, std::int64_t d) {
+  return n == 0 ? 0 : saturating_add(1, saturating_mul(d, n - 1));
+}
 
 // The row, bound to operands of one type.
 Array bind_convolution(const Array& x, const Array& w, ConvParams p, const Location& at = Location::current());

@@ -89,16 +89,18 @@ const ConvertRows& rows() {
 
 std::span<const ir::Primitive* const> convert_rows() { return rows().list(); }
 const ir::Primitive& name_row() { return rows().name; }
+const ir::Primitive& convert_row() { return rows().convert_element_type; }
+ir::ParamsRef convert_params(DType to) { return make_params(ConvertParams(to)); }
 
 Array stop_gradient(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return bind1(rows().stop_gradient, ir::no_params(), {strong(x.value)}, x.at);
+  return bind1(rows().stop_gradient, ir::no_params(), {x.value}, x.at);
 }
 Array astype(const ArrayLike& x, DType dtype) { return coerce(x.value, dtype, x.at); }
 Array Array::astype(DType dtype, const Location& at) const { return coerce(*this, dtype, at); }
 Array asarray(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return strong(x.value);
+  return strong(x.value, x.at);
 }
 
 namespace lax {
@@ -108,4 +110,11 @@ Array convert_element_type(const ArrayLike& x, DType dtype) {
   return bind1(rows().convert_element_type, make_params(ConvertParams(dtype)), {x.value}, x.at);
 }
 }  // namespace lax
+
+namespace {
+[[maybe_unused]] const bool installed =
+    (convert_scalar =
+         [](const Array& x, DType to, const Location& at) { return lax::convert_element_type(ArrayLike(x, at), to); },
+     true);
+}  // namespace
 }  // namespace anew

@@ -6,6 +6,9 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include <limits>
+
+#include "base/saturate.h"
 #include "ops/batch.h"
 #include "ops/conv_params.h"
 #include "ops/elementwise.h"
@@ -54,6 +57,9 @@ bool names_axes(std::vector<int> axes, int ndim) {
   return axes == axis_range(0, ndim);
 }
 
+// What a user may give as padding, stride or dilation: offsets made of these stay within i64.
+constexpr std::int64_t furthest = std::numeric_limits<std::int32_t>::max();
+
 Types infer_convolution(const ir::InferArgs& a) {
   constexpr std::string_view op = "conv_general_dilated";
   require_count(op, 2, a.in, a.at);
@@ -72,7 +78,8 @@ Types infer_convolution(const ir::InferArgs& a) {
     fail(fmt::format("strides, padding and dilations need one entry for each of {} spatial dimensions", spatial));
   for (const Shape* s : {&p.window_strides, &p.lhs_dilation, &p.rhs_dilation})
     for (std::int64_t n : *s)
-      if (n < 1) fail(fmt::format("strides and dilations are at least 1, got {}", s->str()));
+      if (n < 1 || n > furthest)
+        fail(fmt::format("strides and dilations are at least 1{}, got {}", n < 1 ? "" : " and below 2^31", s->str()));
   const std::int64_t batch = x.shape[p.lhs()[0]], channels = x.shape[p.lhs()[1]], features = w.shape[p.rhs()[0]],
                      inner = w.shape[p.rhs()[1]], groups = p.feature_group_count, batches = p.batch_group_count;
   if (groups < 1 || batches < 1 || (groups > 1 && batches > 1))
@@ -90,7 +97,10 @@ Types infer_convolution(const ir::InferArgs& a) {
   for (int i = 0; i < spatial; ++i) {
     const auto s = static_cast<std::size_t>(i + 2);
     const auto [before, after] = p.padding[static_cast<std::size_t>(i)];
-    const std::int64_t padded = dilated(x.shape[p.lhs()[s]], p.lhs_dilation[i]) + before + after;
+    if (saturating_abs(before) > furthest || saturating_abs(after) > furthest)
+      fail(fmt::format("padding ({}, {}) is too large", before, after));
+    const std::int64_t padded =
+        saturating_add(saturating_add(dilated(x.shape[p.lhs()[s]], p.lhs_dilation[i]), before), after);
     if (padded < 0) fail(fmt::format("padding ({}, {}) removes more than there is of {}", before, after, x.str()));
     out[p.out()[s]] = window_count(padded, dilated(w.shape[p.rhs()[s]], p.rhs_dilation[i]), p.window_strides[i]);
   }

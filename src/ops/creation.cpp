@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/float_mode.h"
 #include "loops/number.h"
 #include "ops/promote.h"
 
@@ -47,11 +48,17 @@ void convert_numbers(const void* data, std::size_t n, DType from, DType to, void
 
 bool all_numbers(std::initializer_list<Array> v) {
   for (const Array& x : v)
-    if (!is_weak(x)) return false;
+    if (!is_known_number(x)) return false;
   return true;
 }
 
 Array of_numbers(std::initializer_list<Array> v, DType dtype, const Location& at) {
+  bool whole = std::none_of(v.begin(), v.end(), [](const Array& x) { return is_float(type_of(x).dtype); });
+  if (whole) {  // i64 does not fit a double
+    std::vector<std::int64_t> values;
+    for (const Array& x : v) values.push_back(x.value()->integer);
+    return detail::from_memory(values.data(), values.size(), i64, Shape(values.size()), dtype, at);
+  }
   std::vector<double> values;
   for (const Array& x : v) values.push_back(x.value()->number);
   return detail::from_memory(values.data(), values.size(), f64, Shape(values.size()), dtype, at);
@@ -72,7 +79,10 @@ Array from_memory(const void* data, std::size_t count, DType from, const Shape& 
     throw Error(fmt::format("[array] {} numbers do not fill shape {}", count, shape.str()), line_or(at));
   if (from == i64)
     for (std::size_t i = 0; i < count; ++i) check_fits(static_cast<const std::int64_t*>(data)[i], to, at);
+  if (from == u32 && to == i32)
+    for (std::size_t i = 0; i < count; ++i) check_fits(static_cast<const std::uint32_t*>(data)[i], to, at);
   Array x = empty_array({shape, to}, line_or(at));
+  const FloatMode mode;
   convert_numbers(data, count, from, to, x.value()->buffer->data());
   return x;
 }
@@ -82,7 +92,7 @@ void ragged(const Location& at) { throw Error("[array] rows of different lengths
 }  // namespace detail
 
 Array array(std::initializer_list<Array> v, const Location& at) {
-  if (v.size() == 0) return detail::from_memory(nullptr, 0, f32, Shape{0}, f32, at);
+  if (v.size() == 0) return detail::from_memory(nullptr, 0, f32, Shape{0}, default_float(), at);
   for (const Array& x : v) check_operand(x, line_or(at));
   if (all_numbers(v)) return of_numbers(v, common_dtype({v.begin(), v.size()}), at);
   return stack(ArrayList(v, at));
@@ -100,7 +110,7 @@ Array array(std::initializer_list<std::initializer_list<Array>> v, const Locatio
     flat.insert(flat.end(), row.begin(), row.end());
   }
   for (const Array& x : flat) check_operand(x, line_or(at));
-  DType d = flat.empty() ? f32 : common_dtype(flat);
+  DType d = flat.empty() ? default_float() : common_dtype(flat);
   for (auto& row : v) rows.push_back(array(row, d, at));
   return stack(ArrayList(std::move(rows), at));
 }
@@ -118,7 +128,7 @@ Array zeros(const Shape& shape, DType dtype, const Location& at) { return fill(s
 Array ones(const Shape& shape, DType dtype, const Location& at) { return fill(shape, literal(dtype, 1), at); }
 Array full(const Shape& shape, const ArrayLike& v, std::optional<DType> dtype) {
   check_operand(v.value, line_or(v.at));
-  Array x = dtype ? coerce(v.value, *dtype, v.at) : strong(v.value);
+  Array x = dtype ? coerce(v.value, *dtype, v.at) : strong(v.value, v.at);
   return type_of(x).shape.ndim() == 0 ? fill(shape, x, v.at) : broadcast_to(ArrayLike(x, v.at), shape);
 }
 Array zeros_like(const ArrayLike& x, std::optional<DType> dtype) { return full_like(x, ArrayLike(0, x.at), dtype); }
@@ -133,6 +143,7 @@ Array eye(std::int64_t rows, std::int64_t columns, std::int64_t k, DType dtype, 
   PinLine pin(at);
   Shape shape{rows, columns};
   Array row = lax::iota(shape, 0);
+  k = std::clamp(k, -std::max<std::int64_t>(0, rows), std::max<std::int64_t>(0, columns));  // beside it all are alike
   return astype((k ? row + literal_integer(i32, k) : row) == lax::iota(shape, 1), dtype);
 }
 Array eye(std::int64_t n, DType dtype, const Location& at) { return eye(n, n, 0, dtype, at); }
@@ -146,11 +157,16 @@ Array arange(const ArrayLike& start, const ArrayLike& stop, const ArrayLike& ste
   for (const ArrayLike* x : {&start, &stop, &step}) check_operand(x->value, line_or(start.at));
   std::array<Array, 3> all{start.value, stop.value, step.value};
   DType d = dtype.value_or(common_dtype(all));
-  double from = is_weak(start.value) ? start.value.value()->number : start.value.item<double>(start.at);
-  double to = is_weak(stop.value) ? stop.value.value()->number : stop.value.item<double>(start.at);
-  double by = is_weak(step.value) ? step.value.value()->number : step.value.item<double>(start.at);
+  double from = is_known_number(start.value) ? start.value.value()->number : start.value.item<double>(start.at);
+  double to = is_known_number(stop.value) ? stop.value.value()->number : stop.value.item<double>(start.at);
+  double by = is_known_number(step.value) ? step.value.value()->number : step.value.item<double>(start.at);
   if (by == 0) throw Error("[arange] the step is 0", line_or(start.at));
-  auto n = static_cast<std::int64_t>(std::max(0.0, std::ceil((to - from) / by)));
+  const FloatMode mode;
+  const double count = std::ceil((to - from) / by);
+  if (!(count < 0x1p62))  // a nan, too
+    throw Error(fmt::format("[arange] from {} to {} by {} there are too many numbers to count", from, to, by),
+                line_or(start.at));
+  auto n = static_cast<std::int64_t>(std::max(0.0, count));
   PinLine pin(start.at);
   Array x = lax::iota({n}, 0, d);
   if (by != 1) x = x * coerce(step.value, d, start.at);
@@ -162,7 +178,7 @@ Array linspace(double start, double stop, std::int64_t n, DType dtype, bool endp
   PinLine pin(at);
   auto parts = static_cast<double>(endpoint ? n - 1 : n);
   if (parts <= 0) return full({n}, start, dtype);
-  DType exact = is_float(dtype) ? dtype : f32;
+  DType exact = is_float(dtype) ? dtype : default_float();
   Array s = lax::iota({n}, 0, exact) / parts;  // both ends come out exactly
   return astype(start * (1 - s) + stop * s, dtype);
 }

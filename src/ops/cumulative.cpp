@@ -199,9 +199,9 @@ struct Along {
 };
 Along along(std::string_view op, const ArrayLike& x, std::optional<int> axis) {
   check_operand(x.value, line_or(x.at));
-  Array a = strong(x.value);
+  Array a = strong(x.value, x.at);
   const Type type = type_of(a);
-  if (type.dtype == bool_) a = coerce(a, i32, x.at);
+  if (type.dtype == bool_) a = coerce(a, default_int(), x.at);
   if (type.dtype == bf16 || type.dtype == f16) a = coerce(a, f32, x.at);
   if (!axis) return {ravel(ArrayLike(a, x.at)), 0};
   return {a, checked_axis(op, *axis, type.shape.ndim(), type, x.at)};

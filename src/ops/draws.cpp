@@ -50,7 +50,7 @@ Array unit(std::string_view op, const ArrayLike& key, const Shape& shape, DType 
   return astype(leading, dtype) * literal(dtype, std::ldexp(1.0, -fraction));
 }
 
-bool is_number(const Array& x, double v) { return is_weak(x) && x.value()->number == v; }
+bool is_number(const Array& x, double v) { return is_known_number(x) && x.value()->number == v; }
 
 Array between(std::string_view op, const ArrayLike& key, const Shape& shape, DType dtype, const Array& lo,
               const Array& hi) {
@@ -87,11 +87,11 @@ Limit integer_limit(std::string_view op, const Array& x, DType dtype, const Loca
   const std::int64_t least = dtype == i32 ? std::numeric_limits<std::int32_t>::min() : 0;
   const std::int64_t most =
       dtype == i32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::uint32_t>::max();
-  if (is_weak(x)) {
+  if (is_known_number(x)) {
     const std::int64_t v = x.value()->integer;
     return {literal_integer(dtype, std::clamp(v, least, most)), Array(v > most)};
   }
-  if (type_of(x).dtype == dtype) return {x, Array(false)};
+  if (type_of(x).dtype == dtype && !is_weak(x)) return {x, Array(false)};
   Array wide = coerce(x, i64, at), first = literal_integer(i64, least), last = literal_integer(i64, most);
   return {astype(lax::clamp(first, wide, last), dtype), wide > last};
 }

@@ -235,7 +235,7 @@ Arrays checked_starts(std::string_view op, const Starts& given, const Type& x, c
     check_operand(s, line_or(at));
     require_integers(op, "starts", type_of(s), at);
     const std::int64_t n = x.shape[i];
-    if (is_weak(s)) {
+    if (is_known_number(s)) {
       const std::int64_t k = s.value()->integer;
       s = literal_integer(i32, std::clamp<std::int64_t>(k < 0 ? k + n : k, 0, n));
     } else if (type_of(s).dtype != u32) {
@@ -258,14 +258,14 @@ std::span<const Primitive* const> dynamic_slice_rows() { return rows().list(); }
 Array dynamic_slice(const ArrayLike& x, const Starts& start, const Shape& sizes) {
   check_operand(x.value, line_or(x.at));
   PinLine pin(x.at);
-  Array a = strong(x.value);
+  Array a = strong(x.value, x.at);
   return bind_slice(a, checked_starts("dynamic_slice", start, type_of(a), x.at), sizes, x.at);
 }
 
 Array dynamic_update_slice(const ArrayLike& x, const ArrayLike& update, const Starts& start) {
   check_operand(x.value, line_or(x.at));
   PinLine pin(x.at);
-  Array a = strong(x.value);
+  Array a = strong(x.value, x.at);
   Array u = coerce(update.value, type_of(a).dtype, x.at);
   return bind_update(a, u, checked_starts("dynamic_update_slice", start, type_of(a), x.at), x.at);
 }

@@ -249,8 +249,8 @@ Array lax::gather(const ArrayLike& x, const ArrayLike& indices, const GatherDime
                   const Shape& slice_sizes, IndexMode mode, std::optional<double> fill_value) {
   check_operand(x.value, line_or(x.at));
   Array i = index_operand("gather", indices.value, x.at);
-  return bind_gather(strong(x.value), i, GatherParams(dimensions, slice_sizes, std::string(name_of(mode)), fill_value),
-                     x.at);
+  return bind_gather(strong(x.value, x.at), i,
+                     GatherParams(dimensions, slice_sizes, std::string(name_of(mode)), fill_value), x.at);
 }
 
 }  // namespace anew

@@ -1,4 +1,4 @@
-// Rows of src/ops that other files bind directly: the accumulation of tangents and cotangents, names, softmax.
+// Rows of src/ops that other files bind directly: the accumulation of tangents and cotangents, names, conversions, softmax.
 #pragma once
 #include <string>
 
@@ -9,6 +9,8 @@ namespace anew {
 
 const ir::Primitive& add_any_row();
 const ir::Primitive& name_row();
+const ir::Primitive& convert_row();
+ir::ParamsRef convert_params(DType to);
 const ir::Primitive& softmax_row();  // made of other rows: evaluating it evaluates those
 
 Array one_minus_square(const Array& x);  // (1 - x) (1 + x), in the tangents of asin and its kin

@@ -15,7 +15,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Array as_float(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return coerce(x.value, floating(type_of(x.value).dtype), x.at);
+  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
 }
 
 struct Pair {
@@ -45,8 +45,9 @@ Array reciprocal(const ArrayLike& x) {
   return 1.0 / as_float(x);
 }
 Array trunc(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
   PinLine pin(x.at);
-  Array a = asarray(x);
+  Array a = x.value;
   return is_float(a) ? where(a < 0, ceil(a), floor(a)) : a;
 }
 Array degrees(const ArrayLike& x) {
@@ -58,23 +59,27 @@ Array radians(const ArrayLike& x) {
   return as_float(x) * (std::numbers::pi / 180);
 }
 Array isnan(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
   PinLine pin(x.at);
-  Array a = asarray(x);
+  Array a = x.value;
   return is_float(a) ? a != a : full(type_of(a).shape, false);
 }
 Array isinf(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
   PinLine pin(x.at);
-  Array a = asarray(x);
+  Array a = x.value;
   return is_float(a) ? abs(a) == infinity : full(type_of(a).shape, false);
 }
 Array signbit(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
   PinLine pin(x.at);
-  Array a = asarray(x);
+  Array a = x.value;
   return is_float(a) ? where(a == 0, 1.0 / a, a) < 0 : a < 0;  // 1 / -0 is -inf
 }
 Array nan_to_num(const ArrayLike& x, double nan) {
+  check_operand(x.value, line_or(x.at));
   PinLine pin(x.at);
-  Array a = asarray(x);
+  Array a = x.value;
   if (!is_float(a)) return a;
   double most = largest(type_of(a).dtype);
   a = where(isnan(a), nan, a);

@@ -12,7 +12,7 @@ namespace {
 
 Array as_float(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return coerce(x.value, floating(type_of(x.value).dtype), x.at);
+  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
 }
 
 }  // namespace

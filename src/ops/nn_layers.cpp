@@ -101,7 +101,7 @@ Array embedding(const ArrayLike& table, const ArrayLike& ids) {
   if (out.size() == 0) return zeros(out, type.dtype);
   // Nothing is counted from the end: an index below 0 is as wrong as one too large.
   Array places = expand_dims(index_operand("embedding", ids.value, table.at), -1);
-  return lax::gather(strong(table.value), places, {axis_range(index.shape.ndim(), out.ndim()), {0}, {0}}, rows);
+  return lax::gather(strong(table.value, table.at), places, {axis_range(index.shape.ndim(), out.ndim()), {0}, {0}}, rows);
 }
 
 Array dot_product_attention(const ArrayLike& q, const ArrayLike& k, const ArrayLike& v,

@@ -3,6 +3,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include "base/saturate.h"
 #include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/promote.h"
@@ -36,7 +37,8 @@ Types infer_pad(const ir::InferArgs& a) {
   Shape out;
   for (int i = 0; i < x.shape.ndim(); ++i) {
     auto [before, after, between] = config[static_cast<std::size_t>(i)];
-    std::int64_t n = before + after + x.shape[i] + std::max<std::int64_t>(0, x.shape[i] - 1) * between;
+    std::int64_t spread = saturating_mul(std::max<std::int64_t>(0, x.shape[i] - 1), between);
+    std::int64_t n = saturating_add(saturating_add(before, after), saturating_add(x.shape[i], spread));
     if (between < 0 || n < 0)
       throw Error(
           fmt::format("[pad] ({}, {}, {}) along axis {} of {} leaves nothing", before, after, between, i, x.str()),
@@ -53,9 +55,9 @@ struct Survivors {
 Survivors survivors(const lax::Padding& padding, std::int64_t n, std::int64_t out) {
   auto [before, after, between] = padding;
   Survivors s{.step = between + 1};
-  while (s.first < n && before + s.first * s.step < 0) ++s.first;
+  while (s.first < n && saturating_add(before, s.first * s.step) < 0) ++s.first;
   std::int64_t last = n;
-  while (last > s.first && before + (last - 1) * s.step >= out) --last;
+  while (last > s.first && saturating_add(before, (last - 1) * s.step) >= out) --last;
   s.count = last - s.first;
   s.to = s.count ? before + s.first * s.step : 0;
   return s;
@@ -264,7 +266,7 @@ Array concatenate(const ArrayList& xs, int axis) {
 namespace lax {
 Array pad(const ArrayLike& x, const ArrayLike& value, const std::vector<Padding>& config) {
   check_operand(x.value, line_or(x.at));
-  Array operand = strong(x.value);
+  Array operand = strong(x.value, x.at);
   Array v = coerce(value.value, type_of(operand).dtype, x.at);
   return bind1(rows().pad, make_params(PadParams(config)), {operand, v}, x.at);
 }

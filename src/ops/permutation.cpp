@@ -28,7 +28,7 @@ Array shuffled(std::string_view op, Array key, Array x, int axis, const Location
 std::int64_t count_of(std::string_view op, const Array& x, const Location& at) {
   if (!is_integer(type_of(x).dtype))
     throw Error(fmt::format("[{}] needs an integer or an array with axes, got {}", op, type_of(x).str()), line_or(at));
-  return is_weak(x) ? x.value()->integer : x.item<std::int64_t>(at);
+  return is_known_number(x) ? x.value()->integer : x.item<std::int64_t>(at);
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ Array permutation(const ArrayLike& key, const ArrayLike& x, int axis, bool indep
   const Type type = type_of(x.value);
   if (type.shape.ndim() == 0) return shuffled(op, k, arange(count_of(op, x.value, key.at)), 0, key.at);
   axis = checked_axis(op, axis, type.shape.ndim(), type, key.at);
-  if (independent || type.shape.ndim() == 1) return shuffled(op, k, strong(x.value), axis, key.at);
+  if (independent || type.shape.ndim() == 1) return shuffled(op, k, strong(x.value, x.at), axis, key.at);
   return take(x, shuffled(op, k, arange(type.shape[axis]), 0, key.at), axis);
 }
 

@@ -31,8 +31,6 @@ DType promote(DType a, DType b) {
 
 DType floating(DType d) { return is_float(d) ? d : d == i64 ? f64 : f32; }
 
-bool is_weak(const Array& x) { return x.value() && x.value()->weak; }
-
 DType common_dtype(std::span<const Array> xs) {
   std::optional<DType> strong;
   int weak = -1;
@@ -42,8 +40,8 @@ DType common_dtype(std::span<const Array> xs) {
     else strong = strong ? promote(*strong, d) : d;
   }
   if (strong && kind(*strong) >= weak) return *strong;
-  if (weak == 2) return f32;
-  DType wide = i32;  // a number beyond 32 bits, among numbers only
+  if (weak == 2) return default_float();
+  DType wide = default_int();  // or of a number beyond 32 bits, among numbers only
   for (const Array& x : xs)
     if (!strong && type_of(x).dtype == i64) wide = i64;
   return wide;
@@ -53,28 +51,45 @@ Array literal(DType dtype, double v) { return make_literal(ir::Literal::of(dtype
 Array literal_integer(DType dtype, std::int64_t v) { return make_literal(ir::Literal::of(dtype, v)); }
 Array zero_like(const Array& x) { return literal(type_of(x).dtype, 0.0); }
 
-Array strong(const Array& x) { return is_weak(x) ? make_literal(literal_of(x)) : x; }
+namespace {
+[[noreturn]] void no_fit(const std::string& number, DType to, const Location& at) {
+  throw Error(fmt::format("[array] the number {}does not fit {}", number.empty() ? "" : number + " ", name_of(to)),
+              line_or(at), "give the dtype i64, or convert the array beside it with astype(x, i64)");
+}
+}  // namespace
 
 void check_fits(std::int64_t v, DType to, const Location& at) {
   // Bits of a u32 may be written as a negative number.
   constexpr std::int64_t low = std::numeric_limits<std::int32_t>::min();
   const std::int64_t high =
       to == i32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::uint32_t>::max();
-  if ((to == i32 || to == u32) && (v < low || v > high))
-    throw Error(fmt::format("[array] the number {} does not fit {}", v, name_of(to)), line_or(at),
-                "give the dtype i64, or convert the array beside it with astype(x, i64)");
+  if ((to == i32 || to == u32) && (v < low || v > high)) no_fit(std::to_string(v), to, at);
 }
 
 Array coerce(const Array& x, DType dtype, const Location& at) {
   check_operand(x, line_or(at));
   const Value& v = *x.value();
-  if (v.weak && is_float(v.type.dtype)) return literal(dtype, v.number);
-  if (v.weak) {
+  if (v.weak && v.literal) {
+    if (is_float(v.type.dtype)) return literal(dtype, v.number);
     check_fits(v.integer, dtype, at);
     return literal_integer(dtype, v.integer);
   }
+  if (v.weak) {
+    // An argument shows i64, where that is no default, because it does not fit.
+    if (dtype == i32 && v.type.dtype == i64 && default_int() == i32 && !v.origin.primitive) no_fit("", dtype, at);
+    return coerce(v.exact, dtype, at);
+  }
   if (v.type.dtype == dtype) return x;
   return lax::convert_element_type(ArrayLike(x, at), dtype);
+}
+
+Array as_operand(const Array& x, DType dtype, const Location& at) {
+  check_operand(x, line_or(at));
+  const Value& v = *x.value();
+  if (!v.weak || dtype == bool_ || kind(v.type.dtype) > kind(dtype)) return coerce(x, dtype, at);
+  if (kind(v.type.dtype) == kind(dtype)) return x;
+  if (v.literal) return is_float(dtype) ? Array(static_cast<double>(v.integer)) : Array(v.integer);
+  return as_number(coerce(x, wide(dtype), at), is_float(dtype) ? default_float() : default_int());
 }
 
 Shape broadcast_shapes(std::string_view op, std::span<const Array> xs, const Location& at) {
@@ -112,7 +127,8 @@ Arrays broadcast_operands(std::string_view op, Arrays xs, const Location& at) {
 Arrays operands(std::string_view op, Arrays xs, const Location& at, std::optional<DType> dtype) {
   for (const Array& x : xs) check_operand(x, line_or(at));
   DType d = dtype ? *dtype : common_dtype(xs);
-  for (Array& x : xs) x = coerce(x, d, at);
+  bool numbers = std::all_of(xs.begin(), xs.end(), is_weak);
+  for (Array& x : xs) x = numbers ? as_operand(x, d, at) : coerce(x, d, at);
   return broadcast_operands(op, std::move(xs), at);
 }
 

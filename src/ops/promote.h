@@ -18,13 +18,12 @@ DType floating(DType d);
 // The common type of operands. Weak numbers yield to every array of their kind or above; alone they have default types.
 DType common_dtype(std::span<const Array> xs);
 
-bool is_weak(const Array& x);
 // Throws where a C++ number would wrap around.
 void check_fits(std::int64_t v, DType to, const Location& at);
 // x as this type: a weak number becomes a literal of it, an array of another type is converted.
 Array coerce(const Array& x, DType dtype, const Location& at);
-// x without weakness.
-Array strong(const Array& x);
+// The same, but a number stays one, of the kind of this type: what elementwise functions do to operands they compute with.
+Array as_operand(const Array& x, DType dtype, const Location& at);
 // A strong scalar literal.
 Array literal(DType dtype, double v);
 Array literal_integer(DType dtype, std::int64_t v);
@@ -35,7 +34,7 @@ Array zero_like(const Array& x);
 Shape broadcast_shapes(std::string_view op, std::span<const Array> xs, const Location& at);
 // Every x that is not a scalar, broadcast to the common shape; scalars stay what they are.
 Arrays broadcast_operands(std::string_view op, Arrays xs, const Location& at);
-// Checked, of one dtype (`dtype` if given), broadcast.
+// Checked, of one dtype (`dtype` if given), broadcast; numbers alone stay numbers, of one kind.
 Arrays operands(std::string_view op, Arrays xs, const Location& at, std::optional<DType> dtype = {});
 
 // A negative axis counts from the end; throws "[op] axis 3 is out of range for f32[2,3]".

@@ -188,13 +188,14 @@ Array key(const ArrayLike& seed) {
   if (type.shape.ndim() != 0 || !is_integer(type.dtype))
     throw Error(fmt::format("[random.key] the seed must be an integer, got {}", type.str()), line_or(seed.at));
   PinLine pin(seed.at);
-  if (is_weak(seed.value)) {
+  if (is_known_number(seed.value)) {
     auto bits = static_cast<std::uint64_t>(seed.value.value()->integer);
     return array(std::vector<std::uint32_t>{static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits)},
                  u32);
   }
-  Array hi = type.dtype == i64 ? astype(lax::shift_right_logical(seed, 32), u32) : literal_integer(u32, 0);
-  return stack({hi, astype(seed, u32)});
+  Array given = exact(seed.value);
+  Array hi = type_of(given).dtype == i64 ? astype(lax::shift_right_logical(given, 32), u32) : literal_integer(u32, 0);
+  return stack({hi, astype(given, u32)});
 }
 
 Array split(const ArrayLike& key, const Shape& shape) {
@@ -222,7 +223,7 @@ Array fold_in(const ArrayLike& key, const ArrayLike& data) {
     throw Error(fmt::format("[random.fold_in] the number must be an integer, got {}", type.str()), line_or(key.at));
   PinLine pin(key.at);
   Array number =
-      is_weak(data.value) ? literal_integer(u32, data.value.value()->integer & 0xffffffff) : astype(data, u32);
+      is_known_number(data.value) ? literal_integer(u32, data.value.value()->integer & 0xffffffff) : astype(data, u32);
   auto [a, b] = block(k, literal_integer(u32, 0), number);
   return stack({a, b});
 }

@@ -226,14 +226,15 @@ Array reduced(std::string_view op, const Primitive& p, const ArrayLike& x, const
   return restored(y, axes, type.shape, keepdims);
 }
 
-// bool counts as integers.
+// bool counts as integers; those of the default type at least, so that with x64 sums of i32 are i64.
 Array countable(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return type_of(x.value).dtype == bool_ ? coerce(x.value, i32, x.at) : strong(x.value);
+  const DType d = type_of(x.value).dtype;
+  return d == bool_ || d == i32 ? coerce(x.value, default_int(), x.at) : strong(x.value, x.at);
 }
 Array checked(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return strong(x.value);
+  return strong(x.value, x.at);
 }
 
 Array index_of(std::string_view op, const Primitive& p, const ArrayLike& x, std::optional<int> axis, bool keepdims) {
@@ -244,7 +245,7 @@ Array index_of(std::string_view op, const Primitive& p, const ArrayLike& x, std:
   int a = axis ? checked_axis(op, *axis, type.shape.ndim(), type, x.at) : 0;
   if (type_of(operand).shape[a] == 0)
     throw Error(fmt::format("[{}] of no elements: {} along an axis of size 0", op, type.str()), line_or(x.at));
-  Array y = bind1(p, make_params(ArgParams({a})), {operand}, x.at);
+  Array y = bind1(p, make_params(ArgParams({a}, default_int())), {operand}, x.at);
   return restored(y, axis ? std::vector<int>{a} : axis_range(0, type.shape.ndim()), type.shape, keepdims);
 }
 

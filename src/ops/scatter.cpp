@@ -276,7 +276,7 @@ const ScatterRows& rows() {
 Array scattered(const Primitive& p, const ArrayLike& x, const ArrayLike& indices, const ArrayLike& updates,
                 const lax::ScatterDimensions& dimensions, const lax::ScatterOptions& options) {
   check_operand(x.value, line_or(x.at));
-  Array i = index_operand(p.name, indices.value, x.at), base = strong(x.value);
+  Array i = index_operand(p.name, indices.value, x.at), base = strong(x.value, x.at);
   const DType d = type_of(base).dtype;
   const bool wide = (d == bf16 || d == f16) && &p != &rows().set;
   auto params = make_params(ScatterParams(dimensions, std::string(name_of(options.mode)), options.unique_indices));

@@ -118,8 +118,9 @@ const SelectRows& rows() {
 Array choose(std::string_view op, const Array& which, Arrays cases, const Location& at) {
   for (const Array& x : cases) check_operand(x, line_or(at));
   DType d = common_dtype(cases);
+  bool numbers = std::all_of(cases.begin(), cases.end(), is_weak);
   Arrays all{which};
-  for (const Array& x : cases) all.push_back(coerce(x, d, at));
+  for (const Array& x : cases) all.push_back(numbers ? as_operand(x, d, at) : coerce(x, d, at));
   return anew::bind(rows().select_n, ir::no_params(), broadcast_operands(op, std::move(all), at), at)[0];
 }
 
@@ -140,7 +141,7 @@ Array clip(const ArrayLike& x, const ArrayLike& lo, const ArrayLike& hi) {
 namespace lax {
 Array select_n(const ArrayLike& which, const ArrayList& cases) {
   check_operand(which.value, line_or(which.at));
-  return choose("select_n", strong(which.value), cases.values, which.at);
+  return choose("select_n", strong(which.value, which.at), cases.values, which.at);
 }
 Array clamp(const ArrayLike& lo, const ArrayLike& x, const ArrayLike& hi) {
   Arrays all = operands("clamp", {lo.value, x.value, hi.value}, x.at);

@@ -418,8 +418,8 @@ Array reshape(const ArrayLike& x, const Shape& wanted) {
                   line_or(x.at));
     shape[open] = type.shape.size() / known;
   }
-  if (shape == type.shape) return strong(x.value);
-  return bind1(rows().reshape, make_params(ReshapeParams(shape)), {strong(x.value)}, x.at);
+  if (shape == type.shape) return strong(x.value, x.at);
+  return bind1(rows().reshape, make_params(ReshapeParams(shape)), {strong(x.value, x.at)}, x.at);
 }
 
 Array transpose(const ArrayLike& x, const std::optional<std::vector<int>>& axes) {
@@ -430,7 +430,7 @@ Array transpose(const ArrayLike& x, const std::optional<std::vector<int>>& axes)
     for (int i = type.shape.ndim(); i-- > 0;) order.push_back(i);
   else
     for (int a : *axes) order.push_back(checked_axis("transpose", a, type.shape.ndim(), type, x.at));
-  if (order == axis_range(0, type.shape.ndim())) return strong(x.value);
+  if (order == axis_range(0, type.shape.ndim())) return strong(x.value, x.at);
   return bind1(rows().transpose, make_params(TransposeParams(order)), {x.value}, x.at);
 }
 
@@ -442,7 +442,7 @@ Array squeeze(const ArrayLike& x, const Axes& axis) {
   else
     for (int i = 0; i < type.shape.ndim(); ++i)
       if (type.shape[i] == 1) axes.push_back(i);
-  if (axes.empty()) return strong(x.value);
+  if (axes.empty()) return strong(x.value, x.at);
   return bind1(rows().squeeze, make_params(DimensionsParams(axes)), {x.value}, x.at);
 }
 
@@ -450,8 +450,8 @@ namespace lax {
 
 Array broadcast_in_dim(const ArrayLike& x, const Shape& shape, const std::vector<int>& dimensions) {
   check_operand(x.value, line_or(x.at));
-  if (type_of(x.value).shape == shape && dimensions == axis_range(0, shape.ndim())) return strong(x.value);
-  return bind1(rows().broadcast_in_dim, make_params(BroadcastParams(dimensions, shape)), {strong(x.value)}, x.at);
+  if (type_of(x.value).shape == shape && dimensions == axis_range(0, shape.ndim())) return strong(x.value, x.at);
+  return bind1(rows().broadcast_in_dim, make_params(BroadcastParams(dimensions, shape)), {strong(x.value, x.at)}, x.at);
 }
 
 Array slice(const ArrayLike& x, const Shape& start, const Shape& limit, const std::optional<Shape>& strides) {

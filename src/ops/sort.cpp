@@ -223,7 +223,7 @@ Arrays bind_sort(const Arrays& x, int dimension, int keys, const Location& at) {
 
 Array checked(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return strong(x.value);
+  return strong(x.value, x.at);
 }
 
 // The axes joined into one, the last.
@@ -284,7 +284,7 @@ Array argsort(const ArrayLike& x, int axis, bool descending) {
   const Type type = type_of(a);
   int i = checked_axis("argsort", axis, type.shape.ndim(), type, x.at);
   PinLine pin(x.at);
-  Array position = lax::iota(type.shape, i);
+  Array position = lax::iota(type.shape, i, default_int());
   if (!descending) return bind_sort({stop_gradient(a), position}, i, 1, x.at)[1];
   Array y = bind_sort({flip(stop_gradient(a), i), flip(position, i)}, i, 1, x.at)[1];
   return flip(y, i);
@@ -319,7 +319,7 @@ std::vector<Array> lax::sort(const ArrayList& operands, int dimension, int num_k
   Arrays all;
   for (const Array& x : operands.values) {
     check_operand(x, line_or(operands.at));
-    all.push_back(strong(x));
+    all.push_back(strong(x, operands.at));
   }
   const Type first = type_of(all[0]);
   return bind_sort(all, checked_axis("sort", dimension, first.shape.ndim(), first, operands.at), num_keys, operands.at);

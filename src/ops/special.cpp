@@ -136,7 +136,7 @@ const SpecialRows& rows() {
 
 Array as_float(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return coerce(x.value, floating(type_of(x.value).dtype), x.at);
+  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
 }
 Array apply(const Primitive& p, const ArrayLike& x) { return bind1(p, ir::no_params(), {as_float(x)}, x.at); }
 

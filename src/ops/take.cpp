@@ -77,7 +77,7 @@ namespace {
 
 Array checked(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return strong(x.value);
+  return strong(x.value, x.at);
 }
 
 // In "clip" a negative index is 0, as in NumPy: nothing is counted from the end.

@@ -201,17 +201,17 @@ Array apply(const Primitive& p, const Array& x, const Location& at) { return bin
 // Functions with real values: integers become floats.
 Array of_float(const Primitive& p, const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return apply(p, coerce(x.value, floating(type_of(x.value).dtype), x.at), x.at);
+  return apply(p, as_operand(x.value, floating(type_of(x.value).dtype), x.at), x.at);
 }
 // Functions that keep integers.
 Array of_number(const Primitive& p, const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return apply(p, strong(x.value), x.at);
+  return apply(p, x.value, x.at);
 }
 // Rounding leaves integers and bools alone.
 Array of_fraction(const Primitive& p, const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return is_float(type_of(x.value).dtype) ? apply(p, strong(x.value), x.at) : strong(x.value);
+  return is_float(type_of(x.value).dtype) ? apply(p, x.value, x.at) : x.value;
 }
 
 }  // namespace
@@ -258,7 +258,7 @@ Array invert(const ArrayLike& x) { return of_number(rows().not_, x); }
 
 Array abs(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return type_of(x.value).dtype == bool_ ? strong(x.value) : of_number(rows().abs, x);
+  return type_of(x.value).dtype == bool_ ? x.value : of_number(rows().abs, x);
 }
 Array square(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
@@ -278,12 +278,15 @@ Array sigmoid(const ArrayLike& x) { return of_float(rows().logistic, x); }
 }  // namespace nn
 
 namespace lax {
-Array population_count(const ArrayLike& x) { return of_number(rows().population_count, x); }
+Array population_count(const ArrayLike& x) {  // of the bits that the number shows
+  check_operand(x.value, line_or(x.at));
+  return apply(rows().population_count, strong(x.value, x.at), x.at);
+}
 Array integer_pow(const ArrayLike& x, int y) {
   check_operand(x.value, line_or(x.at));
-  if (y == 1) return strong(x.value);
+  if (y == 1) return x.value;
   if (y == 2) return anew::square(x);
-  return bind1(rows().integer_pow, make_params(IntegerPowParams(y)), {strong(x.value)}, x.at);
+  return bind1(rows().integer_pow, make_params(IntegerPowParams(y)), {x.value}, x.at);
 }
 }  // namespace lax
 }  // namespace anew

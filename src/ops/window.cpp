@@ -231,7 +231,7 @@ Array reduced(const Primitive& p, loops::Combine combine, const ArrayLike& x, co
               const ConvPadding& padding, const lax::WindowOptions& options) {
   check_operand(x.value, line_or(x.at));
   PinLine pin(x.at);
-  Array a = strong(x.value);
+  Array a = strong(x.value, x.at);
   const DType given = type_of(a).dtype;
   const bool wide = given == bf16 || given == f16;
   if (wide) a = coerce(a, f32, x.at);

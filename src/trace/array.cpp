@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <limits>
 #include <mutex>
 
+#include "base/float_mode.h"
 #include "loops/number.h"
 #include "trace/trace.h"
 
@@ -67,6 +69,14 @@ struct StoredF16 {
   operator float() const { return loops::float_of_f16(bits); }
 };
 
+// As the library converts: floats to integers saturate, and a nan is 0.
+template <class T, class S>
+T converted(S v) {
+  if constexpr (std::is_same_v<S, StoredBf16> || std::is_same_v<S, StoredF16>)
+    return loops::convert_number<T>(static_cast<float>(v));
+  else return loops::convert_number<T>(v);
+}
+
 template <class F>
 auto with_type(DType d, F f) {
   switch (d) {
@@ -84,9 +94,10 @@ auto with_type(DType d, F f) {
 
 template <class T>
 T number(const Array& x, std::string_view wanted, const Location& at) {
-  Array y = concrete(x, wanted, at);
+  Array y = exact(concrete(x, wanted, at));
   const std::byte* p = only_element(x, y, wanted, at);
-  return with_type(y.value()->type.dtype, [&]<class S>(std::type_identity<S>) { return static_cast<T>(read<S>(p)); });
+  const FloatMode mode;
+  return with_type(y.value()->type.dtype, [&]<class S>(std::type_identity<S>) { return converted<T>(read<S>(p)); });
 }
 
 Array weak(ir::Literal l) {
@@ -107,17 +118,31 @@ const std::byte* dense_data(const Array& y) {
 
 }  // namespace
 
+void detail::check_unsigned(const void* data, std::size_t count, const Location& at) {
+  const auto* values = static_cast<const std::uint64_t*>(data);
+  for (std::size_t i = 0; i < count; ++i)
+    if (values[i] > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+      throw Error(fmt::format("[array] the number {} does not fit i64", values[i]), line_or(at),
+                  "there is no wider integer type; floating-point numbers keep 53 bits of it");
+}
+
 Array Array::from_float(double v) {
-  Array x = weak(ir::Literal::of(f32, v));
+  const FloatMode mode;
+  Array x = weak(ir::Literal::of(default_float(), v));
   mutable_value(x).number = v;
   return x;
 }
 Array Array::from_integer(std::int64_t v) {
+  const FloatMode mode;
   bool fits = v == static_cast<std::int32_t>(v);
-  Array x = weak(ir::Literal::of(fits ? i32 : i64, v));
+  Array x = weak(ir::Literal::of(fits ? default_int() : i64, v));
   mutable_value(x).number = static_cast<double>(v);
   mutable_value(x).integer = v;
   return x;
+}
+Array Array::from_unsigned(std::uint64_t v, const Location& at) {
+  detail::check_unsigned(&v, 1, at);
+  return from_integer(static_cast<std::int64_t>(v));
 }
 Array Array::from_bool(bool v) {
   Array x = weak(ir::Literal::of(bool_, std::int64_t{v}));
@@ -170,12 +195,13 @@ std::span<const T> Array::data(const Location& at) const {
 
 template <class T>
 std::vector<T> Array::to_vector(const Location& at) const {
-  Array y = concrete(*this, "to_vector()", at);
+  Array y = exact(concrete(*this, "to_vector()", at));
   const std::byte* p = dense_data(y);
   auto n = static_cast<std::size_t>(y.value()->type.shape.size());
+  const FloatMode mode;
   return with_type(y.value()->type.dtype, [&]<class S>(std::type_identity<S>) {
     std::vector<T> out(n);
-    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<T>(read<S>(p + i * sizeof(S)));
+    for (std::size_t i = 0; i < n; ++i) out[i] = converted<T>(read<S>(p + i * sizeof(S)));
     return out;
   });
 }

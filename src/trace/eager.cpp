@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/float_mode.h"
 #include "base/lru.h"
 #include "loops/build.h"
 #include "loops/interpreter.h"
@@ -94,6 +95,7 @@ Arrays run_lowered(const Prepared& p, const Request& r) {
     for (const Array& x : r.inputs) in.push_back(memory_of(x));
     for (const Array& x : out) to.push_back(memory_of(x));
     BufferRef scratch = p.scratch ? allocate(p.scratch, r.at) : BufferRef{};
+    const FloatMode mode;
     p.call(in, to, p.scratch ? scratch->data() : nullptr);
     return out;
   }

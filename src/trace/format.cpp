@@ -1,14 +1,16 @@
 // Arrays as NumPy prints them: nested brackets, columns of one width, the fewest digits that tell numbers apart but at
-// most 8 behind the point, exponents where numbers differ by more than 1000 times, lines of 75, and `...` in the middle
-// of what has more than 1000 elements. Only elements that are shown are read, so printing never copies an array.
+// most `precision` behind the point, exponents where numbers differ by more than 1000 times, lines of `linewidth`, and
+// `...` in the middle of what has more than `threshold` elements. Only elements that are shown are read, so printing never copies an array.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <ostream>
 
+#include "base/float_mode.h"
 #include "ir/decimal.h"
 #include "ir/program.h"
 #include "loops/number.h"
@@ -17,9 +19,26 @@
 namespace anew {
 namespace {
 
-constexpr std::int64_t summary_threshold = 1000, edge_items = 3;
-constexpr int max_precision = 8;
-constexpr std::size_t line_width = 75;
+constexpr std::int64_t edge_items = 3;
+
+struct Options {
+  int precision = 8;
+  std::int64_t threshold = 1000;
+  std::size_t linewidth = 75;
+  bool suppress = false;
+};
+struct Shared {
+  std::mutex guard;
+  Options options;
+};
+Shared& shared() {
+  static Shared& s = *new Shared;  // arrays may be printed while the process ends
+  return s;
+}
+Options current_options() {
+  std::lock_guard lock(shared().guard);
+  return shared().options;
+}
 
 ir::Literal element(const Value& v, std::int64_t offset) {
   ir::Literal out{v.type.dtype, 0};
@@ -49,14 +68,14 @@ std::string without_trailing_zeros(std::string s) {
   return s;
 }
 
-Parts positional(double v, DType dtype) {
+Parts positional(double v, DType dtype, int max_precision) {
   const ir::Decimal d = ir::shortest_decimal(v, dtype);
   const int n = static_cast<int>(d.digits.size());
   Parts out;
   if (n - d.point > max_precision) {
     const std::string text = rounded_text(v, std::chars_format::fixed, max_precision);
-    const std::size_t point = text.find('.');
-    return {text.substr(0, point), without_trailing_zeros(text.substr(point + 1)), ""};
+    const std::size_t point = std::min(text.find('.'), text.size());  // no digits, no point
+    return {text.substr(0, point), without_trailing_zeros(text.substr(std::min(point + 1, text.size()))), ""};
   }
   const auto whole = static_cast<std::size_t>(std::clamp(d.point, 0, n));
   out.whole = (d.negative ? "-" : "") + (d.point > 0 ? d.digits.substr(0, whole) : "0");
@@ -69,15 +88,15 @@ Parts positional(double v, DType dtype) {
 // With this many digits behind the point, all of them true ones.
 Parts scientific_parts(double v, int precision) {
   const std::string text = rounded_text(v, std::chars_format::scientific, precision);
-  const std::size_t point = text.find('.'), e = text.find('e');
-  return {text.substr(0, point), text.substr(point + 1, e - point - 1), text.substr(e + 1)};
+  const std::size_t e = text.find('e'), point = std::min(text.find('.'), e);
+  return {text.substr(0, point), point == e ? "" : text.substr(point + 1, e - point - 1), text.substr(e + 1)};
 }
 
-Parts scientific(double v, DType dtype) {
+Parts scientific(double v, DType dtype, int max_precision) {
   const ir::Decimal d = ir::shortest_decimal(v, dtype);
   const std::string sign = d.negative ? "-" : "";
   if (d.digits.empty()) return {sign + "0", "", "+00"};
-  if (d.digits.size() > max_precision + 1) {
+  if (static_cast<int>(d.digits.size()) > max_precision + 1) {
     Parts out = scientific_parts(v, max_precision);
     out.fraction = without_trailing_zeros(out.fraction);
     return out;
@@ -87,7 +106,7 @@ Parts scientific(double v, DType dtype) {
 }
 
 // Whether a column needs exponents. Bounds and quotient are rounded to the dtype, as the numbers are.
-bool needs_exponents(const std::vector<double>& finite, DType dtype) {
+bool needs_exponents(const std::vector<double>& finite, DType dtype, bool suppress) {
   double largest = 0, smallest = INFINITY;
   for (double v : finite) {
     if (v == 0) continue;
@@ -99,17 +118,18 @@ bool needs_exponents(const std::vector<double>& finite, DType dtype) {
   return largest >= (dtype == f64   ? 1e8
                      : dtype == f32 ? 1e6
                                     : 1e3) ||
-         smallest < in_dtype(1e-4) || in_dtype(largest / smallest) > 1000;
+         (!suppress && (smallest < in_dtype(1e-4) || in_dtype(largest / smallest) > 1000));
 }
 
-std::vector<std::string> float_column(const std::vector<double>& values, DType dtype) {
+std::vector<std::string> float_column(const std::vector<double>& values, DType dtype, const Options& o) {
   std::vector<double> finite;
   std::copy_if(values.begin(), values.end(), std::back_inserter(finite), [](double v) { return std::isfinite(v); });
-  const bool exponents = needs_exponents(finite, dtype);
+  const bool exponents = needs_exponents(finite, dtype, o.suppress);
   std::size_t left = 0, right = 0, exponent_size = 0;
   std::vector<Parts> parts;
   for (double v : finite) {
-    const Parts& p = parts.emplace_back(exponents ? scientific(v, dtype) : positional(v, dtype));
+    const Parts& p =
+        parts.emplace_back(exponents ? scientific(v, dtype, o.precision) : positional(v, dtype, o.precision));
     left = std::max(left, p.whole.size());
     right = std::max(right, p.fraction.size());
     exponent_size = std::max(exponent_size, p.exponent.size());
@@ -136,11 +156,11 @@ std::vector<std::string> float_column(const std::vector<double>& values, DType d
   return out;
 }
 
-std::vector<std::string> column(const std::vector<ir::Literal>& elements, DType dtype) {
+std::vector<std::string> column(const std::vector<ir::Literal>& elements, DType dtype, const Options& o) {
   if (is_float(dtype)) {
     std::vector<double> values;
     for (const ir::Literal& l : elements) values.push_back(l.as_double());
-    return float_column(values, dtype);
+    return float_column(values, dtype, o);
   }
   std::vector<std::string> out;
   std::size_t width = 0;
@@ -156,11 +176,11 @@ std::vector<std::string> column(const std::vector<ir::Literal>& elements, DType 
 
 class Formatter {
  public:
-  explicit Formatter(const Value& v) : v_(v), summary_(v.type.shape.size() > summary_threshold) {}
+  Formatter(const Value& v, const Options& o) : v_(v), options_(o), summary_(v.type.shape.size() > o.threshold) {}
 
   std::string run() {
     collect(0, 0);
-    words_ = column(elements_, v_.type.dtype);
+    words_ = column(elements_, v_.type.dtype, options_);
     return block(0);
   }
 
@@ -195,7 +215,7 @@ class Formatter {
   // Room is left for as many closing brackets as there are open ones.
   std::string row(const std::string& indent) {
     const int axis = v_.type.shape.ndim() - 1;
-    const std::size_t width = line_width - std::min(line_width, indent.size());
+    const std::size_t width = options_.linewidth - std::min(options_.linewidth, indent.size());
     std::string done, line = indent;
     auto add = [&](const std::string& word) {
       if (line.size() + word.size() > width && line.size() > indent.size()) {
@@ -213,6 +233,7 @@ class Formatter {
   }
 
   const Value& v_;
+  const Options options_;
   bool summary_;
   std::vector<ir::Literal> elements_;
   std::vector<std::string> words_;
@@ -233,8 +254,31 @@ std::ostream& operator<<(std::ostream& out, const Array& x) {
   const Value* v = x.value();
   if (!v) return out << "Array()";
   if (!v->concrete()) return out << fmt::format("{}<{}>", v->trace ? "Traced" : "Abstract", v->type.str());
+  const FloatMode mode;
   if (v->type.shape.ndim() == 0) return out << scalar_text(element(*v, 0));
-  return out << (v->type.shape.size() == 0 ? "[]" : Formatter(*v).run());
+  return out << (v->type.shape.size() == 0 ? "[]" : Formatter(*v, current_options()).run());
+}
+
+PrintOptions get_printoptions() {
+  const Options o = current_options();
+  return {o.precision, o.threshold, static_cast<int>(o.linewidth), o.suppress};
+}
+
+PrintOptions set_printoptions(const PrintOptions& given, const Location& at) {
+  auto check = [&](const char* what, std::int64_t v, std::int64_t least) {
+    if (v < least) throw Error(fmt::format("[set_printoptions] .{} is {}, the least is {}", what, v, least), at);
+  };
+  check("precision", given.precision.value_or(0), 0);
+  check("threshold", given.threshold.value_or(0), 0);
+  check("linewidth", given.linewidth.value_or(1), 1);
+  PrintOptions former = get_printoptions();
+  std::lock_guard lock(shared().guard);
+  Options& o = shared().options;
+  o.precision = given.precision.value_or(o.precision);
+  o.threshold = given.threshold.value_or(o.threshold);
+  if (given.linewidth) o.linewidth = static_cast<std::size_t>(*given.linewidth);
+  o.suppress = given.suppress.value_or(o.suppress);
+  return former;
 }
 
 }  // namespace anew

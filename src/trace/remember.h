@@ -19,7 +19,7 @@ class TraceDirectly {
   const Trace* saved_;
 };
 // stage, under a trace that does.
-Staged stage_remembering(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at);
+Staged stage_remembering(const FlatFunction& f, std::span<const Form> forms, std::string_view what, const Location& at);
 
 // Whether a value was made by this thread after `start`, a former next_sequence().
 bool made_since(std::uint64_t start, const Array& x);

@@ -95,19 +95,25 @@ class RememberScope {
   const Trace* saved_;
 };
 
-Staged stage_with(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at,
+Staged stage_with(const FlatFunction& f, std::span<const Form> forms, std::string_view what, const Location& at,
                   bool remember) {
   auto trace = std::make_shared<StagingTrace>(what, at);
   TraceLife life(trace);
   RememberScope scope_of_memory(remember ? trace.get() : nullptr);
   Arrays inputs;
-  for (const Type& t : types) inputs.push_back(trace->add_input(t));
+  for (const Form& form : forms)
+    inputs.push_back(form.number ? as_number(trace->add_input({{}, wide(form.type.dtype)}), form.type.dtype)
+                                 : trace->add_input(form.type));
   Arrays outputs;
   {
     TraceScope scope(trace.get());
     outputs = f(inputs);
   }
   Staged s;
+  for (Array& y : outputs) {
+    s.forms.push_back(form_of(y));
+    y = exact(y);
+  }
   s.program = trace->finish(outputs);
   s.constants = trace->constants();
   return s;
@@ -120,11 +126,21 @@ TraceDirectly::TraceDirectly() : saved_(std::exchange(remembers, nullptr)) {}
 TraceDirectly::~TraceDirectly() { remembers = saved_; }
 
 Staged stage(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at) {
-  return stage_with(f, types, what, at, remembering());
+  Forms forms;
+  for (const Type& t : types) forms.push_back({t, false});
+  auto arrays = [&](std::span<const Array> in) {
+    Arrays out = f(in);
+    for (Array& y : out) y = strong(y, at);
+    return out;
+  };
+  return stage(arrays, std::span<const Form>(forms), what, at);
 }
-Staged stage_remembering(const FlatFunction& f, std::span<const Type> types, std::string_view what,
+Staged stage(const FlatFunction& f, std::span<const Form> forms, std::string_view what, const Location& at) {
+  return stage_with(f, forms, what, at, remembering());
+}
+Staged stage_remembering(const FlatFunction& f, std::span<const Form> forms, std::string_view what,
                          const Location& at) {
-  return stage_with(f, types, what, at, true);
+  return stage_with(f, forms, what, at, true);
 }
 
 }  // namespace anew

@@ -71,8 +71,13 @@ Types infer_outputs(const Request& r, std::span<const Type> in) {
 Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std::span<const Array> inputs,
                   const Location& at) {
   Location line = line_or(at);
-  for (const Array& x : inputs) check_operand(x, line);
+  bool numbers = false;
+  for (const Array& x : inputs) {
+    check_operand(x, line);
+    numbers = numbers || x.value()->weak;
+  }
   Request r{p, params ? params : ir::no_params(), inputs, line};
+  if (numbers) return bind_numbers(trace, r);
   return trace ? trace->process(r) : evaluate_now(r);
 }
 
@@ -94,7 +99,7 @@ Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {
       if (a.is_var()) last[static_cast<std::size_t>(a.var)] = i;
   for (const ir::Atom& a : p.outputs)
     if (a.is_var()) last[static_cast<std::size_t>(a.var)] = p.eqns.size();
-  for (std::size_t i = 0; i < inputs.size(); ++i) env[static_cast<std::size_t>(p.inputs[i])] = inputs[i];
+  for (std::size_t i = 0; i < inputs.size(); ++i) env[static_cast<std::size_t>(p.inputs[i])] = strong(inputs[i]);
   auto read = [&](const ir::Atom& a) {
     return a.is_var() ? env[static_cast<std::size_t>(a.var)] : make_literal(a.literal);
   };

@@ -41,11 +41,11 @@ struct Value {
       : type(type), buffer(std::move(buffer)), offset(offset), strides(strides) {}
 
   Type type;
-  bool weak = false;       // a C++ number: takes the dtype of its partner
+  bool weak = false;       // a number (see below): takes the dtype of its partner
   bool literal = false;    // a scalar known while tracing; enters Programs as a literal
   bool abstract = false;   // no data
   std::uint64_t bits = 0;  // of a literal, in its dtype
-  double number = 0;       // of a weak number, in full
+  double number = 0;       // of a known number, in full
   std::int64_t integer = 0;
   BufferRef buffer = {};
   std::int64_t offset = 0;  // in elements
@@ -53,6 +53,7 @@ struct Value {
   std::shared_ptr<Trace> trace = {};
   Array first, second;  // the trace's: primal and tangent, or known and staged
   ir::Var var = -1;     // the staging trace's
+  Array exact;          // of a traced number: the same value, as an array of f64 or i64
   Origin origin = {};
   // The row-major copy that data() made; guarded in array.cpp. Not part of the value: a copy starts without.
   struct Dense {
@@ -90,6 +91,7 @@ Arrays bind(const Primitive& p, const ParamsRef& params, std::span<const Array> 
 inline Arrays bind(const Primitive& p, const ParamsRef& params, std::initializer_list<Array> in, const Location& at) {
   return bind(p, params, std::span<const Array>(in.begin(), in.size()), at);
 }
+Arrays bind_numbers(Trace* trace, const Request& r);  // where an operand is a number
 Array bind1(const Primitive& p, const ParamsRef& params, std::initializer_list<Array> inputs, const Location& at);
 std::uint64_t next_sequence();
 // The same under a given trace (null: evaluate now).
@@ -158,7 +160,7 @@ Array make_concrete(const Type& type, BufferRef buffer, std::int64_t offset, con
 Array empty_array(const Type& type, const Location& at);                    // row-major, uninitialised; checks the size
 Array traced_value(const std::shared_ptr<Trace>& trace, const Type& type);  // caller fills through mutable_value
 Value& mutable_value(const Array& fresh);                                   // only for a value just made
-// A second handle with an identity of its own: the same data, no origin, not weak.
+// A second handle with an identity of its own: the same data, no origin, no number.
 Array fresh_alias(const Array& x);
 // What makes two handles one variable: aliases of a traced value are the same, concrete arrays are told apart.
 struct Identity {
@@ -173,6 +175,32 @@ Type type_of(const Array& x);            // throws InternalError on an empty Arr
 // Throws "uninitialised array" / "escaped value" where x cannot be an operand now.
 void check_operand(const Array& x, const Location& at);
 Types types_of(std::span<const Array> x, const Location& at);  // checks each
+
+// ---- numbers (number.cpp). A C++ number has no dtype until it meets an array: `type` is what it shows (a default dtype), it
+// computes in f64 or i64. It is known, a literal that also holds it in full, or traced: then `exact` is its value, a
+// scalar of f64 or i64, and Programs see only that. Elementwise equations of numbers alone give numbers; anything else
+// that is bound gets arrays of the dtype they show. (A bool from C++ is marked too, but is an array of bool.)
+bool is_weak(const Array& x);
+bool is_known_number(const Array& x);
+// The type that numbers which show this dtype have inside.
+constexpr DType wide(DType shown) { return shown == bool_ ? bool_ : is_float(shown) ? f64 : i64; }
+Array exact(const Array& x);                    // of a number: as f64[] or i64[]; of an array: itself
+Array as_number(const Array& x, DType shown);   // of such a scalar, the number; traced ones show this dtype
+Array strong(const Array& x, const Location& at = Location::current());  // as an array of the dtype it shows
+// How a traced scalar is converted; src/ops fills it.
+using ConvertScalar = Array (*)(const Array& x, DType to, const Location& at);
+extern ConvertScalar convert_scalar;
+
+// What a traced function is told of an argument, and what is known of its result.
+struct Form {
+  Type type;            // shown
+  bool number = false;  // inside a Program: a scalar of wide(type.dtype)
+};
+using Forms = std::vector<Form>;
+Form form_of(const Array& x);
+Forms forms_of(std::span<const Array> x, const Location& at);  // checks each
+Arrays exact(std::span<const Array> x);
+Arrays as_formed(Arrays x, std::span<const Form> forms);  // results of a Program: numbers again where they were
 
 // ---- evaluation
 // Runs a Program under the current trace, releasing each value after its last use.
@@ -209,8 +237,11 @@ class StagingTrace final : public Trace {
 struct Staged {
   ir::Program program;
   Arrays constants;
+  Forms forms = {};  // of the outputs
 };
-// Traces f on values of these types.
+// Traces f on values of these types; numbers that it returns become arrays.
 Staged stage(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at);
+// The same with numbers among the arguments; those that it returns are scalars of f64 or i64, as `forms` says.
+Staged stage(const FlatFunction& f, std::span<const Form> forms, std::string_view what, const Location& at);
 
 }  // namespace anew

@@ -76,8 +76,7 @@ Array traced_value(const std::shared_ptr<Trace>& trace, const Type& type) {
 Value& mutable_value(const Array& fresh) { return const_cast<Value&>(*fresh.value()); }
 
 Array fresh_alias(const Array& x) {
-  auto v = std::make_shared<Value>(*x.value());
-  v->weak = false;
+  auto v = std::make_shared<Value>(*strong(x).value());
   v->origin = {};
   v->origin.sequence = x.value()->origin.sequence;
   if (v->literal) {  // an argument is a value like any other, not a constant of the program

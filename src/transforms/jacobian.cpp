@@ -62,17 +62,21 @@ Arrays remembered_at(std::string_view name, const FlatFunction& f, std::span<con
       at);
 }
 
-void check_arguments(std::string_view op, std::span<const Array> x, const Location& at) {
+// Numbers that vary are arrays of the default dtype.
+Arrays checked_arguments(std::string_view op, std::span<const Array> x, const Location& at) {
+  Arrays out;
   for (const Array& a : x) {
     check_operand(a, at);
     check_float(op, "inputs", type_of(a), at);
+    out.push_back(strong(a, at));
   }
+  return out;
 }
 
 }  // namespace
 
-Arrays jacfwd(const FlatFunction& f, std::span<const Array> x, const Location& at) {
-  check_arguments("jacfwd", x, at);
+Arrays jacfwd(const FlatFunction& f, std::span<const Array> given, const Location& at) {
+  const Arrays x = checked_arguments("jacfwd", given, at);
   if (remembering()) return remembered_at("jacfwd", f, x, at, jacfwd);
   std::vector<Arrays> columns;  // by input, then by output
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -95,8 +99,8 @@ Arrays jacfwd(const FlatFunction& f, std::span<const Array> x, const Location& a
   return result;
 }
 
-Arrays jacrev(const FlatFunction& f, std::span<const Array> x, const Location& at) {
-  check_arguments("jacrev", x, at);
+Arrays jacrev(const FlatFunction& f, std::span<const Array> given, const Location& at) {
+  const Arrays x = checked_arguments("jacrev", given, at);
   if (remembering()) return remembered_at("jacrev", f, x, at, jacrev);
   Arrays result;
   std::size_t results = 1;  // known when f has been called
@@ -113,14 +117,16 @@ Arrays jacrev(const FlatFunction& f, std::span<const Array> x, const Location& a
   return result;
 }
 
-Arrays hessian(const FlatFunction& f, std::span<const Array> x, const Location& at) {
-  check_arguments("hessian", x, at);
+Arrays hessian(const FlatFunction& f, std::span<const Array> given, const Location& at) {
+  const Arrays x = checked_arguments("hessian", given, at);
   if (remembering()) return remembered_at("hessian", f, x, at, hessian);
   return flat::jacfwd([&](std::span<const Array> in) { return rows_of(f, in, 0, at); }, x, at);
 }
 
 Arrays hvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> v, const Location& at) {
-  return flat::jvp([&](std::span<const Array> in) { return flat::grad(f, in, nullptr, at); }, x, v, at).second;
+  Arrays point(x.begin(), x.end());
+  for (Array& a : point) a = strong(a, at);
+  return flat::jvp([&](std::span<const Array> in) { return flat::grad(f, in, nullptr, at); }, point, v, at).second;
 }
 
 // The pullback at a point that it must not look at.

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "ops/promote.h"
 #include "transforms/jvp.h"
 #include "transforms/remembered.h"
 #include "transforms/split.h"
@@ -19,7 +20,7 @@ namespace {
 Array matching(const Array& given, const Type& wanted, const std::string& what, const Location& at) {
   check_operand(given, at);
   const Value& v = *given.value();
-  if (v.weak && wanted.shape.ndim() == 0) return make_literal(ir::Literal::of(wanted.dtype, v.number));
+  if (v.weak && wanted.shape.ndim() == 0) return coerce(given, wanted.dtype, at);
   if (!(v.type == wanted)) throw Error(fmt::format("{}: got {}, expected {}", what, v.type.str(), wanted.str()), at);
   return given;
 }
@@ -42,14 +43,14 @@ void check_count(std::size_t given, std::size_t wanted, std::string_view what, c
   if (given != wanted) throw Error(fmt::format("{}: got {} arrays, expected {}", what, given, wanted), at);
 }
 
-// Neither weak nor a literal; other arrays are themselves, since an alias would be told apart from them and kept twice.
-Array as_argument(const Array& x) { return x.value()->weak || x.value()->literal ? fresh_alias(x) : x; }
+// No literal; other arrays are themselves, since an alias would be told apart from them and kept twice.
+Array as_argument(const Array& x) { return x.value()->literal ? fresh_alias(x) : x; }
 
 Arrays arguments_of(std::span<const Array> x, const Location& at) {
   Arrays out;
   for (const Array& a : x) {
     check_operand(a, at);
-    out.push_back(as_argument(a));
+    out.push_back(as_argument(strong(a, at)));
   }
   return out;
 }
@@ -167,6 +168,8 @@ std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const Fl
   {
     TraceScope scope(trace.get());
     outputs = f(inputs);
+    for (Array& y : outputs)  // numbers that vary are arrays
+      if (is_weak(y) && y.value()->trace == trace) y = strong(y, info.at);
   }
   Arrays tangents;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -176,8 +179,7 @@ std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const Fl
     outputs[i] = trace->primal(outputs[i]);
     // An argument that comes back is the caller's array again, so that nobody keeps it twice.
     for (std::size_t k = 0; k < arguments.size(); ++k)
-      if (outputs[i].value() == arguments[k].value()) outputs[i] = x[k];
-    if (outputs[i].value()->weak) outputs[i] = fresh_alias(outputs[i]);
+      if (outputs[i].value() == arguments[k].value()) outputs[i] = is_weak(x[k]) ? fresh_alias(arguments[k]) : x[k];
     state->out.push_back(type_of(outputs[i]));
     state->nonzero.push_back(t.value() != nullptr);
     if (t.value()) tangents.push_back(t);
@@ -264,7 +266,7 @@ Program Linear::pullback_program() const {
 std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx,
                               const Location& at) {
   check_count(dx.size(), x.size(), "[jvp] tangents", at);
-  if (remembering()) {
+  if (remembering() && std::none_of(x.begin(), x.end(), is_weak)) {
     Arrays at_x = arguments_of(x, at), t;
     for (std::size_t i = 0; i < dx.size(); ++i) {
       check_operand(dx[i], at);
@@ -289,13 +291,16 @@ std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, s
   Arrays in, y, dy;
   for (std::size_t i = 0; i < x.size(); ++i) {
     check_operand(x[i], at);
-    Array primal = as_argument(x[i]);
-    Type t = type_of(primal);
-    if (!is_float(t.dtype)) check_no_tangent(dx[i], t, "jvp", "argument", i, at);
-    in.push_back(
-        is_float(t.dtype)
-            ? trace->box(primal, matching(dx[i], t, "[jvp] the tangent must have the type of the argument", at))
-            : primal);
+    const Form form = form_of(x[i]);
+    if (!is_float(form.type.dtype)) {
+      check_no_tangent(dx[i], form.type, "jvp", "argument", i, at);
+      in.push_back(form.number ? x[i] : as_argument(x[i]));
+      continue;
+    }
+    Array t = matching(dx[i], form.type, "[jvp] the tangent must have the type of the argument", at);
+    if (form.number) t = coerce(dx[i], f64, at);  // in full
+    Array boxed = trace->box(as_argument(exact(x[i])), t);
+    in.push_back(form.number ? as_number(boxed, form.type.dtype) : boxed);
   }
   {
     TraceScope scope(trace.get());
@@ -303,10 +308,14 @@ std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, s
   }
   for (Array& out : y) {
     check_operand(out, at);
+    const Form form = form_of(out);
+    out = exact(out);
     Array t = trace->tangent(out);
     out = trace->primal(out);
-    if (out.value()->weak) out = fresh_alias(out);
     dy.push_back(t.value() ? t : zeros_for_user(type_of(out)));
+    if (!form.number) continue;
+    out = as_number(out, form.type.dtype);
+    dy.back() = as_number(dy.back(), form.type.dtype);
   }
   return {std::move(y), std::move(dy)};
 }

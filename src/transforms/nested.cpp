@@ -1,8 +1,11 @@
 // Canonical form of equations that hold a Program.
 #include "transforms/nested.h"
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
+
+#include "ops/known_rows.h"
 
 namespace anew {
 namespace {
@@ -23,6 +26,24 @@ ir::Program substitute(const ir::Program& p, const std::vector<ir::Atom>& instea
 }
 
 }  // namespace
+
+ir::Program with_numbers_converted(ir::Program p) {
+  std::unordered_map<ir::Var, ir::Atom> known;
+  auto replace = [&](ir::Atom& a) {
+    if (auto it = a.is_var() ? known.find(a.var) : known.end(); it != known.end()) a = it->second;
+  };
+  std::erase_if(p.eqns, [&](ir::Eqn& e) {
+    std::for_each(e.inputs.begin(), e.inputs.end(), replace);
+    if (e.inputs.size() != 1 || e.inputs[0].is_var() || e.primitive != &convert_row()) return false;
+    const ir::Literal& l = e.inputs[0].literal;
+    DType to = p.type(e.outputs[0]).dtype;
+    known.emplace(e.outputs[0],
+                  is_float(l.dtype) ? ir::Literal::of(to, l.as_double()) : ir::Literal::of(to, l.as_integer()));
+    return true;
+  });
+  std::for_each(p.outputs.begin(), p.outputs.end(), replace);
+  return p;
+}
 
 ir::ProgramRef share(ir::Program p) { return std::make_shared<const ir::Program>(std::move(p)); }
 
@@ -46,7 +67,7 @@ Arrays bind_nested(const Primitive& primitive, const MakeParams& params, const i
       outside.emplace(p.inputs[i], inputs[i]);
     }
   }
-  ir::Program q = substitute(p, instead);
+  ir::Program q = with_numbers_converted(substitute(p, instead));
   q.inputs = kept_vars;
   q.constants = 0;
 
@@ -74,9 +95,9 @@ Arrays bind_nested(const Primitive& primitive, const MakeParams& params, const i
 }
 
 Closed close_over(const FlatFunction& f, std::span<const Array> args, std::string_view what, const Location& at) {
-  Staged s = stage(f, types_of(args, at), what, at);
-  Closed c{std::move(s.program), std::move(s.constants)};
-  c.inputs.insert(c.inputs.end(), args.begin(), args.end());
+  Staged s = stage(f, forms_of(args, at), what, at);
+  Closed c{std::move(s.program), std::move(s.constants), std::move(s.forms)};
+  for (const Array& x : args) c.inputs.push_back(exact(x));
   c.program.constants = 0;
   return c;
 }

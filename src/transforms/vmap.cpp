@@ -191,6 +191,8 @@ Arrays call_batched(const FlatFunction& f, std::span<const Array> x, const Mappe
   {
     TraceScope scope(trace.get());
     out = f(in);
+    for (Array& y : out)  // one number for each example is an array
+      if (is_weak(y) && trace->mapped(y)) y = strong(y, at);
   }
   PinLine line(at);
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -204,7 +206,6 @@ Arrays call_batched(const FlatFunction& f, std::span<const Array> x, const Mappe
       continue;
     }
     out[i] = move_front_axis(trace->unbox(out[i]), to, at);
-    if (out[i].value()->weak) out[i] = fresh_alias(out[i]);
   }
   return out;
 }

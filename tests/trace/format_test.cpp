@@ -1,12 +1,17 @@
 // How arrays print. The texts were made by printing the same arrays with NumPy 2.4.
-#include <anew/array.h>
+#include <anew/anew.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <sstream>
 
 #include "trace/trace.h"
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
 
 namespace anew {
 namespace {
@@ -191,6 +196,111 @@ TEST(Format, WithoutData) {
   EXPECT_EQ(text(trace->add_input({{3}, f32})), "Traced<f32[3]>");
   TraceLife{trace};
   EXPECT_EQ(text(trace->add_input({{}, i32})), "Traced<i32[]>");
+}
+
+// The texts of NumPy 2.4 under np.printoptions.
+std::string text_with(const PrintOptions& options, const Array& x) {
+  const PrintOptions former = set_printoptions(options);
+  std::string out = text(x);
+  set_printoptions(former);
+  return out;
+}
+
+TEST(Format, Options) {
+  const Array thirds = of(f64, {1.0 / 3, 2.0 / 3, 1e-3}, {3}), mixed = of(f64, {1e-10, 1, 12345.678}, {3});
+  EXPECT_EQ(text_with({.precision = 17}, thirds), "[0.3333333333333333 0.6666666666666666 0.001             ]");
+  EXPECT_EQ(text_with({.precision = 3}, thirds), "[0.333 0.667 0.001]");
+  EXPECT_EQ(text_with({.precision = 0}, thirds), "[0. 1. 0.]");
+  EXPECT_EQ(text_with({}, mixed), "[1.0000000e-10 1.0000000e+00 1.2345678e+04]");
+  EXPECT_EQ(text_with({.suppress = true}, mixed), "[    0.        1.    12345.678]");
+  EXPECT_EQ(text_with({.precision = 3, .suppress = true}, mixed), "[    0.        1.    12345.678]");
+  EXPECT_EQ(text_with({.suppress = true}, of(f64, {1e-5, 2e9}, {2})), "[1.e-05 2.e+09]");
+  EXPECT_EQ(text_with({.threshold = 5}, iota(i32, {12})), "[ 0  1  2 ...  9 10 11]");
+  std::vector<double> sevenths, parts;
+  for (int i = 0; i < 64; ++i) sevenths.push_back(i / 7.0);
+  for (int i = 0; i < 12; ++i) parts.push_back(i / 11.0);
+  EXPECT_EQ(text_with({.precision = 4, .threshold = 10}, of(f64, sevenths, {8, 8})),
+            R"([[0.     0.1429 0.2857 ... 0.7143 0.8571 1.    ]
+ [1.1429 1.2857 1.4286 ... 1.8571 2.     2.1429]
+ [2.2857 2.4286 2.5714 ... 3.     3.1429 3.2857]
+ ...
+ [5.7143 5.8571 6.     ... 6.4286 6.5714 6.7143]
+ [6.8571 7.     7.1429 ... 7.5714 7.7143 7.8571]
+ [8.     8.1429 8.2857 ... 8.7143 8.8571 9.    ]])");
+  EXPECT_EQ(text_with({.linewidth = 30}, of(f64, parts, {12})), R"([0.         0.09090909
+ 0.18181818 0.27272727
+ 0.36363636 0.45454545
+ 0.54545455 0.63636364
+ 0.72727273 0.81818182
+ 0.90909091 1.        ])");
+  EXPECT_EQ(text_with({.linewidth = 20}, iota(i64, {2, 10})), R"([[ 0  1  2  3  4
+   5  6  7  8  9]
+ [10 11 12 13 14
+  15 16 17 18 19]])");
+  EXPECT_EQ(text_with({.linewidth = 1}, of(f64, {0, 1.0 / 3, 2.0 / 3, 1}, {4})), R"([0.
+ 0.33333333
+ 0.66666667
+ 1.        ])");
+  EXPECT_EQ(text_with({.precision = 17}, floats({0.1, 1.0 / 3}, {2})), "[0.1        0.33333334]");
+  EXPECT_EQ(text_with({.precision = 2}, of(f64, {nan, inf, 1.0 / 3}, {3})), "[ nan  inf 0.33]");
+  EXPECT_EQ(text_with({.precision = 5, .suppress = true}, of(f64, {-1.0 / 3, 2.5, 1e-7, 3}, {2, 2})),
+            "[[-0.33333  2.5    ]\n [ 0.       3.     ]]");
+  EXPECT_EQ(text_with({.precision = 330, .suppress = true}, of(f64, {5e-324, 1}, {2})).size(), 656u);
+}
+
+TEST(Format, OptionsStayUnlessGiven) {
+  const PrintOptions former = set_printoptions({.precision = 3});
+  EXPECT_EQ(former.precision, 8);
+  EXPECT_EQ(former.threshold, 1000);
+  EXPECT_EQ(former.linewidth, 75);
+  EXPECT_EQ(former.suppress, false);
+  EXPECT_EQ(set_printoptions({.suppress = true}).precision, 3);
+  EXPECT_EQ(get_printoptions().precision, 3);
+  EXPECT_EQ(get_printoptions().suppress, true);
+  set_printoptions(former);
+  EXPECT_EQ(get_printoptions().precision, 8);
+  try {
+    set_printoptions({.linewidth = 0});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_TRUE(std::string(e.what()).starts_with("[set_printoptions] .linewidth is 0, the least is 1; at "));
+  }
+}
+
+// ---- one float mode: whatever rounding and whatever treatment of subnormals the caller's thread has set.
+
+// What making, reading and printing arrays gives, as one text.
+std::string made_read_printed() {
+  std::ostringstream out;
+  const std::vector<double> v{0.1, 1.0 / 3, 1e-40, -1e-310, 5e-324, 1e-7, 65504.1, 1e300, 2.5};
+  for (DType d : {f64, f32, bf16, f16, i32}) {
+    const Array x = array(v, d);
+    for (double e : x.to_vector<double>()) out << std::bit_cast<std::uint64_t>(e) << " ";
+    for (float e : x.to_vector<float>()) out << std::bit_cast<std::uint32_t>(e) << " ";
+    for (int i = 0; i < 9; ++i) out << std::bit_cast<std::uint64_t>(x[i].item()) << " ";
+    out << x << x[2] << Array(0.1).astype(d) << full({1}, 1e-41, d) << arange(0, 1, 0.1).size() << linspace(0, 1, 7);
+    for (double e : v) out << ones({1}, d) * e << Array(e) * 3;
+  }
+  const Program p =
+      parse_program("{ lambda ; a:f32[]. let b:f32[] = mul a 0.1:f32[] c:f32[] = add b 1e-45:f32[] in (c,) }");
+  out << p << evaluate(p, std::vector<Array>{array(1.5)})[0];
+  return out.str();
+}
+
+TEST(FloatModes, MakingReadingAndPrintingHaveOne) {
+  const std::string want = made_read_printed();
+#if defined(__x86_64__)
+  const unsigned saved = _mm_getcsr();
+  for (unsigned rounding : {0u, 0x2000u, 0x4000u, 0x6000u})
+    for (unsigned subnormals : {0u, 0x8000u, 0x40u, 0x8040u}) {
+      _mm_setcsr((saved & ~0xe040u) | rounding | subnormals);
+      const std::string got = made_read_printed();
+      const unsigned after = _mm_getcsr();
+      _mm_setcsr(saved);
+      EXPECT_EQ(got, want) << rounding << " " << subnormals;
+      EXPECT_EQ(after & 0xe040u, rounding | subnormals);
+    }
+#endif
 }
 
 }  // namespace

@@ -1,0 +1,116 @@
+// Integers that a user gives: right, or an Error that says so; never another number.
+#include <anew/anew.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ops/helpers.h"
+
+namespace anew {
+namespace {
+
+using test::error_of;
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+
+TEST(Integers, UnsignedOnesThatDoNotFit) {
+  const std::string wider = "; hint: give the dtype i64, or convert the array beside it with astype(x, i64)";
+  const std::string widest = "; hint: there is no wider integer type; floating-point numbers keep 53 bits of it";
+  EXPECT_EQ(error_of([] { (void)array({3000000000u}); }), "[array] the number 3000000000 does not fit i32" + wider);
+  EXPECT_EQ(error_of([] { (void)array({{1u, 3000000000u}}); }), "[array] the number 3000000000 does not fit i32" + wider);
+  EXPECT_EQ(error_of([] { (void)Array(~0ull); }), "[array] the number 18446744073709551615 does not fit i64" + widest);
+  EXPECT_EQ(error_of([] { (void)(ones({2}) + ~0ull); }),
+            "[array] the number 18446744073709551615 does not fit i64" + widest);
+  EXPECT_EQ(error_of([] { (void)array(std::vector<std::uint64_t>{1, 1ull << 63}); }),
+            "[array] the number 9223372036854775808 does not fit i64" + widest);
+  EXPECT_EQ(array({3000000000u}, u32).item<std::int64_t>(), 3000000000);
+  EXPECT_EQ(array(std::vector<unsigned>{3000000000u}).dtype(), u32);
+  EXPECT_EQ(Array(3000000000u).item<std::int64_t>(), 3000000000);
+  EXPECT_EQ((ones({}, u32) * 3000000000u).item<std::int64_t>(), 3000000000);
+  EXPECT_EQ(array({Array(most), Array(1)}).to_vector<std::int64_t>(), (std::vector<std::int64_t>{most, 1}));
+  X64 scope;
+  EXPECT_EQ(array({3000000000u}).item<std::int64_t>(), 3000000000);
+}
+
+TEST(Integers, OfEveryWidthOfC) {
+  EXPECT_EQ(array(std::vector<long double>{0.1L, 2}).to_vector(), (std::vector<double>{0.1, 2}));
+  EXPECT_EQ(array(std::vector<std::uint8_t>{255}).to_vector<int>(), std::vector<int>{255});
+  EXPECT_EQ(array(1e20, f64).item<std::int64_t>(), most);
+  EXPECT_EQ(array(NAN).item<int>(), 0);
+}
+
+TEST(Integers, DiagonalsBesideTheMatrix) {
+  const Array x = ones({3, 4}), none = zeros({3, 4});
+  for (std::int64_t far : {most, (std::int64_t{1} << 32) - 1, (std::int64_t{1} << 32), std::int64_t{4}}) {
+    EXPECT_TRUE(array_equal(eye(3, 4, far), none)) << far;
+    EXPECT_TRUE(array_equal(eye(3, 4, -far), none)) << far;
+    EXPECT_TRUE(array_equal(tril(x, far), x)) << far;
+    EXPECT_TRUE(array_equal(triu(x, far), none)) << far;
+    EXPECT_TRUE(array_equal(tril(x, -far), none)) << far;
+    EXPECT_TRUE(array_equal(triu(x, -far), x)) << far;
+    EXPECT_TRUE(array_equal(tri(3, 4, far), x)) << far;
+    EXPECT_EQ(diagonal(x, far).size(), 0) << far;
+    EXPECT_EQ(diagonal(x, -far).size(), 0) << far;
+  }
+  EXPECT_TRUE(array_equal(eye(3, 4, least), none));
+  EXPECT_TRUE(array_equal(tril(x, least), none));
+  EXPECT_TRUE(array_equal(triu(x, least), x));
+  EXPECT_EQ(diagonal(x, least).size(), 0);
+  EXPECT_TRUE(array_equal(triu(x, 1), x - tril(x)));
+  EXPECT_EQ(error_of([&] { (void)diag(ones({2}), most); }),
+            "[diag] f32[2] on diagonal 9223372036854775807 makes an array that is too large");
+  EXPECT_EQ(error_of([&] { (void)diag(ones({2}), least); }),
+            "[diag] f32[2] on diagonal -9223372036854775808 makes an array that is too large");
+}
+
+TEST(Integers, PaddingsStridesAndDilations) {
+  const Array x = ones({1, 1, 5}), w = ones({1, 1, 3});
+  auto conv = [&](std::int64_t before, std::int64_t after, std::int64_t stride = 1, std::int64_t dilation = 1) {
+    return error_of([&] {
+      (void)conv_general_dilated(x, w, {stride}, {{before, after}}, {.lhs_dilation = {dilation}});
+    });
+  };
+  EXPECT_EQ(conv(most, 0), "[conv_general_dilated] padding (9223372036854775807, 0) is too large");
+  EXPECT_EQ(conv(most, most), "[conv_general_dilated] padding (9223372036854775807, 9223372036854775807) is too large");
+  EXPECT_EQ(conv(least, 1), "[conv_general_dilated] padding (-9223372036854775808, 1) is too large");
+  EXPECT_EQ(conv(0, 0, most),
+            "[conv_general_dilated] strides and dilations are at least 1 and below 2^31, got [9223372036854775807]");
+  EXPECT_EQ(conv(0, 0, 1, most),
+            "[conv_general_dilated] strides and dilations are at least 1 and below 2^31, got [9223372036854775807]");
+  EXPECT_THROW((void)pad(x, {{most, most}}), Error);
+  EXPECT_THROW((void)lax::pad(x, 0.0, {{most, most, most}, {0, 0, 0}, {0, 0, 0}}), Error);
+  EXPECT_THROW((void)repeat(x, most, 2), Error);
+  EXPECT_TRUE(array_equal(roll(arange(5), least, 0), roll(arange(5), least % 5, 0)));
+}
+
+TEST(Integers, OrdersAndCounts) {
+  EXPECT_EQ(error_of([] { (void)diff(ones({3}), -1); }), "[diff] the order is -1, the least is 0");
+  EXPECT_EQ(diff(zeros({0}), 1000000000).size(), 0);  // at once
+  EXPECT_EQ(diff(ones({3}), 1000000000).size(), 0);
+  EXPECT_EQ(error_of([] { (void)arange(std::numeric_limits<double>::infinity()); }),
+            "[arange] from 0 to inf by 1 there are too many numbers to count");
+  EXPECT_EQ(error_of([] { (void)arange(NAN); }), "[arange] from 0 to nan by 1 there are too many numbers to count");
+  EXPECT_THROW((void)linspace(0, 1, most), Error);
+  EXPECT_THROW((void)fori_loop(
+                   least, most, [](Array, Array c) { return c + ones({3}); }, zeros({2})),
+               Error);
+}
+
+TEST(Integers, AxesAndIndicesOutOfRange) {
+  const Array x = ones({2, 3});
+  EXPECT_THROW((void)sum(x, std::int64_t{1} << 32), Error);
+  EXPECT_THROW((void)sum(x, ~0ull), Error);
+  EXPECT_THROW((void)x[~0ull], Error);
+  EXPECT_THROW((void)zeros(~0ull), Error);
+  EXPECT_THROW((void)zeros({2, ~0ull}), Error);
+  EXPECT_EQ((x[slice(0, ~0ull)]).shape(), (Shape{2, 3}));
+}
+
+TEST(Integers, BytesOfAPlan) {
+  const ShapeDtype large{{std::int64_t{1} << 60}, f32};
+  auto f = [](std::vector<Array> x) { return sum(x[0]); };
+  EXPECT_EQ(error_of([&] { (void)jit(f).plan(std::vector<Array>(7, Array(large))); }),
+            "[jit] the arrays of the program are more bytes than can be counted");
+}
+
+}  // namespace
+}  // namespace anew
