@@ -27,7 +27,7 @@ const ir::Primitive& jit_row() {
       .name = "jit",
       .infer =
           [](const ir::InferArgs& a) {
-            return infer_nested(*static_cast<const JitParams&>(a.params).program, a, "jit");
+            return infer_nested(static_cast<const JitParams&>(a.params).program, a, "jit");
           },
       .parse = &JitParams::parse,
       .batch =

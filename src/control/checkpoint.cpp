@@ -64,7 +64,7 @@ const ir::Primitive& checkpoint_row() {
       .name = "checkpoint",
       .infer =
           [](const ir::InferArgs& a) {
-            return infer_nested(*static_cast<const CheckpointParams&>(a.params).program, a, "checkpoint");
+            return infer_nested(static_cast<const CheckpointParams&>(a.params).program, a, "checkpoint");
           },
       .parse = &CheckpointParams::parse,
       .batch =

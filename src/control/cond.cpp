@@ -9,6 +9,8 @@
 #include <cstring>
 #include <map>
 
+#include "control/signature.h"
+
 namespace anew {
 namespace {
 
@@ -16,17 +18,18 @@ const CondParams& of(const ParamsRef& p) { return static_cast<const CondParams&>
 
 Types infer_cond(const ir::InferArgs& a) {
   const auto& p = static_cast<const CondParams&>(a.params);
-  if (p.branches.empty()) throw InternalError("[cond] has no branches");
-  if (a.in.empty() || !(a.in[0] == Type{{}, i32})) throw InternalError("[cond] operand 0 is not an i32 index");
-  Types out = p.branches[0]->output_types();
+  auto fit = [&](bool ok, std::string_view what) { require_fit(ok, "cond", what, a.at); };
+  fit(!p.branches.empty(), "has no branches");
+  fit(!a.in.empty() && a.in[0] == Type{{}, i32}, "operand 0 is not an i32 index");
+  Types first;
   for (std::size_t b = 0; b < p.branches.size(); ++b) {
-    Types in = p.branches[b]->input_types();
-    if (!std::equal(in.begin(), in.end(), a.in.begin() + 1, a.in.end()))
-      throw InternalError(fmt::format("[cond] operands do not have the types of the inputs of branch {}", b));
-    if (p.branches[b]->output_types() != out)
-      throw InternalError(fmt::format("[cond] branch {} gives other types than branch 0", b));
+    auto [in, out] = signature_of("cond", fmt::format("branch {}", b), p.branches[b], a.at);
+    fit(std::equal(in.begin(), in.end(), a.in.begin() + 1, a.in.end()),
+        fmt::format("operands do not have the types of the inputs of branch {}", b));
+    fit(b == 0 || out == first, fmt::format("branch {} gives other types than branch 0", b));
+    if (b == 0) first = std::move(out);
   }
-  return out;
+  return first;
 }
 
 Arrays run_cond(const ParamsRef& params, std::span<const Array> x, const Location&) {

@@ -4,6 +4,7 @@
 
 #include "control/custom.h"
 #include "control/nested_rules.h"
+#include "control/signature.h"
 #include "transforms/jvp.h"
 #include "transforms/vmap.h"
 
@@ -112,7 +113,9 @@ const ir::Primitive& custom_jvp_row() {
       .name = "custom_jvp_call",
       .infer =
           [](const ir::InferArgs& a) {
-            return infer_nested(*static_cast<const CustomJvpParams&>(a.params).program, a, "custom_jvp");
+            const auto& p = static_cast<const CustomJvpParams&>(a.params);
+            require_groups("custom_jvp", {p.constants}, a.in.size(), a.at);
+            return infer_nested(p.program, a, "custom_jvp");
           },
       .parse = &CustomJvpParams::parse,
       .batch = batch_custom,

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <ostream>
+#include <unordered_map>
 
 #include "base/base.h"
 #include "control/policy_param.h"
+#include "ir/nesting.h"
 
 namespace anew {
 namespace {
@@ -151,13 +153,31 @@ Policy Policy::callable(std::string text, Rule rule) {
 
 namespace checkpoint_policies {
 
-Policy any_of(std::vector<Policy> p) { return Policy(Kind::any_of, {.parts = std::move(p)}); }
-Policy all_of(std::vector<Policy> p) { return Policy(Kind::all_of, {.parts = std::move(p)}); }
-Policy not_(Policy p) {
-  Policy::Details details;
-  details.parts.push_back(std::move(p));
-  return Policy(Kind::not_, std::move(details));
+namespace {
+// Everything that walks policies is recursive; and as text they are lists, of which there may be more around and inside.
+constexpr int max_depth = ir::max_nesting / 2;
+
+int depth_of(const Policy& p, std::unordered_map<const Policy::Details*, int>& known) {
+  if (!p.details()) return 0;
+  if (auto it = known.find(p.details()); it != known.end()) return it->second;
+  int depth = 0;
+  for (const Policy& part : p.details()->parts) depth = std::max(depth, depth_of(part, known) + 1);
+  return known[p.details()] = depth;
 }
+
+Policy combined(Kind kind, std::vector<Policy> parts) {
+  std::unordered_map<const Policy::Details*, int> known;
+  for (const Policy& p : parts)
+    if (depth_of(p, known) + 1 >= max_depth)
+      throw Error(fmt::format("[{}] policies are nested more than {} deep", name_of(kind), max_depth), Location(),
+                  "any_of and all_of take a list of policies");
+  return Policy(kind, {.parts = std::move(parts)});
+}
+}  // namespace
+
+Policy any_of(std::vector<Policy> p) { return combined(Kind::any_of, std::move(p)); }
+Policy all_of(std::vector<Policy> p) { return combined(Kind::all_of, std::move(p)); }
+Policy not_(Policy p) { return combined(Kind::not_, {std::move(p)}); }
 
 Policy save_and_offload_only_these_names(OffloadNames names, const Location& at) {
   check_memories("save_and_offload_only_these_names", names.src, names.dst, at);

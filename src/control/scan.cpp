@@ -8,6 +8,7 @@
 
 #include "control/carry.h"
 #include "control/loop.h"
+#include "control/signature.h"
 
 namespace anew {
 namespace {
@@ -16,19 +17,20 @@ const ScanParams& of(const ParamsRef& p) { return static_cast<const ScanParams&>
 
 Types infer_scan(const ir::InferArgs& a) {
   const auto& p = static_cast<const ScanParams&>(a.params);
-  Types want = p.program->input_types(), out = p.program->output_types();
-  std::size_t carried = static_cast<std::size_t>(p.constants) + static_cast<std::size_t>(p.carries);
-  if (want.size() != a.in.size() || out.size() < static_cast<std::size_t>(p.carries))
-    throw InternalError("[scan] operands do not fit the body");
+  auto fit = [&](bool ok, std::string_view what) { require_fit(ok, "scan", what, a.at); };
+  auto [want, out] = signature_of("scan", "the body", p.program, a.at);
+  require_groups("scan", {p.constants, p.carries}, a.in.size(), a.at);
+  const auto k = static_cast<std::size_t>(p.constants), c = static_cast<std::size_t>(p.carries);
+  fit(p.length >= 0 && p.unroll >= 0, "a length or unroll is negative");
+  fit(want.size() == a.in.size() && out.size() >= c, "operands do not fit the body");
   for (std::size_t i = 0; i < want.size(); ++i)
-    if (!(a.in[i] == (i < carried ? want[i] : stacked(want[i], p.length))))
-      throw InternalError(fmt::format("[scan] operand {} is {}, the body takes {}", i, a.in[i].str(), want[i].str()));
+    if (!(a.in[i] == (i < k + c ? want[i] : stacked(want[i], p.length))))
+      fit(false, fmt::format("operand {} is {}, the body takes {}", i, a.in[i].str(), want[i].str()));
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (i >= static_cast<std::size_t>(p.carries)) out[i] = stacked(out[i], p.length);
-    else if (!(out[i] == want[static_cast<std::size_t>(p.constants) + i]))
-      throw InternalError("[scan] a carry changes its type");
+    if (i >= c) out[i] = stacked(out[i], p.length);
+    else fit(out[i] == want[k + i], "a carry changes its type");
   }
-  return out;
+  return std::move(out);
 }
 
 Arrays run_scan(const ParamsRef& params, std::span<const Array> x, const Location& at) {

@@ -1,5 +1,6 @@
 // What a convolution is asked to do, in numbers: the parameters of its row, shared by its rules and user functions.
 #pragma once
+#include "base/size.h"
 #include "ops/family.h"
 
 namespace anew {
@@ -29,7 +30,8 @@ struct ConvParams : ir::ParamsOf<ConvParams> {
   }
 };
 
-// The size of n elements with gaps of d - 1 between them.
+// The size of n elements with gaps of d - 1 between them; fits where infer has let it pass.
+inline CheckedSize checked_dilated(std::int64_t n, CheckedSize d) { return n == 0 ? 0 : CheckedSize(n - 1) * d + 1; }
 inline std::int64_t dilated(std::int64_t n, std::int64_t d) { return n == 0 ? 0 : 1 + d * (n - 1); }
 
 // The row, bound to operands of one type.

@@ -81,7 +81,7 @@ Types infer_convolution(const ir::InferArgs& a) {
   if (channels % groups != 0 || channels / groups != inner)
     fail(fmt::format("{} has {} input features in {} groups, the kernel {} takes {}", x.str(), channels, groups,
                      w.str(), inner));
-  if (features % (groups * batches) != 0)
+  if (features % groups != 0 || features % batches != 0)  // one of them is 1
     fail(fmt::format("{} output features of {} do not divide into {} groups", features, w.str(), groups * batches));
   if (batch % batches != 0) fail(fmt::format("a batch of {} does not divide into {} groups", batch, batches));
   Shape out = x.shape;
@@ -90,9 +90,16 @@ Types infer_convolution(const ir::InferArgs& a) {
   for (int i = 0; i < spatial; ++i) {
     const auto s = static_cast<std::size_t>(i + 2);
     const auto [before, after] = p.padding[static_cast<std::size_t>(i)];
-    const std::int64_t padded = dilated(x.shape[p.lhs()[s]], p.lhs_dilation[i]) + before + after;
-    if (padded < 0) fail(fmt::format("padding ({}, {}) removes more than there is of {}", before, after, x.str()));
-    out[p.out()[s]] = window_count(padded, dilated(w.shape[p.rhs()[s]], p.rhs_dilation[i]), p.window_strides[i]);
+    // Cotangents are convolutions too, with paddings that are sums of these sizes.
+    constexpr std::int64_t most = std::int64_t{1} << 60;
+    const auto padded = (checked_dilated(x.shape[p.lhs()[s]], p.lhs_dilation[i]) + before + after).value(),
+               window = checked_dilated(w.shape[p.rhs()[s]], p.rhs_dilation[i]).value();
+    if (!padded || !window || std::max({*padded, *window, after, before, p.window_strides[i]}) > most ||
+        std::min(before, after) < -most)
+      fail(fmt::format("padding ({}, {}), dilations {} and {} and stride {} are too large for {} and {}", before, after,
+                       p.lhs_dilation[i], p.rhs_dilation[i], p.window_strides[i], x.str(), w.str()));
+    if (*padded < 0) fail(fmt::format("padding ({}, {}) removes more than there is of {}", before, after, x.str()));
+    out[p.out()[s]] = window_count(*padded, *window, p.window_strides[i]);
   }
   return {{out, x.dtype}};
 }

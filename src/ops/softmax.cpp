@@ -25,9 +25,10 @@ Array total(const Array& x, const ParamsRef& p) { return axes_of(p).empty() ? x 
 Types infer(const ir::InferArgs& a) {
   require_count("softmax", 1, a.in, a.at);
   require("softmax", Accepts::floats, a.in[0], a.at);
-  for (int axis : params_of<SoftmaxParams>(a.params).axes)
-    if (axis < 0 || axis >= a.in[0].shape.ndim())
-      throw Error(fmt::format("[softmax] axis {} is not an axis of {}", axis, a.in[0].str()), line_or(a.at));
+  const std::vector<int>& axes = params_of<SoftmaxParams>(a.params).axes;
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (axes[i] < 0 || axes[i] >= a.in[0].shape.ndim() || (i > 0 && axes[i] <= axes[i - 1]))
+      throw Error(fmt::format("[softmax] axes must be ascending axes of {}", a.in[0].str()), line_or(a.at));
   return {a.in[0]};
 }
 

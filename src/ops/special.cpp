@@ -97,6 +97,12 @@ Expr polygamma_expression(Expr x, int n) {
 Primitive polygamma_row() {
   Primitive p = elementwise_row("polygamma", 1, Accepts::floats, false, 60, {});
   p.parse = &PolygammaParams::parse;
+  p.infer = [one = p.infer](const ir::InferArgs& a) {
+    constexpr int most = 170;  // n! is a factor, and one more is beyond f64
+    if (int n = params_of<PolygammaParams>(a.params).n; n < 1 || n > most)
+      throw Error(fmt::format("[polygamma] the order is from 1 to {}, got {}", most, n), line_or(a.at));
+    return one(a);
+  };
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
     int n = params_of<PolygammaParams>(params).n;
     return lower_elementwise(in, [n](std::span<const Expr> x) { return polygamma_expression(x[0], n); });

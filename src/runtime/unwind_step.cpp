@@ -117,7 +117,7 @@ class Walker {
       for (std::int64_t r = 0; r < s_.slots; ++r)
         kept.push_back(
             read_integer(s_.kept_steps.place.in(table_), s_.kept_steps.type.dtype, r * s_.kept_steps.strides[0]));
-      if (!plan::kept_steps_fit(kept, length_)) throw InternalError("[unwind] the kept states fit no loop");
+      if (!plan::kept_steps_fit(kept, length_)) throw Error("[unwind] the kept states fit no loop", Location());
       for (std::int64_t r = 0; r < s_.slots; ++r) {
         const std::int64_t at = kept[static_cast<std::size_t>(r)];
         at >= 0 ? void(row_at.emplace(at, r)) : free.push_back(r);

@@ -1,6 +1,7 @@
 // Staging: equations are recorded in a Program instead of being run.
 #include <fmt/format.h>
 
+#include "ir/nesting.h"
 #include "trace/remember.h"
 
 namespace anew {
@@ -81,6 +82,20 @@ ir::Program StagingTrace::finish(std::span<const Array> outputs) {
 
 namespace {
 
+// How many functions are being traced inside each other in this thread.
+thread_local int traced = 0;
+class Nested {
+ public:
+  Nested(std::string_view what, const Location& at) {
+    if (traced > ir::max_nesting)
+      throw Error(fmt::format("[{}] functions are nested more than {} deep", what, ir::max_nesting), line_or(at),
+                  "apply functions one after another, or in a scan, instead of inside each other");
+    ++traced;
+  }
+  ~Nested() { --traced; }
+  Nested(const Nested&) = delete;
+};
+
 thread_local const Trace* remembers = nullptr;  // the innermost trace that does
 
 class RememberScope {
@@ -97,6 +112,7 @@ class RememberScope {
 
 Staged stage_with(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at,
                   bool remember) {
+  const Nested nested(what, at);
   auto trace = std::make_shared<StagingTrace>(what, at);
   TraceLife life(trace);
   RememberScope scope_of_memory(remember ? trace.get() : nullptr);

@@ -5,6 +5,8 @@
 
 #include <optional>
 
+#include "base/stack.h"
+#include "ir/nesting.h"
 #include "trace/donation.h"
 
 namespace anew {
@@ -22,7 +24,10 @@ thread_local Context context;
 Trace* current_trace() { return context.trace; }
 const Primitive* current_rule() { return context.rule_of; }
 
-TraceScope::TraceScope(Trace* t) : saved_(context.trace) { context.trace = t; }
+TraceScope::TraceScope(Trace* t) : saved_(context.trace) {
+  check_stack(line_or(t ? t->at : Location()));
+  context.trace = t;
+}
 TraceScope::~TraceScope() { context.trace = saved_; }
 
 PinLine::PinLine(const Location& at) : saved_(context.pin), at_(at) {
@@ -73,6 +78,9 @@ Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std
   Location line = line_or(at);
   for (const Array& x : inputs) check_operand(x, line);
   Request r{p, params ? params : ir::no_params(), inputs, line};
+  if (p.higher_order() && ir::nesting(*r.params) > ir::max_nesting)
+    throw Error(fmt::format("[{}] functions are nested more than {} deep", p.name, ir::max_nesting), line,
+                "apply functions one after another, or in a scan, instead of inside each other");
   return trace ? trace->process(r) : evaluate_now(r);
 }
 
