@@ -50,10 +50,15 @@ class Policy {
   Policy(Kind kind, Details details) : kind_(kind), details_(std::make_shared<const Details>(std::move(details))) {}
   template <class F>
     requires std::is_invocable_v<const F&, const PolicyQuery&>
-  Policy(F f, const Location& at = Location::current()) : Policy(callable(describe(at), wrap(std::move(f)))) {}
+  Policy(F f, const Location& at = Location::current()) : Policy(callable(describe(at), wrap(std::move(f), at))) {}
   template <class F>
     requires std::is_invocable_v<const F&, const PolicyQuery&>
-  Policy(std::string name, F f) : Policy(callable(std::move(name), wrap(std::move(f)))) {}
+  Policy(std::string name, F f, const Location& at = Location::current())
+      : Policy(callable(std::move(name), wrap(std::move(f), at))) {}
+  // There is no moving: what was moved from is still the same policy.
+  Policy(const Policy&) = default;
+  Policy& operator=(const Policy&) = default;
+  ~Policy() = default;
 
   Save operator()(const PolicyQuery& q) const;
   Kind kind() const { return kind_; }
@@ -69,7 +74,8 @@ class Policy {
  private:
   using Rule = std::function<Save(const PolicyQuery&)>;
   template <class F>
-  static Rule wrap(F f) {
+  static Rule wrap(F f, const Location& at) {
+    detail::check_function(f, at);
     using R = std::invoke_result_t<const F&, const PolicyQuery&>;
     static_assert(std::same_as<R, bool> || std::same_as<R, Save>,
                   "anew::Policy: the callable must return bool or anew::Save");
@@ -121,7 +127,8 @@ struct OffloadNames {
   std::string src = "device", dst = "pinned_host";
 };
 Policy save_and_offload_only_these_names(OffloadNames names, const Location& at = Location::current());
-Policy offload_dot_with_no_batch_dims(std::string src = "device", std::string dst = "pinned_host");
+Policy offload_dot_with_no_batch_dims(std::string src = "device", std::string dst = "pinned_host",
+                                      const Location& at = Location::current());
 }  // namespace checkpoint_policies
 
 }  // namespace anew

@@ -23,7 +23,7 @@ ParamsRef jit_params(std::string name, ir::ProgramRef program) {
 }
 
 const ir::Primitive& jit_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "jit",
       .infer =
           [](const ir::InferArgs& a) {

@@ -60,7 +60,7 @@ Arrays split_checkpoint(const ir::SplitArgs& a) {
 }  // namespace
 
 const ir::Primitive& checkpoint_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "checkpoint",
       .infer =
           [](const ir::InferArgs& a) {

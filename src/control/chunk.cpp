@@ -98,6 +98,7 @@ Arrays vmap(const FlatFunction& f, std::span<const Array> x, const BatchAxes& ax
 }
 
 Arrays map(const FlatFunction& f, std::span<const Array> xs, const MapOptions& options, const Location& at) {
+  detail::check_function(f, at);
   std::int64_t size = -1;
   std::string first;
   for (const Array& x : xs) {

@@ -53,7 +53,7 @@ void substitute(ir::Program& p, const std::vector<ir::Atom>& instead, const std:
 }  // namespace
 
 const ir::Primitive& cond_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "cond",
       .infer = infer_cond,
       .parse = &CondParams::parse,
@@ -230,6 +230,7 @@ void agree(std::vector<Staged>& staged, const std::vector<Results>& results, std
 
 Arrays choose(const Array& index, std::span<const FlatFunction> branches, std::span<const Array> operands,
               std::string_view what, const Location& at) {
+  for (const FlatFunction& f : branches) detail::check_function(f, at);
   Types types = types_of(operands, at);
   std::vector<Staged> staged;
   std::vector<Results> results;
@@ -264,7 +265,10 @@ Arrays switch_(const Array& index, const std::vector<FlatFunction>& branches, st
   if (t.shape.ndim() != 0 || !is_integer(t.dtype))
     throw Error(fmt::format("[switch_] the index must be an integer scalar, got {}", t.str()), at,
                 t.dtype == bool_ ? "for a bool use cond" : "");
-  if (branches.size() == 1) return branches[0](operands);
+  if (branches.size() == 1) {
+    detail::check_function(branches[0], at);
+    return branches[0](operands);
+  }
   Array i;
   if (index.value()->literal) {
     i = literal_index(literal_of(index).as_integer(), branches.size());

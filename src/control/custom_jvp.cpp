@@ -108,7 +108,7 @@ ir::Batched batch_custom(const ir::BatchArgs& a) {
 }  // namespace
 
 const ir::Primitive& custom_jvp_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "custom_jvp_call",
       .infer =
           [](const ir::InferArgs& a) {
@@ -143,6 +143,7 @@ Arrays call_custom_jvp(const FlatFunction& f, flat::JvpRule rule, std::shared_pt
 
 Arrays flat::custom_jvp(const FlatFunction& f, const JvpRule& rule, std::span<const Array> x,
                         const CustomOptions& options, const Location& at) {
+  detail::check_function(rule, at);
   return detail::call_custom_jvp(f, rule, detail::new_rule_key(), x, options, at);
 }
 

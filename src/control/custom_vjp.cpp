@@ -183,7 +183,7 @@ ir::Batched batch_lin(const ir::BatchArgs& a) {
 }  // namespace
 
 const ir::Primitive& custom_vjp_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "custom_vjp_call",
       .infer =
           [](const ir::InferArgs& a) {
@@ -200,7 +200,7 @@ const ir::Primitive& custom_vjp_row() {
 }
 
 const ir::Primitive& custom_lin_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "custom_lin",
       .infer = infer_lin,
       .parse = &CustomLinParams::parse,
@@ -230,6 +230,8 @@ Arrays call_custom_vjp(const FlatFunction& f, VjpForward forward, std::shared_pt
 
 Arrays flat::custom_vjp(const FlatFunction& f, const VjpRules& rules, std::span<const Array> x,
                         const CustomOptions& options, const Location& at) {
+  detail::check_function(rules.forward, at);
+  detail::check_function(rules.backward, at);
   auto forward = [rules](std::span<const Array> in) {
     auto [y, residuals] = rules.forward(in);
     return detail::VjpResult{std::move(y), std::move(residuals), rules.backward};

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "base/stop.h"
 #include "control/carry.h"
 #include "plan/revolve.h"
 
@@ -119,6 +120,7 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
   Recorder recorder(p, x, at);
   std::int64_t step = 0;
   for (;; ++step) {
+    check_stop(p.condition ? "while" : "sweep", step, at);
     std::copy(carry.begin(), carry.end(), in.begin() + k);
     if (p.condition ? !holds(*p.condition, Arrays(in.begin(), in.begin() + k + c)) : step == p.length) break;
     recorder.see(step, carry);
@@ -151,11 +153,11 @@ ir::Primitive row(std::string name) {
 }  // namespace
 
 const ir::Primitive& while_row() {
-  static const ir::Primitive r = row("while");
+  static const ir::Primitive& r = *new ir::Primitive(row("while"));
   return r;
 }
 const ir::Primitive& sweep_row() {
-  static const ir::Primitive r = row("sweep");
+  static const ir::Primitive& r = *new ir::Primitive(row("sweep"));
   return r;
 }
 const ir::Primitive& loop_row(const LoopParams& p) { return p.condition ? while_row() : sweep_row(); }
@@ -269,6 +271,8 @@ namespace flat {
 
 Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, const Arrays& init,
                   const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
+  detail::check_function(condition, at);
+  detail::check_function(body, at);
   if (options.checkpoints && *options.checkpoints < 1)
     throw Error(fmt::format("[while_loop] .checkpoints is {}, but at least one state, the first, is kept",
                             *options.checkpoints),
@@ -303,6 +307,7 @@ Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, cons
 
 Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, const Arrays& init,
                  const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
+  detail::check_function(body, at);
   for (const Array* end : {&lo, &hi}) {
     check_operand(*end, at);
     Type t = type_of(*end);

@@ -127,7 +127,7 @@ std::size_t Policy::hash() const {
 bool operator==(const Policy& a, const Policy& b) {
   if (a.kind_ != b.kind_) return false;
   if (a.details_ == b.details_) return true;
-  static const Policy::Details empty;
+  static const auto& empty = *new Policy::Details;
   const Policy::Details& x = a.details_ ? *a.details_ : empty;
   const Policy::Details& y = b.details_ ? *b.details_ : empty;
   return x.names == y.names && x.offload_names == y.offload_names && x.parts == y.parts && x.identity == y.identity;
@@ -172,8 +172,8 @@ Policy save_and_offload_only_these_names(OffloadNames names, const Location& at)
                 {.names = std::move(names.save), .offload_names = std::move(names.offload)});
 }
 
-Policy offload_dot_with_no_batch_dims(std::string src, std::string dst) {
-  check_memories("offload_dot_with_no_batch_dims", src, dst, Location());
+Policy offload_dot_with_no_batch_dims(std::string src, std::string dst, const Location& at) {
+  check_memories("offload_dot_with_no_batch_dims", src, dst, at);
   return Policy(Kind::offload_dots_no_batch);
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/stop.h"
 #include "control/carry.h"
 #include "control/loop.h"
 
@@ -39,6 +40,7 @@ Arrays run_scan(const ParamsRef& params, std::span<const Array> x, const Locatio
   Types types = p.program->output_types();
   for (std::size_t i = c; i < types.size(); ++i) out.push_back(empty_array(stacked(types[i], p.length), at));
   for (std::int64_t step = 0; step < p.length; ++step) {
+    check_stop("scan", step, at);
     std::int64_t at_step = p.reverse ? p.length - 1 - step : step;
     for (std::size_t i = 0; i < c; ++i) in[k + i] = std::move(out[i]);
     for (std::size_t i = k + c; i < x.size(); ++i) in[i] = row_of(x[i], at_step);
@@ -78,7 +80,7 @@ Type stacked(const Type& t, std::int64_t length) {
 }
 
 const ir::Primitive& scan_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "scan",
       .infer = infer_scan,
       .parse = &ScanParams::parse,
@@ -210,6 +212,7 @@ std::int64_t length_of(const Arrays& xs, const ScanOptions& o, const Location& a
 
 ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, const ScanOptions& options,
                 const std::vector<std::string>& carry_paths, const Location& at) {
+  detail::check_function(body, at);
   ScanParams params;
   params.length = length_of(xs, options, at);
   params.reverse = options.reverse;

@@ -2,6 +2,7 @@
 // a schedule that never holds more states than were recorded (plan/revolve.h).
 #include <map>
 
+#include "base/stop.h"
 #include "control/loop.h"
 #include "control/unwind.h"
 #include "plan/revolve.h"
@@ -47,7 +48,7 @@ Types infer_unwind(const ir::InferArgs& a) {
 // One run: the operands in their groups, the state at hand, and the linear carry.
 class Runner {
  public:
-  Runner(const UnwindParams& p, std::span<const Array> x, const Location& at) : p_(p), g_(p), x_(x) {
+  Runner(const UnwindParams& p, std::span<const Array> x, const Location& at) : p_(p), g_(p), x_(x), at_(at) {
     length_ = p.length;
     if (p.condition) {
       length_ = static_cast<std::int64_t>(static_cast<double>(x[g_.steps()].item()));
@@ -140,9 +141,13 @@ class Runner {
     return in;
   }
   void advance(std::int64_t from, std::int64_t to) {
-    for (std::int64_t i = from; i < to; ++i) state_ = evaluate(*p_.advance, operands(i));
+    for (std::int64_t i = from; i < to; ++i) {
+      check_stop("unwind", i, at_);
+      state_ = evaluate(*p_.advance, operands(i));
+    }
   }
   void step(std::int64_t i) {
+    check_stop("unwind", i, at_);
     Arrays in = operands(i);
     for (std::size_t k = 0; k < g_.linear_constants; ++k) in.push_back(x_[g_.linear() + k]);
     for (Array& l : linear_) in.push_back(std::move(l));
@@ -157,6 +162,7 @@ class Runner {
   const UnwindParams& p_;
   UnwindGroups g_;
   std::span<const Array> x_;
+  Location at_;
   std::int64_t length_;
   Array steps_;
   Arrays stacks_, state_, linear_, ys_;
@@ -165,7 +171,7 @@ class Runner {
 }  // namespace
 
 const ir::Primitive& unwind_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "unwind",
       .infer = infer_unwind,
       .parse = &UnwindParams::parse,

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/stop.h"
 #include "control/rows.h"
 #include "jit/compiled_program.h"
 #include "runtime/pool.h"
@@ -72,7 +73,8 @@ std::size_t JitCache::size() const {
 Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
            std::string_view name, const Location& at) {
   check_options(options, at);
-  Closed c = close_over(f, x, "jit", at);
+  const StopScope stop(options.stop);
+  Closed c = with_line("jit", at, [&] { return close_over(f, x, "jit", at); });
   auto shared = share(std::move(c.program));
   {
     JitCache::State& s = cache.state();
@@ -118,8 +120,9 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     for (const Array& a : x) in.push_back(contiguous(a));
   }
   const ThreadLimit limit(s.options.threads);
+  const StopScope stop(s.options.stop);
   std::size_t high = 0;
-  Arrays out = s.program->run(ready ? x : in, s.at, &high);
+  Arrays out = with_line("jit", s.at, [&] { return s.program->run(ready ? x : in, s.at, &high); });
   s.high_water.store(high, std::memory_order_relaxed);
   return out;
 }
@@ -175,6 +178,7 @@ namespace {
 std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
                                           const Location& at) {
   check_options(options, at);
+  const StopScope stop(options.stop);
   Closed c = close_over(f, x, "jit", at);
   auto s = std::make_shared<Compiled::State>();
   std::size_t constants = c.inputs.size() - x.size();
@@ -192,13 +196,15 @@ std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const
 }  // namespace
 
 Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at) {
-  auto s = prepared(f, x, options, at);
-  s->program->code();
-  return Compiled(std::move(s));
+  return with_line("compile", at, [&] {
+    auto s = prepared(f, x, options, at);
+    s->program->code();
+    return Compiled(std::move(s));
+  });
 }
 
 MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at) {
-  return prepared(f, x, options, at)->program->plan();
+  return with_line("plan", at, [&] { return prepared(f, x, options, at)->program->plan(); });
 }
 
 void other_static_argument(std::size_t number, const Location& at) {

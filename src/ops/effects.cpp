@@ -275,6 +275,7 @@ void debug_print(std::string_view format, std::span<const Array> args, const Loc
 
 Arrays io_callback(const FlatFunction& f, std::span<const ShapeDtype> results, std::span<const Array> args,
                    const Location& at) {
+  detail::check_function(f, at);
   CallbackParams p;
   for (const Type& t : results) p.results.emplace_back(t.shape, t.dtype);
   auto checked = [f, want = Types(results.begin(), results.end()), at](std::span<const Array> x) {

@@ -71,6 +71,7 @@ struct Selection {
 class Selector {
  public:
   Selector(const Type& type, const Index& index) : type_(type), at_(index.at) {
+    const PinLine pin(index.at);
     int used = 0, rests = 0;
     for (const IndexItem& item : index.items) {
       const bool array = item.kind == IndexItem::Kind::array;

@@ -43,7 +43,7 @@ std::vector<ir::Sample> samples() {
 }  // namespace
 
 const Primitive& softmax_row() {
-  static const Primitive row{
+  static const Primitive& row = *new Primitive{
       .name = "softmax",
       .infer = infer,
       .parse = &SoftmaxParams::parse,
@@ -55,7 +55,8 @@ const Primitive& softmax_row() {
       .facts = {.inlines = true},
       .samples = samples,
       .run =
-          [](const ParamsRef& p, std::span<const Array> x, const Location&) {
+          [](const ParamsRef& p, std::span<const Array> x, const Location& at) {
+            PinLine pin(at);
             Array e = exp(x[0] - (axes_of(p).empty() ? x[0] : max(x[0], axes_of(p), true)));
             return Arrays{e / total(e, p)};
           },

@@ -170,6 +170,8 @@ Array gammaln(const ArrayLike& x) { return anew::lgamma(x); }
 Array digamma(const ArrayLike& x) { return anew::digamma(x); }
 Array polygamma(int n, const ArrayLike& x) {
   if (n < 0) throw Error(fmt::format("[polygamma] the order must not be negative, got {}", n), line_or(x.at));
+  constexpr int most = 1000;  // its kernel grows with the order
+  if (n > most) throw Error(fmt::format("[polygamma] the order must be at most {}, got {}", most, n), line_or(x.at));
   if (n == 0) return anew::digamma(x);
   return bind1(rows().polygamma, make_params(PolygammaParams(n)), {as_float(x)}, x.at);
 }

@@ -312,6 +312,8 @@ class Generator {
     const LoopInfo& l = s.loop;
     auto k = static_cast<std::size_t>(l.constants), c = static_cast<std::size_t>(l.carries);
     auto to = std::make_unique<LoopStep>();
+    to->name = s.primitive->name;
+    to->at = s.at;
     to->length = l.length;
     to->reverse = l.reverse;
     to->body = nested(*s.bodies[0]);
@@ -348,6 +350,7 @@ class Generator {
     const Step& s = b_.steps[i];
     const UnwindInfo& u = s.unwind;
     auto to = std::make_unique<UnwindStep>();
+    to->at = s.at;
     to->length = u.length;
     to->reverse = u.reverse;
     to->backward = u.backward;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/stop.h"
 #include "plan/revolve.h"
 #include "runtime/executable.h"
 #include "runtime/strided.h"
@@ -68,6 +69,7 @@ class Walker {
   // The state moves to whichever of its two buffers it is not in.
   void advance(std::int64_t from, std::int64_t to) {
     for (std::int64_t i = from; i < to; ++i) {
+      check_stop("unwind", i, s_.at);
       set_inputs(*s_.advance, in_advance_, i);
       for (std::size_t k = 0; k < s_.stacks.size(); ++k) {
         std::byte* first = s_.stacks[k].buffers[0].in(table_);
@@ -79,6 +81,7 @@ class Walker {
   }
 
   void step(std::int64_t i) {
+    check_stop("unwind", i, s_.at);
     const Code& code = *s_.step;
     set_inputs(code, in_step_, i);
     std::size_t at = s_.constants.size() + s_.stacks.size() + s_.xs.size() + s_.linear_constants.size();

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "base/per_thread.h"
 #include "loops/build.h"
 #include "loops/interpreter.h"
 #include "runtime/pool.h"
@@ -14,7 +15,7 @@
 namespace anew {
 namespace {
 
-thread_local Observer observer;
+Observer& observer() { return PerThread<Observer>::get(); }
 
 // What an equation of these types runs as.
 struct Prepared {
@@ -42,7 +43,7 @@ std::size_t hash_of(const Request& r) {
 
 std::shared_ptr<const Prepared> prepare(const Request& r) {
   constexpr std::size_t most = 4096;  // then start again: a cache, not a leak
-  thread_local std::unordered_map<std::size_t, std::shared_ptr<const Prepared>> cache;
+  auto& cache = PerThread<std::unordered_map<std::size_t, std::shared_ptr<const Prepared>>, Prepared>::get();
   std::size_t h = hash_of(r);
   if (auto it = cache.find(h); it != cache.end() && it->second->is_for(r)) return it->second;
   auto p = std::make_shared<Prepared>();
@@ -115,7 +116,7 @@ Arrays run_lowered(const Prepared& p, const Request& r) {
 
 // The elements of x in a new row-major array; not a row of the language, so no trace ever sees it.
 const Primitive& copy_primitive() {
-  static const Primitive row{
+  static const Primitive& row = *new Primitive{
       .name = "copy",
       .infer = [](const ir::InferArgs& a) { return Types{a.in[0]}; },
       .lower =
@@ -146,7 +147,7 @@ Array look(const Prepared& p, const Request& r) {
 }  // namespace
 
 Observer set_observer(Observer o) {
-  std::swap(o, observer);
+  std::swap(o, observer());
   return o;
 }
 
@@ -183,7 +184,7 @@ Arrays evaluate_now(const Request& r) {
           fmt::format("[{}] an abstract array of type {} has no data to compute with", r.primitive.name, v.type.str()),
           r.at, "abstract arrays describe arguments of make_program, eval_shape and saved_residuals");
   }
-  if (observer) observer(r.primitive);
+  if (const Observer& o = observer()) o(r.primitive);
   std::uint64_t sequence = next_sequence();
   Arrays out;
   if (r.primitive.higher_order()) {

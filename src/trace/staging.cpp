@@ -80,6 +80,7 @@ ir::Program StagingTrace::finish(std::span<const Array> outputs) {
 }
 
 Staged stage(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at) {
+  detail::check_function(f, at);
   auto trace = std::make_shared<StagingTrace>(what, at);
   TraceLife life(trace);
   Arrays inputs;

@@ -12,7 +12,6 @@ namespace {
 
 struct Context {
   Trace* trace = nullptr;
-  const Location* pin = nullptr;
   const Primitive* rule_of = nullptr;
 };
 thread_local Context context;
@@ -25,30 +24,35 @@ const Primitive* current_rule() { return context.rule_of; }
 TraceScope::TraceScope(Trace* t) : saved_(context.trace) { context.trace = t; }
 TraceScope::~TraceScope() { context.trace = saved_; }
 
-PinLine::PinLine(const Location& at) : saved_(context.pin), at_(at) {
-  if (!saved_) context.pin = &at_;
+PinLine::PinLine(const Location& at) : saved_(pinned_line), at_(at) {
+  if (!saved_) pinned_line = &at_;
 }
-PinLine::~PinLine() { context.pin = saved_; }
+PinLine::~PinLine() { pinned_line = saved_; }
 
 Location line_or(const Location& at) {
-  if (context.pin) return *context.pin;
+  if (pinned_line) return *pinned_line;
   bool standard_library = std::string_view(at.file_name()).find("/include/c++/") != std::string_view::npos;
   return standard_library && context.trace && context.trace->at.line() ? context.trace->at : at;
 }
 
 RuleScope::RuleScope(const Primitive* rule_of, const Location& at)
-    : saved_rule_(context.rule_of), saved_pin_(context.pin), at_(at) {
+    : saved_rule_(context.rule_of), saved_pin_(pinned_line), at_(at) {
   context.rule_of = rule_of;
-  context.pin = &at_;
+  pinned_line = &at_;
 }
 RuleScope::~RuleScope() {
   context.rule_of = saved_rule_;
-  context.pin = saved_pin_;
+  pinned_line = saved_pin_;
+}
+
+void detail::empty_function(const Location& at) {
+  throw Error("a function that was given is empty (a std::function or pointer without a target)",
+              at.line() || !context.trace ? at : context.trace->at);
 }
 
 void check_operand(const Array& x, const Location& at) {
   const Value* v = x.value();
-  if (!v) throw Error("uninitialised Array used as an operand", at, "`Array x;` is no array yet: assign one first");
+  if (!v) throw Error("uninitialised Array used as an operand", at, "`Array x;` is no array yet, one that was moved from is none any more: assign one first");
   if (v->trace && !v->trace->alive)
     throw Error(
         fmt::format(
@@ -73,7 +77,7 @@ Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std
   Location line = line_or(at);
   for (const Array& x : inputs) check_operand(x, line);
   Request r{p, params ? params : ir::no_params(), inputs, line};
-  return trace ? trace->process(r) : evaluate_now(r);
+  return with_line(p.name, line, [&] { return trace ? trace->process(r) : evaluate_now(r); });
 }
 
 Arrays bind(const Primitive& p, const ParamsRef& params, std::span<const Array> inputs, const Location& at) {

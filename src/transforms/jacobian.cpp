@@ -39,7 +39,11 @@ Arrays with(std::span<const Array> x, std::size_t i, const Array& instead) {
 
 // Derivative of result `which` alone with respect to all of x, rows in front.
 Arrays rows_of(const FlatFunction& f, std::span<const Array> x, std::size_t which, const Location& at) {
-  auto only = [&](std::span<const Array> in) { return Arrays{f(in)[which]}; };
+  auto only = [&](std::span<const Array> in) {
+    Arrays y = f(in);
+    if (which >= y.size()) throw Error("[hessian] is defined for functions with a scalar output, got none", at);
+    return Arrays{y[which]};
+  };
   auto [y, linear] = flat::linearize(only, x, {at, {}});
   Type t = type_of(y[0]);
   check_float("jacrev", "results", t, at);
@@ -61,6 +65,7 @@ void check_arguments(std::string_view op, std::span<const Array> x, const Locati
 }  // namespace
 
 Arrays jacfwd(const FlatFunction& f, std::span<const Array> x, const Location& at) {
+  detail::check_function(f, at);
   check_arguments("jacfwd", x, at);
   std::vector<Arrays> columns;  // by input, then by output
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -84,6 +89,7 @@ Arrays jacfwd(const FlatFunction& f, std::span<const Array> x, const Location& a
 }
 
 Arrays jacrev(const FlatFunction& f, std::span<const Array> x, const Location& at) {
+  detail::check_function(f, at);
   check_arguments("jacrev", x, at);
   Arrays result;
   std::size_t results = 1;  // known when f has been called
@@ -101,6 +107,7 @@ Arrays jacrev(const FlatFunction& f, std::span<const Array> x, const Location& a
 }
 
 Arrays hessian(const FlatFunction& f, std::span<const Array> x, const Location& at) {
+  detail::check_function(f, at);
   check_arguments("hessian", x, at);
   return flat::jacfwd([&](std::span<const Array> in) { return rows_of(f, in, 0, at); }, x, at);
 }

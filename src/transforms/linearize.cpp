@@ -123,6 +123,7 @@ void report_last_stages(const ir::Program& p, std::size_t residuals, const std::
 std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const FlatFunction& f, std::span<const Array> x,
                                                                         int wanted, std::string_view what,
                                                                         const flat::CallInfo& info) {
+  detail::check_function(f, info.at);
   auto state = std::make_shared<flat::Linear::State>();
   state->info = info;
   Trace* parent = current_trace();
@@ -193,8 +194,15 @@ std::pair<Arrays, Linear> linearize(const FlatFunction& f, std::span<const Array
   return {std::move(y), Linear(std::move(state))};
 }
 
+Linear::State& Linear::state(const Location& at) const {
+  if (!state_)
+    throw Error("[linearize] a linear function was moved from, or used up by std::move(pullback)(ct), and called again",
+                at, "call it as pullback(ct), without std::move, to use it more than once");
+  return *state_;
+}
+
 Arrays Linear::operator()(std::span<const Array> tangents, const Location& at) const {
-  const State& s = *state_;
+  const State& s = state(at);
   check_count(tangents.size(), s.in.size(), "[linearize] tangents", at);
   Arrays in = s.residuals;
   for (std::size_t i = 0; i < tangents.size(); ++i)
@@ -207,19 +215,23 @@ Arrays Linear::operator()(std::span<const Array> tangents, const Location& at) c
 }
 
 Arrays Linear::pullback(std::span<const Array> cotangents, const Location& at) const {
-  return pull_back(*state_, state_->residuals, cotangents, at);
+  const State& s = state(at);
+  return pull_back(s, s.residuals, cotangents, at);
 }
 
 Arrays Linear::consume(std::span<const Array> cotangents, const Location& at) && {
+  state(at);
   std::shared_ptr<State> s = std::move(state_);
   Arrays residuals = s.use_count() == 1 ? std::move(s->residuals) : s->residuals;
   return pull_back(*s, std::move(residuals), cotangents, at);
 }
 
-Program Linear::program() const { return {std::make_shared<const ir::Program>(state_->program), {}}; }
+Program Linear::program(const Location& at) const {
+  return {std::make_shared<const ir::Program>(state(at).program), {}};
+}
 
-Program Linear::pullback_program() const {
-  const State& s = *state_;
+Program Linear::pullback_program(const Location& at) const {
+  const State& s = state(at);
   Types types;
   for (const Array& r : s.residuals) types.push_back(type_of(r));
   types.insert(types.end(), s.out.begin(), s.out.end());
@@ -235,6 +247,7 @@ Program Linear::pullback_program() const {
 
 std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx,
                               const Location& at) {
+  detail::check_function(f, at);
   check_count(dx.size(), x.size(), "[jvp] tangents", at);
   Trace* parent = current_trace();
   auto trace = std::make_shared<JvpTrace>(parent, parent, "jvp", at);
