@@ -71,6 +71,7 @@ Primitive view_row(std::string name, Shape (*shape)(const P&, const Type&, const
     return Types{{shape(params_of<P>(a.params), a.in[0], line_or(a.at)), a.in[0].dtype}};
   };
   p.facts.linear_in = {0};
+  p.facts.shows_operand = true;
   return p;
 }
 // The tangent goes the way of the primal.
@@ -384,6 +385,7 @@ Primitive counting() {
                        {}};
   };
   p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
+  p.facts.shows_operand = true;
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (DType d : {i32, f32, f64})

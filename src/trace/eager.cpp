@@ -82,7 +82,7 @@ ir::Memory memory_of(const Array& x) {
 }
 
 void stamp(const Array& fresh, const Request& r, int output, std::uint64_t sequence) {
-  mutable_value(fresh).origin = {&r.primitive, r.params, r.at, output, sequence, current_rule()};
+  mutable_value(fresh).origin = origin_of(r, output, sequence);
 }
 
 Arrays run_lowered(const Prepared& p, const Request& r) {

@@ -60,7 +60,7 @@ Arrays StagingTrace::process(const Request& r) {
     Array y = traced_value(shared_from_this(), types[i]);
     Value& v = mutable_value(y);
     v.var = var;
-    v.origin = {&r.primitive, r.params, r.at, static_cast<int>(i), sequence, current_rule()};
+    v.origin = origin_of(r, static_cast<int>(i), sequence);
     out.push_back(std::move(y));
   }
   program_.eqns.push_back(std::move(e));

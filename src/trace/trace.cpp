@@ -14,6 +14,7 @@ struct Context {
   Trace* trace = nullptr;
   const Location* pin = nullptr;
   const Primitive* rule_of = nullptr;
+  int sources = 0;  // open SourceScopes
 };
 thread_local Context context;
 
@@ -44,6 +45,28 @@ RuleScope::RuleScope(const Primitive* rule_of, const Location& at)
 RuleScope::~RuleScope() {
   context.rule_of = saved_rule_;
   context.pin = saved_pin_;
+}
+
+SourceScope::SourceScope() { ++context.sources; }
+SourceScope::~SourceScope() { --context.sources; }
+
+Origin origin_of(const Request& r, int output, std::uint64_t sequence) {
+  constexpr int deepest = 64;  // a chain is destroyed recursively
+  Origin o{&r.primitive, r.params, r.at, output, sequence, context.rule_of};
+  if (!context.sources || !r.primitive.facts.shows_operand) return o;
+  o.depth = r.inputs.empty() ? 0 : r.inputs[0].value()->origin.depth + 1;
+  o.remakes = o.depth < deepest;
+  if (!o.remakes) o.depth = 0;
+  else if (!r.inputs.empty()) o.source = r.inputs[0];
+  return o;
+}
+
+Array without_source(const Array& x) {
+  if (!x.value()->origin.source.value()) return x;
+  auto v = std::make_shared<Value>(*x.value());
+  v->origin.source = {};
+  v->origin.remakes = false;
+  return Array(std::shared_ptr<const Value>(std::move(v)));
 }
 
 void check_operand(const Array& x, const Location& at) {

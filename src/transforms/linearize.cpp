@@ -9,6 +9,7 @@
 
 #include "transforms/jvp.h"
 #include "transforms/remembered.h"
+#include "transforms/sources.h"
 #include "transforms/split.h"
 #include "transforms/transpose.h"
 
@@ -75,12 +76,25 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
     if (residual) kept.push_back(captured[i]);
   }
 
+  // What is kept in place of a value that a checkpoint decided on has its reason.
+  std::unordered_map<const Value*, std::string> reasons = split.reasons();
+  for (const Array& r : kept)
+    if (auto it = reasons.find(r.value()); it != reasons.end()) {
+      const std::string why = it->second;
+      for (Array s = r.value()->origin.source; s.value(); s = s.value()->origin.source) reasons.emplace(s.value(), why);
+    }
+  keep_sources(p, residual_vars, kept);
+
   std::unordered_map<const Value*, int> argument_of;
   for (std::size_t i = 0; i < arguments.size(); ++i) argument_of.emplace(arguments[i].value(), static_cast<int>(i));
-  std::vector<const ir::Eqn*> reader(p.types.size(), nullptr);  // by variable: the first equation that reads it
-  for (const ir::Eqn& e : p.eqns)
-    for (const ir::Atom& a : e.inputs)
-      if (a.is_var() && !reader[static_cast<std::size_t>(a.var)]) reader[static_cast<std::size_t>(a.var)] = &e;
+  // By variable: the first equation that reads it, or what shows it.
+  std::vector<const ir::Eqn*> reader(p.types.size(), nullptr);
+  for (auto e = p.eqns.rbegin(); e != p.eqns.rend(); ++e) {
+    const bool shows = e->primitive->facts.shows_operand && reader[static_cast<std::size_t>(e->outputs[0])];
+    for (const ir::Atom& a : e->inputs)
+      if (a.is_var())
+        reader[static_cast<std::size_t>(a.var)] = shows ? reader[static_cast<std::size_t>(e->outputs[0])] : &*e;
+  }
 
   std::vector<ResidualSource> sources(kept.size());
   std::vector<std::pair<int, std::uint64_t>> key(kept.size());
@@ -88,6 +102,7 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
     ResidualSource& source = sources[i];
     const Value& v = *kept[i].value();
     source.origin = v.origin;
+    source.origin.source = {};
     if (auto arg = argument_of.find(&v); arg != argument_of.end()) {
       source.kind = Residual::Kind::argument;
       source.argument = arg->second;
@@ -99,7 +114,7 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
       source.kind = v.origin.primitive->name == "name" ? Residual::Kind::named : Residual::Kind::output;
       key[i] = {2, v.origin.sequence};
     }
-    if (auto it = split.reasons().find(&v); it != split.reasons().end()) source.reason = it->second;
+    if (auto it = reasons.find(&v); it != reasons.end()) source.reason = it->second;
     if (const ir::Eqn* e = reader[static_cast<std::size_t>(residual_vars[i])]) {
       source.reader = e->primitive;
       source.reader_rule = e->rule_of;
@@ -114,7 +129,7 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
   p.inputs.clear();
   for (std::size_t i : order) {
     p.inputs.push_back(residual_vars[i]);
-    s.residuals.push_back(kept[i]);
+    s.residuals.push_back(without_source(kept[i]));
     s.sources.push_back(sources[i]);
   }
   p.inputs.insert(p.inputs.end(), tangent_vars.begin(), tangent_vars.end());
@@ -165,6 +180,7 @@ std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const Fl
   }
   std::uint64_t start = next_sequence();
   {
+    SourceScope sources;
     TraceScope scope(trace.get());
     outputs = f(inputs);
   }
@@ -177,6 +193,7 @@ std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const Fl
     // An argument that comes back is the caller's array again, so that nobody keeps it twice.
     for (std::size_t k = 0; k < arguments.size(); ++k)
       if (outputs[i].value() == arguments[k].value()) outputs[i] = x[k];
+    outputs[i] = without_source(outputs[i]);
     if (outputs[i].value()->weak) outputs[i] = fresh_alias(outputs[i]);
     state->out.push_back(type_of(outputs[i]));
     state->nonzero.push_back(t.value() != nullptr);
