@@ -46,6 +46,8 @@ Array StagingTrace::lift(const Array& x, const Location& where) {
 Arrays StagingTrace::process(const Request& r) {
   ir::Eqn e{&r.primitive, r.params, {}, {}, r.at, current_rule()};
   Types in;
+  in.reserve(r.inputs.size());
+  e.inputs.reserve(r.inputs.size());
   for (const Array& x : r.inputs) {
     e.inputs.push_back(atom(x, r.at));
     in.push_back(x.value()->type);
@@ -53,6 +55,8 @@ Arrays StagingTrace::process(const Request& r) {
   Types types = infer_outputs(r, in);
   std::uint64_t sequence = next_sequence();
   Arrays out;
+  out.reserve(types.size());
+  e.outputs.reserve(types.size());
   for (std::size_t i = 0; i < types.size(); ++i) {
     auto var = static_cast<ir::Var>(program_.types.size());
     program_.types.push_back(types[i]);

@@ -30,9 +30,24 @@ PinLine::PinLine(const Location& at) : saved_(context.pin), at_(at) {
 }
 PinLine::~PinLine() { context.pin = saved_; }
 
+namespace {
+
+// Names of files are few, and the last one is mostly asked for again.
+bool in_standard_library(const char* file) {
+  thread_local const char* last = nullptr;
+  thread_local bool answer = false;
+  if (file != last) {
+    answer = std::string_view(file).find("/include/c++/") != std::string_view::npos;
+    last = file;
+  }
+  return answer;
+}
+
+}  // namespace
+
 Location line_or(const Location& at) {
   if (context.pin) return *context.pin;
-  bool standard_library = std::string_view(at.file_name()).find("/include/c++/") != std::string_view::npos;
+  const bool standard_library = in_standard_library(at.file_name());
   return standard_library && context.trace && context.trace->at.line() ? context.trace->at : at;
 }
 

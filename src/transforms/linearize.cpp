@@ -174,9 +174,36 @@ std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const Fl
   return {std::move(outputs), std::move(state)};
 }
 
+namespace {
+
+// Under a trace that remembers: by the linear Program, which is the function here.
+Arrays remembered_pull_back(const flat::Linear::State& s, const Arrays& residuals, std::span<const Array> cotangents,
+                            const Location& at) {
+  Arrays ct;
+  for (std::size_t i = 0; i < cotangents.size(); ++i)
+    ct.push_back(matching(cotangents[i], s.out[i], "[vjp] the cotangent must have the type of the output", at));
+  auto linear = [&](std::span<const Array> in) { return evaluate(s.program, in); };
+  auto options = [&] {  // what the Program does not say: outputs without tangent, arguments without tangents
+    std::vector<std::int64_t> list(s.nonzero.begin(), s.nonzero.end());
+    for (const Type& t : s.in) {
+      list.push_back(static_cast<std::int64_t>(t.dtype));
+      list.insert(list.end(), t.shape.begin(), t.shape.end());
+    }
+    return list;
+  };
+  auto transform = [&](const FlatFunction&, std::span<const Array> x, std::span<const Array> more) {
+    return pull_back(s, Arrays(x.begin(), x.end()), more, at);
+  };
+  return remembered({"pullback", options}, linear, s.program.input_types(), residuals, ct, transform, at);
+}
+
+}  // namespace
+
 Arrays pull_back(const flat::Linear::State& s, Arrays residuals, std::span<const Array> cotangents,
                  const Location& at) {
   check_count(cotangents.size(), s.out.size(), "[vjp] cotangents", at);
+  const bool floats = std::all_of(s.out.begin(), s.out.end(), [](const Type& t) { return is_float(t.dtype); });
+  if (floats && remembering()) return remembered_pull_back(s, residuals, cotangents, at);
   Arrays ct;
   for (std::size_t i = 0; i < cotangents.size(); ++i) {
     if (!is_float(s.out[i].dtype)) continue;
@@ -198,7 +225,38 @@ Arrays pull_back(const flat::Linear::State& s, Arrays residuals, std::span<const
 
 namespace flat {
 
+namespace {
+
+// What is remembered of a linearization: all but the residuals, which come behind the outputs.
+using Linearization = Linear::State;
+
+std::pair<Arrays, Linear> remembered_linearize(const FlatFunction& f, std::span<const Array> x, const CallInfo& info) {
+  Arrays at_x = arguments_of(x, info.at);
+  std::shared_ptr<const Linearization> made;
+  auto transform = [&](const FlatFunction& g, std::span<const Array> in, std::span<const Array>) {
+    auto [y, state] = linearize_first(g, in, -1, "linearize", info);
+    y.insert(y.end(), state->residuals.begin(), state->residuals.end());
+    state->residuals.clear();
+    made = std::move(state);
+    return y;
+  };
+  Transformation which{
+      "linearize",
+      {},
+      [&] { return std::shared_ptr<const void>(made); },
+      [&](const std::shared_ptr<const void>& p) { made = std::static_pointer_cast<const Linearization>(p); }};
+  Arrays all = remembered(which, f, types_of(at_x, info.at), at_x, {}, transform, info.at);
+  auto state = std::make_shared<Linear::State>(*made);
+  state->info = info;
+  auto residuals = all.begin() + std::ssize(made->out);
+  state->residuals.assign(residuals, all.end());
+  return {Arrays(all.begin(), residuals), Linear(std::move(state))};
+}
+
+}  // namespace
+
 std::pair<Arrays, Linear> linearize(const FlatFunction& f, std::span<const Array> x, const CallInfo& info) {
+  if (remembering()) return remembered_linearize(f, x, info);
   auto [y, state] = linearize_first(f, x, -1, "linearize", info);
   return {std::move(y), Linear(std::move(state))};
 }
