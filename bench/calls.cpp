@@ -121,31 +121,26 @@ int main() {
     std::vector<Layer> ls(4, Layer{ones({4, 4}) * 0.1, ones({4}) * 0.1});
     auto f = jit(layers);
     auto c = f.compile(ls, x);
-    row(
-        "vector<struct>", [&] { (void)f(ls, x); }, [&] { (void)c(ls, x); });
+    row("vector<struct>", [&] { (void)f(ls, x); }, [&] { (void)c(ls, x); });
     std::map<std::string, Array> p{{"w", ones({4, 4}) * 0.1}, {"b", ones({4}) * 0.1}};
     auto g = jit(named);
     auto cg = g.compile(p, x);
-    row(
-        "map<string, Array>", [&] { (void)g(p, x); }, [&] { (void)cg(p, x); });
+    row("map<string, Array>", [&] { (void)g(p, x); }, [&] { (void)cg(p, x); });
     Settings s{ones({4, 4}) * 0.1};
     auto h = jit(with_bool);
     auto ch = h.compile(s, x);
-    row(
-        "struct with a bool", [&] { (void)h(s, x); }, [&] { (void)ch(s, x); });
+    row("struct with a bool", [&] { (void)h(s, x); }, [&] { (void)ch(s, x); });
     auto k = jit(with_constants);
     const Array v = ones({4}) + 1;
     auto ck = k.compile(v);
-    row(
-        "array({...}), random::key inside", [&] { (void)k(v); }, [&] { (void)ck(v); });
+    row("array({...}), random::key inside", [&] { (void)k(v); }, [&] { (void)ck(v); });
   }
   {
     Gpt m = make_gpt();
     Array text = astype(arange(length), i32);
     auto f = jit(gpt);
     auto c = f.compile(m, text);
-    row(
-        "GPT inference, vector<struct>", [&] { (void)f(m, text); }, [&] { (void)c(m, text); });
+    row("GPT inference, vector<struct>", [&] { (void)f(m, text); }, [&] { (void)c(m, text); });
   }
   {
     double gravity = 9.81, h = 0.01;
@@ -158,8 +153,7 @@ int main() {
     auto g = jit(grad<0, 1>(loss));
     const Array t = ones({}) * 0.5, l = ones({}) * 1.5;
     auto c = g.compile(t, l);
-    row(
-        "pendulum gradient, closure", [&] { (void)g(t, l); }, [&] { (void)c(t, l); });
+    row("pendulum gradient, closure", [&] { (void)g(t, l); }, [&] { (void)c(t, l); });
   }
   {
     double h = 0.02;
@@ -174,8 +168,7 @@ int main() {
     auto g = jit(value_and_grad(loss));
     const Array forces = zeros({200}) + 0.1, start = ones({}) * 0.1;
     auto c = g.compile(forces, start);
-    row(
-        "cart-pole gradient, closure", [&] { (void)g(forces, start); }, [&] { (void)c(forces, start); });
+    row("cart-pole gradient, closure", [&] { (void)g(forces, start); }, [&] { (void)c(forces, start); });
   }
   {
     double gravity = 9.81, h = 0.01;
@@ -187,7 +180,6 @@ int main() {
     auto f = jit(roll);
     const Array t = ones({}) * 0.5;
     auto c = f.compile(t);
-    row(
-        "200 unrolled RK4 steps, closure", [&] { (void)f(t); }, [&] { (void)c(t); }, 50);
+    row("200 unrolled RK4 steps, closure", [&] { (void)f(t); }, [&] { (void)c(t); }, 50);
   }
 }

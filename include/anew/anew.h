@@ -21,5 +21,6 @@
 #include <anew/report.h>
 #include <anew/scan.h>
 #include <anew/special.h>
+#include <anew/stop.h>
 #include <anew/transforms.h>
 #include <anew/tree.h>

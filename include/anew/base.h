@@ -101,14 +101,18 @@ class Shape {
   constexpr Shape(T n) {
     push_back(detail::saturated<std::int64_t>(n));
   }
-  constexpr Shape(std::initializer_list<Dim> dims) {
+  constexpr Shape(std::initializer_list<Dim> dims, const Location& at = Location::current()) {
+    if (dims.size() > max_ndim) too_many(at);
     for (Dim d : dims) push_back(d.value);
   }
-  explicit Shape(std::span<const std::int64_t> dims) {
+  explicit Shape(std::span<const std::int64_t> dims, const Location& at = Location::current()) {
+    if (dims.size() > max_ndim) too_many(at);
     for (std::int64_t d : dims) push_back(d);
   }
-  Shape(const std::vector<std::int64_t>& dims) : Shape(std::span<const std::int64_t>(dims)) {}
-  Shape(const std::vector<int>& dims) {
+  Shape(const std::vector<std::int64_t>& dims, const Location& at = Location::current())
+      : Shape(std::span<const std::int64_t>(dims), at) {}
+  Shape(const std::vector<int>& dims, const Location& at = Location::current()) {
+    if (dims.size() > max_ndim) too_many(at);
     for (int d : dims) push_back(d);
   }
 
@@ -121,7 +125,7 @@ class Shape {
     return n;
   }
   constexpr void push_back(std::int64_t d) {
-    if (ndim_ == max_ndim) too_many();
+    if (ndim_ == max_ndim) too_many(Location());
     dims_[static_cast<std::size_t>(ndim_++)] = d;
   }
   void insert(int at, std::int64_t d);
@@ -142,7 +146,7 @@ class Shape {
   friend std::ostream& operator<<(std::ostream&, const Shape&);
 
  private:
-  [[noreturn]] static void too_many();
+  [[noreturn]] static void too_many(const Location& at);  // without a line: the one in force
   std::array<std::int64_t, max_ndim> dims_{};
   int ndim_ = 0;
 };
@@ -191,5 +195,19 @@ struct Warning {
 // What happens to warnings; by default one line on stderr per place. Returns the former handler; {} restores the default.
 using WarningHandler = std::function<void(const Warning&)>;
 WarningHandler set_warning_handler(WarningHandler handler);
+
+namespace detail {
+// Functions that a user gives may be empty. `at` without a line: where the current transformation was asked for.
+[[noreturn]] void empty_function(const Location& at);
+template <class F>
+inline constexpr bool may_be_empty = std::is_pointer_v<F> || std::is_member_pointer_v<F>;
+template <class S>
+inline constexpr bool may_be_empty<std::function<S>> = true;
+template <class F>
+void check_function([[maybe_unused]] const F& f, [[maybe_unused]] const Location& at = {}) {
+  if constexpr (may_be_empty<F>)
+    if (!f) empty_function(at);
+}
+}  // namespace detail
 
 }  // namespace anew

@@ -12,6 +12,10 @@ class MapAxes {
   MapAxes(int axis = 0) : axes_{axis}, for_all_(true) {}
   MapAxes(std::initializer_list<int> axes) : axes_(axes) {}
   MapAxes(std::vector<int> axes) : axes_(std::move(axes)) {}
+  // There is no moving: what was moved from still has its axes.
+  MapAxes(const MapAxes&) = default;
+  MapAxes& operator=(const MapAxes&) = default;
+  ~MapAxes() = default;
   bool for_all() const { return for_all_; }
   const std::vector<int>& list() const { return axes_; }
 
@@ -70,6 +74,8 @@ class Vmap : public detail::Calls<Vmap<F>, detail::params_t<F>> {
     }
   }
 
+  const Location& at() const { return at_; }
+
  private:
   F f_;
   VmapOptions options_;
@@ -127,6 +133,8 @@ class Jacobian : public detail::Calls<Jacobian<F, Forward, I...>, detail::params
     }
   }
 
+  const Location& at() const { return at_; }
+
  private:
   template <class C, std::size_t... K>
   static auto per_argument(const C& c, const Arrays& blocks, std::index_sequence<K...>) {
@@ -169,6 +177,8 @@ class Hessian : public detail::Calls<Hessian<F, I...>, detail::params_t<F>> {
     }
   }
 
+  const Location& at() const { return at_; }
+
  private:
   template <std::size_t... K>
   static auto rows(const Arrays& blocks, std::index_sequence<K...> all) {
@@ -210,6 +220,8 @@ class Hvp : public detail::Calls<Hvp<F>, typename detail::twice<detail::params_t
     auto xs = detail::per_argument<F>(x);
     return apply_to(xs, detail::per_argument<F>(v), std::make_index_sequence<std::tuple_size_v<decltype(xs)>>{});
   }
+
+  const Location& at() const { return at_; }
 
  private:
   template <class... X, class... D, std::size_t... I>
@@ -254,11 +266,13 @@ class LinearTranspose {
  private:
   template <std::size_t... I>
   auto apply(const Arrays& ct, const Location& at, std::index_sequence<I...> all) const {
+    present_.check(at);
     detail::Call<F, std::index_sequence<I...>, A...> c(f_, detail::get<I>(like_)...);
     return detail::rebuild_arguments(c.skeleton(), detail::run_linear_transpose(c.flat(), c.leaves(), ct, at), all);
   }
   F f_;
   detail::Pack<A...> like_;
+  detail::Present present_;
 };
 namespace detail {
 template <class F, class... A, class... T>
@@ -291,6 +305,7 @@ void check_grads_of(const F& f, const std::tuple<const X&...>& x, const CheckGra
 // Throws, with the worst entry, where derivatives of f at x are not those of differences; several arguments in a tuple.
 template <class F, class X>
 void check_grads(F f, const X& x, const CheckGradsOptions& options = {}, const Location& at = Location::current()) {
+  detail::check_function(f, at);
   detail::check_grads_of(f, detail::per_argument<F>(x), options, at);
 }
 

@@ -156,6 +156,7 @@ using result_t = typename result<std::remove_cvref_t<std::invoke_result_t<const 
 
 template <class F, class... A>
 result_t<F, A...> call(const F& f, const A&... args) {
+  check_function(f);
   if constexpr (std::is_void_v<std::invoke_result_t<const F&, const A&...>>) {
     std::invoke(f, args...);
     return none;
@@ -320,23 +321,55 @@ auto rebuild_arguments(const Pack<A...>& like, std::span<const Array> xs, std::i
   }
 }
 
+// ---- what was moved from is not there any more, and says so
+class Present {
+ public:
+  Present() = default;
+  Present(const Present&) = default;
+  Present(Present&& other) noexcept : present_(std::exchange(other.present_, false)) {}
+  Present& operator=(const Present&) = default;
+  Present& operator=(Present&& other) noexcept {
+    present_ = std::exchange(other.present_, false);
+    return *this;
+  }
+  ~Present() = default;
+  void check(const Location& at) const {
+    if (!present_) moved_from(at);
+  }
+
+ private:
+  bool present_ = true;
+};
+
 // ---- the call operator of a transformed function W, which calls W::apply. Where the parameters are known it takes exactly
 // them, so that braces and conversions work as in a plain call and errors are short; otherwise it takes anything.
+template <class W>
+class Wrapped {
+ protected:
+  const W& wrapper() const {
+    const W& w = static_cast<const W&>(*this);
+    present_.check(w.at());
+    return w;
+  }
+
+ private:
+  Present present_;
+};
 template <class W, class Ps>
-struct Calls {
+struct Calls : Wrapped<W> {
   template <class... T>
   auto operator()(T&&... args) const {
-    return static_cast<const W&>(*this).apply(std::forward<T>(args)...);
+    return this->wrapper().apply(std::forward<T>(args)...);
   }
 };
 template <class W, class... P>
-struct Calls<W, types<P...>> {
-  auto operator()(stored_t<P>... args) const { return static_cast<const W&>(*this).apply(std::move(args)...); }
+struct Calls<W, types<P...>> : Wrapped<W> {
+  auto operator()(stored_t<P>... args) const { return this->wrapper().apply(std::move(args)...); }
   // With defaults of f for the last parameters.
   template <class... T>
     requires(sizeof...(T) < sizeof...(P))
   auto operator()(T&&... args) const {
-    return static_cast<const W&>(*this).apply(std::forward<T>(args)...);
+    return this->wrapper().apply(std::forward<T>(args)...);
   }
 };
 

@@ -174,6 +174,7 @@ template <class... F, class... T>
 }
 template <class F, class... T>
 [[nodiscard]] auto switch_(const ArrayLike& index, const std::vector<F>& list, const T&... operands) {
+  for (const F& f : list) detail::check_function(f, index.at);
   return detail::choose_among_with(index, list, std::index_sequence_for<T...>{}, operands...);
 }
 
@@ -308,6 +309,7 @@ template <class F, class Xs>
 [[nodiscard]] auto associative_scan(F f, Xs xs, const AssociativeScanOptions& options = {},
                                     const Location& at = Location::current()) {
   using X = detail::argument_t<F, 0, Xs, detail::traced_numbers>;
+  detail::check_function(f, at);
   if constexpr (detail::check_combine<F, X>()) {
     detail::AssociativeScan<F, X> loop{f, detail::Carry<X>(static_cast<X>(std::move(xs)), "associative_scan", at)};
     return loop.like.with(

@@ -30,7 +30,7 @@ RuleKey new_rule_key();
 // with static arguments makes a rule of its own.
 template <class... F>
 RuleKey key_of_types() {
-  static const RuleKey key = new_rule_key();
+  static const auto& key = *new RuleKey(new_rule_key());  // never destroyed: static objects may call
   return key;
 }
 template <class T>
@@ -225,6 +225,7 @@ class CustomJvp : public detail::Calls<CustomJvp<F, Rule>, detail::params_t<F>> 
   using anew_params = detail::params_t<F>;
   CustomJvp(F f, Rule rule, const CustomOptions& options, const Location& at)
       : f_(std::move(f)), rule_(std::move(rule)), options_(options), at_(at) {
+    detail::check_function(rule_, at);
     if constexpr (std::is_empty_v<F> && std::is_empty_v<Rule>) key_ = detail::key_of_types<F, Rule>();
     else key_ = detail::new_rule_key();
   }
@@ -241,6 +242,8 @@ class CustomJvp : public detail::Calls<CustomJvp<F, Rule>, detail::params_t<F>> 
       }
     }
   }
+
+  const Location& at() const { return at_; }
 
  private:
   F f_;
@@ -262,6 +265,8 @@ class CustomVjp : public detail::Calls<CustomVjp<F, Forward, Backward>, detail::
   using anew_params = detail::params_t<F>;
   CustomVjp(F f, Forward forward, Backward backward, const CustomOptions& options, const Location& at)
       : f_(std::move(f)), forward_(std::move(forward)), backward_(std::move(backward)), options_(options), at_(at) {
+    detail::check_function(forward_, at);
+    detail::check_function(backward_, at);
     if constexpr (std::is_empty_v<F> && std::is_empty_v<Forward> && std::is_empty_v<Backward>)
       key_ = detail::key_of_types<F, Forward, Backward>();
     else key_ = detail::new_rule_key();
@@ -279,6 +284,8 @@ class CustomVjp : public detail::Calls<CustomVjp<F, Forward, Backward>, detail::
       }
     }
   }
+
+  const Location& at() const { return at_; }
 
  private:
   F f_;

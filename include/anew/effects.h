@@ -73,6 +73,7 @@ auto io_callback_of(F f, R result, const Location& at, std::index_sequence<I...>
 }
 template <class F, class R, class... T>
 auto io_callback_at(F f, const R& result_type, const Location& at, const T&... args) {
+  check_function(f, at);
   using Result = typename traced_numbers<R>::type;
   return io_callback_of(std::move(f), static_cast<Result>(result_type), at, std::index_sequence_for<T...>{}, args...);
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <anew/array.h>
 #include <anew/policy.h>
+#include <anew/stop.h>
 
 #include <functional>
 #include <map>
@@ -85,10 +86,12 @@ struct CheckGradsOptions {
   std::optional<double> atol = {}, rtol = {}, step = {};
   std::uint64_t seed = 7;  // of the direction
 };
+// `stop`: ends calls of the jitted function; where that is itself traced, the token of the outermost jit counts.
 struct JitOptions {
   std::optional<std::size_t> memory_budget = {};
   int threads = 0;
   std::vector<int> donate = {};
+  std::optional<StopToken> stop = {};
 };
 
 namespace flat {
@@ -106,14 +109,16 @@ class Linear {
   Arrays pullback(std::span<const Array> cotangents, const Location& at = Location::current()) const;
   // The last call: residuals are freed as they are used.
   Arrays consume(std::span<const Array> cotangents, const Location& at = Location::current()) &&;
-  std::vector<Residual> residuals() const;
-  Program program() const;           // inputs: the residuals in order, then the tangents
-  Program pullback_program() const;  // inputs: the residuals in order, then the cotangents
+  std::vector<Residual> residuals(const Location& at = Location::current()) const;
+  // Inputs: the residuals in order, then the tangents, or the cotangents.
+  Program program(const Location& at = Location::current()) const;
+  Program pullback_program(const Location& at = Location::current()) const;
 
   struct State;
   explicit Linear(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
  private:
+  State& state(const Location& at) const;  // throws where it was moved from or used up
   std::shared_ptr<State> state_;
 };
 std::pair<Arrays, Linear> linearize(const FlatFunction& f, std::span<const Array> x, const CallInfo& info = {});
@@ -170,6 +175,9 @@ Arrays checkpoint(const FlatFunction& f, std::span<const Array> x, const Policy&
 class JitCache {
  public:
   JitCache();
+  JitCache(const JitCache&) = default;  // what was moved from is still the same
+  JitCache& operator=(const JitCache&) = default;
+  ~JitCache() = default;
   std::size_t size() const;
   struct State;
   State& state() const { return *state_; }

@@ -49,6 +49,10 @@ class Compiled {
   bool captures() const;
   struct State;
   explicit Compiled(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  // There is no moving: what was moved from is still the same code.
+  Compiled(const Compiled&) = default;
+  Compiled& operator=(const Compiled&) = default;
+  ~Compiled() = default;
   const State& state() const { return *state_; }
 
  private:
@@ -70,6 +74,9 @@ class KnownCalls {
     std::shared_ptr<const void> result;
   };
   KnownCalls();
+  KnownCalls(const KnownCalls&) = default;  // what was moved from is still the same
+  KnownCalls& operator=(const KnownCalls&) = default;
+  ~KnownCalls() = default;
   // Nothing where the call is new.
   std::shared_ptr<const Entry> find(const CallKey& key) const;
   std::shared_ptr<const Entry> add(Entry entry) const;
@@ -121,6 +128,7 @@ class Compiled {
  private:
   template <std::size_t... I>
   R call(std::index_sequence<I...>, const A&... args) const {
+    present_.check(at_);
     Arrays leaves;
     detail::LeafPass pass(detail::LeafPass::Action::copy, leaves);
     (add<I>(args, pass), ...);
@@ -136,6 +144,7 @@ class Compiled {
   detail::Pack<A...> arguments_;  // without their arrays
   detail::ResultShape<R> result_;
   Location at_;
+  detail::Present present_;
 };
 
 template <class F>
@@ -170,7 +179,7 @@ class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
   MemoryPlan plan(const T&... args) const {
     using For = detail::whole_call<F, T...>;
     if constexpr (For::valid) {
-      typename For::type c(f_, args...);
+      typename For::type c(this->wrapper().f_, args...);
       return flat::plan(c.flat(), c.leaves(), options_, at_);
     } else {
       return {};
@@ -181,7 +190,7 @@ class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
   [[nodiscard]] auto compile(const T&... args) const {
     using For = detail::whole_call<F, T...>;
     if constexpr (For::valid) {
-      typename For::type c(f_, args...);
+      typename For::type c(this->wrapper().f_, args...);
       return compiled(c, typename For::arguments{});
     }
   }

@@ -82,11 +82,13 @@ class Pullback {
   auto operator()(const R& ct, const Location& at = Location::current()) && {
     return rebuild(std::move(linear_).consume(flatten(ct, at), at));
   }
-  std::vector<Residual> residuals() const { return linear_.residuals(); }
-  Program program() const { return linear_.pullback_program(); }  // inputs: residuals, then cotangents
+  std::vector<Residual> residuals(const Location& at = Location::current()) const { return linear_.residuals(at); }
+  // Inputs: residuals, then cotangents.
+  Program program(const Location& at = Location::current()) const { return linear_.pullback_program(at); }
 
  private:
   Arrays flatten(const R& ct, const Location& at) const {
+    present_.check(at);
     detail::check_like<R>(ct, result_, "vjp", "cotangent", "output", at);
     return detail::leaves(ct);
   }
@@ -96,6 +98,7 @@ class Pullback {
   flat::Linear linear_;
   detail::Pack<A...> arguments_;
   detail::Dynamic<R> result_;
+  detail::Present present_;
 };
 
 // The derivative of a function of A... with result R, at a point, as a linear function of tangents.
@@ -109,12 +112,14 @@ class Linearized {
   R operator()(const detail::Tangent<A>&... tangents, const Location& at = Location::current()) const {
     return apply(std::index_sequence_for<A...>{}, at, tangents...);
   }
-  std::vector<Residual> residuals() const { return linear_.residuals(); }
-  Program program() const { return linear_.program(); }  // inputs: residuals, then tangents
+  std::vector<Residual> residuals(const Location& at = Location::current()) const { return linear_.residuals(at); }
+  // Inputs: residuals, then tangents.
+  Program program(const Location& at = Location::current()) const { return linear_.program(at); }
 
  private:
   template <std::size_t... I>
   R apply(std::index_sequence<I...>, const Location& at, const detail::Tangent<A>&... tangents) const {
+    present_.check(at);
     Arrays flat;
     (detail::add_tangent<A>(flat, tangents, detail::get<I>(arguments_), "linearize", at), ...);
     return detail::with_leaves(result_, linear_(flat, at));
@@ -122,6 +127,7 @@ class Linearized {
   flat::Linear linear_;
   detail::Pack<A...> arguments_;
   R result_;
+  detail::Present present_;
 };
 
 namespace detail {

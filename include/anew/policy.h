@@ -44,16 +44,22 @@ class Policy {
     std::string text = {};  // of a callable
     std::function<Save(const PolicyQuery&)> rule = {};
     const void* identity = nullptr;  // a callable equals its copies
+    int depth = 0;                   // of the policies in `parts`
   };
 
   constexpr explicit Policy(Kind kind) : kind_(kind) {}
   Policy(Kind kind, Details details) : kind_(kind), details_(std::make_shared<const Details>(std::move(details))) {}
   template <class F>
     requires std::is_invocable_v<const F&, const PolicyQuery&>
-  Policy(F f, const Location& at = Location::current()) : Policy(callable(describe(at), wrap(std::move(f)))) {}
+  Policy(F f, const Location& at = Location::current()) : Policy(callable(describe(at), wrap(std::move(f), at))) {}
   template <class F>
     requires std::is_invocable_v<const F&, const PolicyQuery&>
-  Policy(std::string name, F f) : Policy(callable(std::move(name), wrap(std::move(f)))) {}
+  Policy(std::string name, F f, const Location& at = Location::current())
+      : Policy(callable(std::move(name), wrap(std::move(f), at))) {}
+  // There is no moving: what was moved from is still the same policy.
+  Policy(const Policy&) = default;
+  Policy& operator=(const Policy&) = default;
+  ~Policy() = default;
 
   Save operator()(const PolicyQuery& q) const;
   Kind kind() const { return kind_; }
@@ -69,7 +75,8 @@ class Policy {
  private:
   using Rule = std::function<Save(const PolicyQuery&)>;
   template <class F>
-  static Rule wrap(F f) {
+  static Rule wrap(F f, const Location& at) {
+    detail::check_function(f, at);
     using R = std::invoke_result_t<const F&, const PolicyQuery&>;
     static_assert(std::same_as<R, bool> || std::same_as<R, Save>,
                   "anew::Policy: the callable must return bool or anew::Save");
@@ -102,26 +109,34 @@ template <std::convertible_to<std::string>... S>
 Policy save_anything_except_these_names(const S&... s) {
   return Policy(Policy::Kind::anything_except_names, {.names = {std::string(s)...}});
 }
-Policy any_of(std::vector<Policy> p);
+// A policy and the line that names it.
+struct PolicyOperand {
+  template <std::convertible_to<Policy> P>
+  PolicyOperand(const P& p, const Location& at = Location::current()) : policy(p), at(at) {}
+  Policy policy;
+  Location at;
+};
+Policy any_of(std::vector<Policy> p, const Location& at = Location::current());
 template <std::convertible_to<Policy>... P>
-  requires(sizeof...(P) > 1)
-Policy any_of(const P&... p) {
-  return any_of(std::vector<Policy>{Policy(p)...});
+  requires(sizeof...(P) > 0)
+Policy any_of(const PolicyOperand& first, const P&... p) {
+  return any_of(std::vector<Policy>{first.policy, Policy(p)...}, first.at);
 }
-Policy all_of(std::vector<Policy> p);
+Policy all_of(std::vector<Policy> p, const Location& at = Location::current());
 template <std::convertible_to<Policy>... P>
-  requires(sizeof...(P) > 1)
-Policy all_of(const P&... p) {
-  return all_of(std::vector<Policy>{Policy(p)...});
+  requires(sizeof...(P) > 0)
+Policy all_of(const PolicyOperand& first, const P&... p) {
+  return all_of(std::vector<Policy>{first.policy, Policy(p)...}, first.at);
 }
-Policy not_(Policy p);
-inline Policy save_from_both_policies(const Policy& p, const Policy& q) { return any_of(p, q); }
+Policy not_(Policy p, const Location& at = Location::current());
+inline Policy save_from_both_policies(const PolicyOperand& p, const Policy& q) { return any_of(p, q); }
 struct OffloadNames {
   std::vector<std::string> save = {}, offload = {};
   std::string src = "device", dst = "pinned_host";
 };
 Policy save_and_offload_only_these_names(OffloadNames names, const Location& at = Location::current());
-Policy offload_dot_with_no_batch_dims(std::string src = "device", std::string dst = "pinned_host");
+Policy offload_dot_with_no_batch_dims(std::string src = "device", std::string dst = "pinned_host",
+                                      const Location& at = Location::current());
 }  // namespace checkpoint_policies
 
 }  // namespace anew

@@ -75,6 +75,8 @@ class Grad : public detail::Calls<Grad<F, WithValue, I...>, detail::params_t<F>>
     }
   }
 
+  const Location& at() const { return at_; }
+
  private:
   F f_;
   Location at_;
@@ -105,6 +107,8 @@ class Checkpoint : public detail::Calls<Checkpoint<F>, detail::params_t<F>> {
       return c.rebuild(flat::checkpoint(c.flat(), c.leaves(), policy_, at_));
     }
   }
+
+  const Location& at() const { return at_; }
 
  private:
   F f_;
@@ -157,6 +161,8 @@ class MakeProgram : public detail::Calls<MakeProgram<F>, detail::params_t<F>> {
       return flat::make_program(c.flat(), c.leaves(), at_);
     }
   }
+
+  const Location& at() const { return at_; }
 
  private:
   F f_;

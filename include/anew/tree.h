@@ -346,6 +346,10 @@ Arrays tree_leaves(const T& t) {
   return detail::leaves(t);
 }
 
+namespace detail {
+[[noreturn]] void moved_from(const Location& at);
+}
+
 // A tree without its leaves.
 template <class T>
 struct TreeDef {
@@ -360,6 +364,7 @@ std::pair<Arrays, TreeDef<T>> tree_flatten(T t) {
 }
 template <class T>
 T tree_unflatten(const TreeDef<T>& def, std::span<const Array> leaves, const Location& at = Location::current()) {
+  if (detail::leaves(def.skeleton).size() != def.size) detail::moved_from(at);
   detail::check_leaf_count(leaves.size(), def.size, at);
   return detail::with_leaves(def.skeleton, leaves);
 }
@@ -369,6 +374,7 @@ template <class Fn, Tree T, std::same_as<T>... Ts>
 T tree_map(Fn&& fn, const T& first, const Ts&... rest) {
   static_assert(std::is_invocable_r_v<Array, Fn&, const Array&, std::conditional_t<true, const Array&, Ts>...>,
                 "anew::tree_map: the function takes one Array per tree and returns an Array");
+  detail::check_function<std::remove_cvref_t<Fn>>(fn);
   (detail::check_structure(rest, first, "tree_map", "tree", "first tree", Location{}), ...);
   Arrays out = detail::leaves(first);
   [&](const std::same_as<Arrays> auto&... others) {

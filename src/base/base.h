@@ -2,6 +2,7 @@
 #pragma once
 #include <anew/base.h>
 
+#include <new>
 #include <optional>
 
 namespace anew {
@@ -10,6 +11,32 @@ namespace anew {
 std::optional<std::size_t> checked_bytes(const Shape& shape, DType dtype);
 
 void warn(const std::string& text, const Location& at);
+
+// The line of the user's that equations and errors of this thread get while it is set (PinLine, src/trace/trace.h).
+inline constinit thread_local const Location* pinned_line = nullptr;
+
+// Memory that was asked for by somebody who does not know the user's line.
+class NoMemory : public std::bad_alloc {
+ public:
+  explicit NoMemory(std::string text) : text_(std::move(text)) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+// What f gives; where it finds no memory, or has an Error without a line, an Error at the user's line.
+[[noreturn]] void rethrow_at(std::string_view op, const Location& at);
+template <class F>
+auto with_line(std::string_view op, const Location& at, F f) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    rethrow_at(op, at);
+  } catch (const Error& e) {
+    if (e.line() || !at.line()) throw;
+    rethrow_at(op, at);
+  }
+}
 
 inline void hash_combine(std::size_t& h, std::size_t v) { h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2); }
 std::size_t hash_value(const Shape& s);

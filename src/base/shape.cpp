@@ -14,7 +14,10 @@ std::string Shape::str() const { return fmt::format("[{}]", fmt::join(begin(), e
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.str(); }
 
-void Shape::too_many() { throw Error(fmt::format("[shape] an array has at most {} dimensions", max_ndim), Location()); }
+void Shape::too_many(const Location& at) {
+  throw Error(fmt::format("[shape] an array has at most {} dimensions", max_ndim),
+              at.line() || !pinned_line ? at : *pinned_line);
+}
 
 // Positions count from the end if negative; -1 inserts behind the last size.
 void Shape::insert(int at, std::int64_t d) {

@@ -10,9 +10,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <mutex>
+#include <shared_mutex>
 #include <system_error>
 #include <thread>
 
@@ -31,6 +35,48 @@ T must(llvm::Expected<T> x, const char* what) {
 }
 void must(llvm::Error e, const char* what) {
   if (e) throw InternalError(fmt::format("[codegen] {}: {}", what, llvm::toString(std::move(e))));
+}
+
+// LLVM has objects that are destroyed when the process ends, while detached threads may still compile. Whoever uses LLVM
+// holds the gate open; when the process ends we wait for those inside and shut it. What comes later is interpreted.
+class Gate {
+ public:
+  // Handlers run in reverse: one that is registered later runs before the objects that LLVM has made until then go.
+  static void register_end() {
+    std::atexit([] { gate().shut(); });
+  }
+  static Gate& gate() {
+    static Gate* one = [] {
+      register_end();
+      return new Gate;
+    }();
+    return *one;
+  }
+  class Inside {
+   public:
+    Inside() : lock_(gate().mutex_) {}
+    explicit operator bool() const { return !gate().is_shut_; }
+
+   private:
+    std::shared_lock<std::shared_mutex> lock_;
+  };
+
+ private:
+  void shut() {
+    const std::unique_lock lock(mutex_);
+    is_shut_ = true;
+  }
+  std::shared_mutex mutex_;
+  bool is_shut_ = false;
+};
+
+// LLVM ends the process, or is left in pieces, where it finds no memory; so it is not asked where that is near.
+bool plenty_of_memory() {
+  constexpr std::size_t plenty = std::size_t{64} << 20;
+  void* some = std::malloc(plenty);
+  static_cast<void>(*const_cast<void* volatile*>(&some));  // not to be optimized away
+  std::free(some);
+  return some != nullptr;
 }
 
 llvm::orc::LLJIT& session() {
@@ -83,7 +129,9 @@ class Native final : public Module {
       throw;
     }
   }
-  ~Native() override { llvm::consumeError(session().getExecutionSession().removeJITDylib(*dylib_)); }
+  ~Native() override {
+    if (const Gate::Inside inside; inside) llvm::consumeError(session().getExecutionSession().removeJITDylib(*dylib_));
+  }
   const std::vector<Bytes>& objects() const { return objects_; }
 
  private:
@@ -122,6 +170,13 @@ bool available() { return true; }
 std::shared_ptr<const Module> compile(std::span<const Source> kernels) { return compile(kernels, host()); }
 
 std::shared_ptr<const Module> compile(std::span<const Source> kernels, const Machine& machine) {
+  const Gate::Inside inside;
+  if (!inside || !plenty_of_memory()) return nullptr;
+  // LLVM makes objects of its own when it is first used: the first to compile is alone.
+  static std::mutex first;
+  static std::atomic<unsigned> times = 0;
+  std::unique_lock<std::mutex> alone;
+  if (times == 0) alone = std::unique_lock(first);
   std::vector<Function> present(kernels.size());
   std::vector<std::size_t> numbers;
   for (std::size_t n = 0; n < kernels.size(); ++n)
@@ -158,7 +213,9 @@ std::shared_ptr<const Module> compile(std::span<const Source> kernels, const Mac
   for (std::thread& t : threads) t.join();
   for (const std::exception_ptr& f : failures)
     if (f) std::rethrow_exception(f);
-  return std::make_shared<Native>(std::move(objects), present);
+  auto made = std::make_shared<Native>(std::move(objects), present);
+  if (std::has_single_bit(++times)) Gate::register_end();  // after what LLVM has made by now
+  return made;
 }
 
 std::string llvm_ir(const Source& kernel) { return llvm_ir(kernel, host()); }
@@ -229,6 +286,8 @@ std::vector<std::byte> object(const Module& module, std::string_view key) {
 }
 
 std::shared_ptr<const Module> load(std::span<const std::byte> bytes, std::string_view key, std::size_t count) {
+  const Gate::Inside inside;
+  if (!inside) return nullptr;
   Reader r{bytes};
   const auto start = r.take(magic.size()), digest = r.take(sizeof(Digest));
   if (r.failed || !equal(start, std::as_bytes(std::span(magic)))) return nullptr;

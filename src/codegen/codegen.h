@@ -48,7 +48,7 @@ class Module {
 };
 
 bool available();
-// One module for all of them; null without LLVM. Thread-safe.
+// One module for all of them; null without LLVM, and when the process is ending. Thread-safe.
 std::shared_ptr<const Module> compile(std::span<const Source> kernels);
 // What is given to LLVM, for inspection; empty where the kernel has to be interpreted.
 std::string llvm_ir(const Source& kernel);

@@ -7,7 +7,7 @@
 namespace anew::codegen {
 
 const Machine& host() {
-  static const Machine machine = [] {
+  static const auto& machine = *new Machine([] {
     Machine m;
     m.cpu = llvm::sys::getHostCPUName().str();
     const auto has = llvm::sys::getHostCPUFeatures();
@@ -16,7 +16,7 @@ const Machine& host() {
     m.masks = has.lookup("avx512f") && has.lookup("avx512bw") && has.lookup("avx512dq") && has.lookup("avx512vl");
     m.vector_bytes = m.masks ? 64 : has.lookup("avx2") ? 32 : 16;
     return m;
-  }();
+  }());
   return machine;
 }
 

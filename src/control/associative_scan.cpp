@@ -76,6 +76,7 @@ struct Prefixes {
 
 Arrays associative_scan(const Combine& combine, std::span<const Array> xs, const AssociativeScanOptions& options,
                         const Location& at) {
+  detail::check_function(combine, at);
   if (xs.empty()) throw Error("[associative_scan] there is no array to scan", at);
   Arrays in(xs.begin(), xs.end());
   int axis = options.axis;

@@ -23,11 +23,11 @@ ParamsRef jit_params(std::string name, ir::ProgramRef program) {
 }
 
 const ir::Primitive& jit_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "jit",
       .infer =
           [](const ir::InferArgs& a) {
-            return infer_nested(*static_cast<const JitParams&>(a.params).program, a, "jit");
+            return infer_nested(static_cast<const JitParams&>(a.params).program, a, "jit");
           },
       .parse = &JitParams::parse,
       .batch =

@@ -60,11 +60,11 @@ Arrays split_checkpoint(const ir::SplitArgs& a) {
 }  // namespace
 
 const ir::Primitive& checkpoint_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "checkpoint",
       .infer =
           [](const ir::InferArgs& a) {
-            return infer_nested(*static_cast<const CheckpointParams&>(a.params).program, a, "checkpoint");
+            return infer_nested(static_cast<const CheckpointParams&>(a.params).program, a, "checkpoint");
           },
       .parse = &CheckpointParams::parse,
       .batch =

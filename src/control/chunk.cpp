@@ -3,8 +3,6 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "ops/batch.h"
 #include "transforms/remembered.h"
 #include "transforms/vmap.h"
@@ -90,7 +88,8 @@ void check_positive(std::string_view op, std::string_view option, int n, const L
 Arrays vmap(const FlatFunction& f, std::span<const Array> x, const BatchAxes& axes, const Location& at) {
   const MappedAxes mapped = mapped_axes(x, axes, at);
   if (axes.chunk) check_positive("vmap", ".chunk", *axes.chunk, at);
-  if (remembering() && std::none_of(x.begin(), x.end(), is_weak)) {  // numbers stay numbers
+  const bool numbers = std::any_of(x.begin(), x.end(), [](const Array& a) { return form_of(a).number; });
+  if (remembering() && !numbers) {
     Types one = types_of(x, at);
     for (std::size_t i = 0; i < one.size(); ++i)
       if (mapped.in[i] != no_axis) one[i].shape.erase(mapped.in[i]);
@@ -117,6 +116,7 @@ Arrays vmap(const FlatFunction& f, std::span<const Array> x, const BatchAxes& ax
 }
 
 Arrays map(const FlatFunction& f, std::span<const Array> xs, const MapOptions& options, const Location& at) {
+  detail::check_function(f, at);
   std::int64_t size = -1;
   std::string first;
   for (const Array& x : xs) {

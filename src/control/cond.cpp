@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 
+#include "control/signature.h"
 #include "ops/known_rows.h"
 
 namespace anew {
@@ -18,17 +19,18 @@ const CondParams& of(const ParamsRef& p) { return static_cast<const CondParams&>
 
 Types infer_cond(const ir::InferArgs& a) {
   const auto& p = static_cast<const CondParams&>(a.params);
-  if (p.branches.empty()) throw InternalError("[cond] has no branches");
-  if (a.in.empty() || !(a.in[0] == Type{{}, i32})) throw InternalError("[cond] operand 0 is not an i32 index");
-  Types out = p.branches[0]->output_types();
+  auto fit = [&](bool ok, std::string_view what) { require_fit(ok, "cond", what, a.at); };
+  fit(!p.branches.empty(), "has no branches");
+  fit(!a.in.empty() && a.in[0] == Type{{}, i32}, "operand 0 is not an i32 index");
+  Types first;
   for (std::size_t b = 0; b < p.branches.size(); ++b) {
-    Types in = p.branches[b]->input_types();
-    if (!std::equal(in.begin(), in.end(), a.in.begin() + 1, a.in.end()))
-      throw InternalError(fmt::format("[cond] operands do not have the types of the inputs of branch {}", b));
-    if (p.branches[b]->output_types() != out)
-      throw InternalError(fmt::format("[cond] branch {} gives other types than branch 0", b));
+    auto [in, out] = signature_of("cond", fmt::format("branch {}", b), p.branches[b], a.at);
+    fit(std::equal(in.begin(), in.end(), a.in.begin() + 1, a.in.end()),
+        fmt::format("operands do not have the types of the inputs of branch {}", b));
+    fit(b == 0 || out == first, fmt::format("branch {} gives other types than branch 0", b));
+    if (b == 0) first = std::move(out);
   }
-  return out;
+  return first;
 }
 
 Arrays run_cond(const ParamsRef& params, std::span<const Array> x, const Location&) {
@@ -55,7 +57,7 @@ void substitute(ir::Program& p, const std::vector<ir::Atom>& instead, const std:
 }  // namespace
 
 const ir::Primitive& cond_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "cond",
       .infer = infer_cond,
       .parse = &CondParams::parse,
@@ -242,6 +244,7 @@ Forms agree(std::vector<Staged>& staged, std::string_view what, const Location& 
 
 Arrays choose(const Array& index, std::span<const FlatFunction> branches, std::span<const Array> operands,
               std::string_view what, const Location& at) {
+  for (const FlatFunction& f : branches) detail::check_function(f, at);
   const Forms operand_forms = forms_of(operands, at);
   std::vector<Staged> staged;
   for (const FlatFunction& f : branches) staged.push_back(stage(f, operand_forms, what, at));
@@ -264,7 +267,10 @@ Arrays switch_(const Array& index, const std::vector<FlatFunction>& branches, st
   if (t.shape.ndim() != 0 || !is_integer(t.dtype))
     throw Error(fmt::format("[switch_] the index must be an integer scalar, got {}", t.str()), at,
                 t.dtype == bool_ ? "for a bool use cond" : "");
-  if (branches.size() == 1) return branches[0](operands);
+  if (branches.size() == 1) {
+    detail::check_function(branches[0], at);
+    return branches[0](operands);
+  }
   Array i;
   if (index.value()->literal) {
     i = literal_index(literal_of(index).as_integer(), branches.size());

@@ -59,10 +59,9 @@ Closed close_over_values(const FlatFunction& f, std::span<const Array> args, std
   TraceLife a(staging), b(trace);
   Arrays in, out;
   for (const Array& x : args) {
-    const Form form = form_of(x);
-    const Array value = exact(x);
-    Array boxed = trace->box(known_value(value), staging->add_input(type_of(value)));
-    in.push_back(form.number ? as_number(boxed, form.type.dtype) : boxed);
+    const Array inside = exact(x);
+    const Array boxed = trace->box(known_value(inside), staging->add_input(type_of(inside)));
+    in.push_back(form_of(x).number ? as_number(boxed, type_of(x).dtype) : boxed);
   }
   {
     TraceScope scope(trace.get());

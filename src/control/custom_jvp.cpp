@@ -4,6 +4,7 @@
 
 #include "control/custom.h"
 #include "control/nested_rules.h"
+#include "control/signature.h"
 #include "ops/promote.h"
 #include "transforms/jvp.h"
 #include "transforms/vmap.h"
@@ -123,11 +124,13 @@ ir::Batched batch_custom(const ir::BatchArgs& a) {
 }  // namespace
 
 const ir::Primitive& custom_jvp_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "custom_jvp_call",
       .infer =
           [](const ir::InferArgs& a) {
-            return infer_nested(*static_cast<const CustomJvpParams&>(a.params).program, a, "custom_jvp");
+            const auto& p = static_cast<const CustomJvpParams&>(a.params);
+            require_groups("custom_jvp", {p.constants}, a.in.size(), a.at);
+            return infer_nested(p.program, a, "custom_jvp");
           },
       .parse = &CustomJvpParams::parse,
       .batch = batch_custom,
@@ -160,6 +163,7 @@ Arrays call_custom_jvp(const FlatFunction& f, flat::JvpRule rule, std::shared_pt
 
 Arrays flat::custom_jvp(const FlatFunction& f, const JvpRule& rule, std::span<const Array> x,
                         const CustomOptions& options, const Location& at) {
+  detail::check_function(rule, at);
   return detail::call_custom_jvp(f, rule, detail::new_rule_key(), x, options, at);
 }
 

@@ -5,6 +5,7 @@
 
 #include "control/custom.h"
 #include "control/nested_rules.h"
+#include "control/signature.h"
 #include "transforms/jvp.h"
 #include "transforms/transpose.h"
 #include "transforms/vmap.h"
@@ -114,6 +115,12 @@ ir::Batched batch_custom(const ir::BatchArgs& a) {
 // ---- custom_lin
 Types infer_lin(const ir::InferArgs& a) {
   const auto& p = static_cast<const CustomLinParams&>(a.params);
+  const LinearMap& map = p.backward.f;
+  require_groups("custom_lin", {p.residuals}, a.in.size(), a.at);
+  Types tangents(a.in.begin() + p.residuals, a.in.end()), active;
+  for (std::size_t i = 0; i < map.in.size(); ++i)
+    if (map.active[i]) active.push_back(map.in[i]);
+  require_fit(tangents == active, "custom_lin", "operands are not the tangents of the function's arguments", a.at);
   Types out;
   for (const Type& t : p.backward.f.out)
     if (is_float(t.dtype)) out.push_back(t);
@@ -184,11 +191,13 @@ ir::Batched batch_lin(const ir::BatchArgs& a) {
 }  // namespace
 
 const ir::Primitive& custom_vjp_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "custom_vjp_call",
       .infer =
           [](const ir::InferArgs& a) {
-            return infer_nested(*static_cast<const CustomVjpParams&>(a.params).program, a, "custom_vjp");
+            const auto& p = static_cast<const CustomVjpParams&>(a.params);
+            require_groups("custom_vjp", {p.constants}, a.in.size(), a.at);
+            return infer_nested(p.program, a, "custom_vjp");
           },
       .parse = &CustomVjpParams::parse,
       .batch = batch_custom,
@@ -201,7 +210,7 @@ const ir::Primitive& custom_vjp_row() {
 }
 
 const ir::Primitive& custom_lin_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "custom_lin",
       .infer = infer_lin,
       .parse = &CustomLinParams::parse,
@@ -233,6 +242,8 @@ Arrays call_custom_vjp(const FlatFunction& f, VjpForward forward, std::shared_pt
 
 Arrays flat::custom_vjp(const FlatFunction& f, const VjpRules& rules, std::span<const Array> x,
                         const CustomOptions& options, const Location& at) {
+  detail::check_function(rules.forward, at);
+  detail::check_function(rules.backward, at);
   auto forward = [rules](std::span<const Array> in) {
     auto [y, residuals] = rules.forward(in);
     return detail::VjpResult{std::move(y), std::move(residuals), rules.backward};

@@ -7,7 +7,9 @@
 #include <map>
 
 #include "base/saturate.h"
+#include "base/stop.h"
 #include "control/carry.h"
+#include "control/signature.h"
 #include "ops/promote.h"
 #include "plan/revolve.h"
 
@@ -16,32 +18,42 @@ namespace {
 
 const LoopParams& of(const ParamsRef& p) { return static_cast<const LoopParams&>(*p); }
 
-Types infer_loop(const ir::InferArgs& a) {
+Types infer_loop(std::string_view op, const ir::InferArgs& a) {
   const auto& p = static_cast<const LoopParams&>(a.params);
-  Types want = p.body->input_types(), out = p.body->output_types();
-  std::size_t k = static_cast<std::size_t>(p.constants), c = static_cast<std::size_t>(p.carries);
-  if (want.size() != a.in.size() || out.size() < c || (p.condition != nullptr) != (p.length < 0) ||
-      (p.condition && (out.size() != c || p.condition->inputs.size() != k + c)))
-    throw InternalError("[while] operands do not fit the body");
+  auto fit = [&](bool ok, std::string_view what) { require_fit(ok, op, what, a.at); };
+  auto [want, out] = signature_of(op, "the body", p.body, a.at);
+  require_groups(op, {p.constants, p.carries}, a.in.size(), a.at);
+  const auto k = static_cast<std::size_t>(p.constants), c = static_cast<std::size_t>(p.carries);
+  fit((p.condition != nullptr) == (op == "while"), "a while has a condition, a sweep has none");
+  fit(p.condition ? p.length == -1 : p.length >= 0, "a sweep has a length, a while has none");
+  fit(want.size() == a.in.size() && out.size() >= c, "operands do not fit the body");
   if (p.condition) {
-    Types types = p.condition->input_types();
-    if (!std::equal(types.begin(), types.end(), want.begin()))
-      throw InternalError("[while] the condition takes other types");
+    auto [types, decision] = signature_of(op, "the condition", p.condition, a.at);
+    fit(want.size() == k + c && out.size() == c, "operands do not fit the body");
+    fit(types == want, "the condition takes other types");
+    fit(decision == Types{{{}, bool_}}, "the condition does not give one bool");
   }
   for (std::size_t i = 0; i < want.size(); ++i)
     if (!(a.in[i] == (i < k + c ? want[i] : stacked(want[i], p.length))))
-      throw InternalError(fmt::format("[while] operand {} is {}, the body takes {}", i, a.in[i].str(), want[i].str()));
+      fit(false, fmt::format("operand {} is {}, the body takes {}", i, a.in[i].str(), want[i].str()));
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (i >= c) out[i] = stacked(out[i], p.length);
-    else if (!(out[i] == want[k + i])) throw InternalError("[while] a carry changes its type");
+    else fit(out[i] == want[k + i], "a carry changes its type");
   }
-  if (!p.records) return out;
+  fit(p.checkpoints >= 0, "a number of checkpoints is negative");
+  fit(p.records || p.record.empty(), "carries are recorded by a loop that does not record");
+  if (!p.records) return std::move(out);
   if (p.condition) {
     out.push_back({{}, i32});
     out.push_back({{slots_of(p)}, i32});
   }
-  for (int r : p.record) out.push_back(stacked(want[k + static_cast<std::size_t>(r)], slots_of(p)));
-  return out;
+  int before = -1;
+  for (int r : p.record) {
+    fit(r > before && r < p.carries, "the recorded carries are not ascending carries");
+    out.push_back(stacked(want[k + static_cast<std::size_t>(r)], slots_of(p)));
+    before = r;
+  }
+  return std::move(out);
 }
 
 bool holds(const ir::Program& condition, const Arrays& in) {
@@ -120,6 +132,7 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
   Recorder recorder(p, x, at);
   std::int64_t step = 0;
   for (;; ++step) {
+    check_stop(p.condition ? "while" : "sweep", step, at);
     std::copy(carry.begin(), carry.end(), in.begin() + k);
     if (p.condition ? !holds(*p.condition, Arrays(in.begin(), in.begin() + k + c)) : step == p.length) break;
     recorder.see(step, carry);
@@ -137,8 +150,8 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
 }
 
 ir::Primitive row(std::string name) {
-  return {.name = std::move(name),
-          .infer = infer_loop,
+  return {.name = name,
+          .infer = [name](const ir::InferArgs& a) { return infer_loop(name, a); },
           .parse = &LoopParams::parse,
           .batch = batch_loop,
           .run = run_loop,
@@ -151,11 +164,11 @@ ir::Primitive row(std::string name) {
 }  // namespace
 
 const ir::Primitive& while_row() {
-  static const ir::Primitive r = row("while");
+  static const ir::Primitive& r = *new ir::Primitive(row("while"));
   return r;
 }
 const ir::Primitive& sweep_row() {
-  static const ir::Primitive r = row("sweep");
+  static const ir::Primitive& r = *new ir::Primitive(row("sweep"));
   return r;
 }
 const ir::Primitive& loop_row(const LoopParams& p) { return p.condition ? while_row() : sweep_row(); }
@@ -269,6 +282,8 @@ namespace flat {
 
 Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, const Arrays& init,
                   const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
+  detail::check_function(condition, at);
+  detail::check_function(body, at);
   if (options.checkpoints && *options.checkpoints < 1)
     throw Error(fmt::format("[while_loop] .checkpoints is {}, but at least one state, the first, is kept",
                             *options.checkpoints),
@@ -303,6 +318,7 @@ Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, cons
 
 Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, const Arrays& init,
                  const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
+  detail::check_function(body, at);
   for (const Array* end : {&lo, &hi}) {
     check_operand(*end, at);
     Type t = type_of(*end);

@@ -144,9 +144,8 @@ ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
     for (std::size_t i = 0; i < g.carries; ++i) out[i] = in[g.constants + i];
     return out;
   };
-  reach_fixpoint(used, g.constants, g.carries, [&](const Flags& in) {
-    return part(needed_inputs(p.body, outputs_for(in)), g.constants, g.carries);
-  });
+  reach_fixpoint(used, g.constants, g.carries,
+                 [&](const Flags& in) { return part(needed_inputs(p.body, outputs_for(in)), g.constants, g.carries); });
   Flags outputs = outputs_for(used), needed = needed_inputs(p.body, outputs);
   for (std::size_t i = 0; i < g.inputs(); ++i) needed[i] = g.is_carry(i) ? used[i] : needed[i] || used[i];
   std::copy(outputs.begin(), outputs.end(), kept.begin());

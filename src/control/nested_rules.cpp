@@ -3,17 +3,18 @@
 
 #include <fmt/format.h>
 
+#include "control/signature.h"
 #include "transforms/jvp.h"
 #include "transforms/transpose.h"
 #include "transforms/vmap.h"
 
 namespace anew {
 
-Types infer_nested(const ir::Program& p, const ir::InferArgs& a, std::string_view name) {
-  Types want = p.input_types();
-  if (!std::equal(want.begin(), want.end(), a.in.begin(), a.in.end()))
-    throw InternalError(fmt::format("[{}] operands do not have the types of the program's inputs", name));
-  return p.output_types();
+Types infer_nested(const ir::ProgramRef& p, const ir::InferArgs& a, std::string_view name) {
+  Signature s = signature_of(name, "the program", p, a.at);
+  require_fit(std::equal(s.in.begin(), s.in.end(), a.in.begin(), a.in.end()), name,
+              "operands do not have the types of the program's inputs", a.at);
+  return s.out;
 }
 
 ir::NestedJvp jvp_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,

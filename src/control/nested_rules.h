@@ -7,7 +7,7 @@
 
 namespace anew {
 
-Types infer_nested(const ir::Program& p, const ir::InferArgs& a, std::string_view name);
+Types infer_nested(const ir::ProgramRef& p, const ir::InferArgs& a, std::string_view name);
 ir::NestedJvp jvp_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
                          std::span<const Array> x, std::span<const Array> t, const Location& at);
 

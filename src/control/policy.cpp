@@ -127,7 +127,7 @@ std::size_t Policy::hash() const {
 bool operator==(const Policy& a, const Policy& b) {
   if (a.kind_ != b.kind_) return false;
   if (a.details_ == b.details_) return true;
-  static const Policy::Details empty;
+  static const auto& empty = *new Policy::Details;
   const Policy::Details& x = a.details_ ? *a.details_ : empty;
   const Policy::Details& y = b.details_ ? *b.details_ : empty;
   return x.names == y.names && x.offload_names == y.offload_names && x.parts == y.parts && x.identity == y.identity;
@@ -151,13 +151,24 @@ Policy Policy::callable(std::string text, Rule rule) {
 
 namespace checkpoint_policies {
 
-Policy any_of(std::vector<Policy> p) { return Policy(Kind::any_of, {.parts = std::move(p)}); }
-Policy all_of(std::vector<Policy> p) { return Policy(Kind::all_of, {.parts = std::move(p)}); }
-Policy not_(Policy p) {
-  Policy::Details details;
-  details.parts.push_back(std::move(p));
-  return Policy(Kind::not_, std::move(details));
+namespace {
+// Everything that walks policies is recursive; and as text they are lists, of which there may be more around and inside.
+constexpr int max_depth = ir::max_nesting / 2;
+
+Policy combined(Kind kind, std::vector<Policy> parts, const Location& at) {
+  int depth = 0;
+  for (const Policy& p : parts)
+    if (p.details()) depth = std::max(depth, p.details()->depth + 1);
+  if (depth >= max_depth)
+    throw Error(fmt::format("[{}] policies are nested more than {} deep", name_of(kind), max_depth), at,
+                "any_of and all_of take a list of policies");
+  return Policy(kind, {.parts = std::move(parts), .depth = depth});
 }
+}  // namespace
+
+Policy any_of(std::vector<Policy> p, const Location& at) { return combined(Kind::any_of, std::move(p), at); }
+Policy all_of(std::vector<Policy> p, const Location& at) { return combined(Kind::all_of, std::move(p), at); }
+Policy not_(Policy p, const Location& at) { return combined(Kind::not_, {std::move(p)}, at); }
 
 Policy save_and_offload_only_these_names(OffloadNames names, const Location& at) {
   check_memories("save_and_offload_only_these_names", names.src, names.dst, at);
@@ -172,8 +183,8 @@ Policy save_and_offload_only_these_names(OffloadNames names, const Location& at)
                 {.names = std::move(names.save), .offload_names = std::move(names.offload)});
 }
 
-Policy offload_dot_with_no_batch_dims(std::string src, std::string dst) {
-  check_memories("offload_dot_with_no_batch_dims", src, dst, Location());
+Policy offload_dot_with_no_batch_dims(std::string src, std::string dst, const Location& at) {
+  check_memories("offload_dot_with_no_batch_dims", src, dst, at);
   return Policy(Kind::offload_dots_no_batch);
 }
 
@@ -231,6 +242,8 @@ bool from_param(const ir::ParamValue& v, Policy& p) {
     default:
       if (!ir::from_param(args, details.names)) return false;
   }
+  for (const Policy& part : details.parts)
+    if (part.details()) details.depth = std::max(details.depth, part.details()->depth + 1);
   p = Policy(known->kind, std::move(details));
   return true;
 }

@@ -10,23 +10,23 @@
 namespace anew {
 
 const std::vector<const ir::Primitive*>& all_rows() {
-  static const std::vector<const ir::Primitive*> rows = [] {
+  static const auto& rows = *new std::vector<const ir::Primitive*>([] {
     std::vector<const ir::Primitive*> all = first_order_rows();
     for (const ir::Primitive* p :
          {&jit_row(), &checkpoint_row(), &scan_row(), &cond_row(), &custom_jvp_row(), &custom_vjp_row(),
-          &custom_lin_row(), &while_row(), &sweep_row(), &unwind_row(), &softmax_row()})
+          &custom_lin_row(), &while_row(), &sweep_row(), &unwind_row(), &softmax_row(), &normalize_row()})
       all.push_back(p);
     return all;
-  }();
+  }());
   return rows;
 }
 
 const ir::Primitive* find_row(std::string_view name) {
-  static const std::unordered_map<std::string_view, const ir::Primitive*> by_name = [] {
+  static const auto& by_name = *new std::unordered_map<std::string_view, const ir::Primitive*>([] {
     std::unordered_map<std::string_view, const ir::Primitive*> map;
     for (const ir::Primitive* p : all_rows()) map.emplace(p->name, p);
     return map;
-  }();
+  }());
   auto it = by_name.find(name);
   return it == by_name.end() ? nullptr : it->second;
 }

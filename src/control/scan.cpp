@@ -6,8 +6,10 @@
 #include <cstring>
 #include <map>
 
+#include "base/stop.h"
 #include "control/carry.h"
 #include "control/loop.h"
+#include "control/signature.h"
 
 namespace anew {
 namespace {
@@ -16,19 +18,20 @@ const ScanParams& of(const ParamsRef& p) { return static_cast<const ScanParams&>
 
 Types infer_scan(const ir::InferArgs& a) {
   const auto& p = static_cast<const ScanParams&>(a.params);
-  Types want = p.program->input_types(), out = p.program->output_types();
-  std::size_t carried = static_cast<std::size_t>(p.constants) + static_cast<std::size_t>(p.carries);
-  if (want.size() != a.in.size() || out.size() < static_cast<std::size_t>(p.carries))
-    throw InternalError("[scan] operands do not fit the body");
+  auto fit = [&](bool ok, std::string_view what) { require_fit(ok, "scan", what, a.at); };
+  auto [want, out] = signature_of("scan", "the body", p.program, a.at);
+  require_groups("scan", {p.constants, p.carries}, a.in.size(), a.at);
+  const auto k = static_cast<std::size_t>(p.constants), c = static_cast<std::size_t>(p.carries);
+  fit(p.length >= 0 && p.unroll >= 0, "a length or unroll is negative");
+  fit(want.size() == a.in.size() && out.size() >= c, "operands do not fit the body");
   for (std::size_t i = 0; i < want.size(); ++i)
-    if (!(a.in[i] == (i < carried ? want[i] : stacked(want[i], p.length))))
-      throw InternalError(fmt::format("[scan] operand {} is {}, the body takes {}", i, a.in[i].str(), want[i].str()));
+    if (!(a.in[i] == (i < k + c ? want[i] : stacked(want[i], p.length))))
+      fit(false, fmt::format("operand {} is {}, the body takes {}", i, a.in[i].str(), want[i].str()));
   for (std::size_t i = 0; i < out.size(); ++i) {
-    if (i >= static_cast<std::size_t>(p.carries)) out[i] = stacked(out[i], p.length);
-    else if (!(out[i] == want[static_cast<std::size_t>(p.constants) + i]))
-      throw InternalError("[scan] a carry changes its type");
+    if (i >= c) out[i] = stacked(out[i], p.length);
+    else fit(out[i] == want[k + i], "a carry changes its type");
   }
-  return out;
+  return std::move(out);
 }
 
 Arrays run_scan(const ParamsRef& params, std::span<const Array> x, const Location& at) {
@@ -39,6 +42,7 @@ Arrays run_scan(const ParamsRef& params, std::span<const Array> x, const Locatio
   Types types = p.program->output_types();
   for (std::size_t i = c; i < types.size(); ++i) out.push_back(empty_array(stacked(types[i], p.length), at));
   for (std::int64_t step = 0; step < p.length; ++step) {
+    check_stop("scan", step, at);
     std::int64_t at_step = p.reverse ? p.length - 1 - step : step;
     for (std::size_t i = 0; i < c; ++i) in[k + i] = std::move(out[i]);
     for (std::size_t i = k + c; i < x.size(); ++i) in[i] = row_of(x[i], at_step);
@@ -78,7 +82,7 @@ Type stacked(const Type& t, std::int64_t length) {
 }
 
 const ir::Primitive& scan_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "scan",
       .infer = infer_scan,
       .parse = &ScanParams::parse,
@@ -210,6 +214,7 @@ std::int64_t length_of(const Arrays& xs, const ScanOptions& o, const Location& a
 
 ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, const ScanOptions& options,
                 const std::vector<std::string>& carry_paths, const Location& at) {
+  detail::check_function(body, at);
   ScanParams params;
   params.length = length_of(xs, options, at);
   params.reverse = options.reverse;

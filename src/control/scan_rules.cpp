@@ -2,6 +2,7 @@
 // starts with. Residuals of the body are forwarded from constants and xs, hoisted, or stacked (spec/checkpoint.md 3.3).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "control/scan.h"
@@ -18,14 +19,25 @@ void append(std::vector<T>& a, const std::vector<T>& b) {
   a.insert(a.end(), b.begin(), b.end());
 }
 
-// Which of the variables depend on no input but the loop's constants.
+// Which of the variables depend on no input but the loop's constants. An output of an inner loop or branch may not depend
+// on all of its operands: dead code says on which.
 Flags invariant(const ir::Program& p, const Flags& constant_inputs) {
   Flags inv(p.types.size());
   for (std::size_t i = 0; i < p.inputs.size(); ++i) inv[static_cast<std::size_t>(p.inputs[i])] = constant_inputs[i];
+  auto is_invariant = [&](const ir::Atom& a) { return !a.is_var() || inv[static_cast<std::size_t>(a.var)]; };
   for (const ir::Eqn& e : p.eqns) {
-    bool all = !ir::has_effects(e);  // what an effect gives may differ from step to step
-    for (const ir::Atom& a : e.inputs) all = all && (!a.is_var() || inv[static_cast<std::size_t>(a.var)]);
+    if (ir::has_effects(e)) continue;  // what an effect gives may differ from step to step
+    const bool all = std::all_of(e.inputs.begin(), e.inputs.end(), is_invariant);
     for (ir::Var v : e.outputs) inv[static_cast<std::size_t>(v)] = all;
+    if (all || !e.primitive->dce || std::none_of(e.inputs.begin(), e.inputs.end(), is_invariant)) continue;
+    for (std::size_t k = 0; k < e.outputs.size(); ++k) {
+      Flags only(e.outputs.size());
+      only[k] = true;
+      const Flags needed = e.primitive->dce(e, only).used_inputs;
+      bool free = true;
+      for (std::size_t i = 0; i < needed.size(); ++i) free = free && (!needed[i] || is_invariant(e.inputs[i]));
+      inv[static_cast<std::size_t>(e.outputs[k])] = free;
+    }
   }
   return inv;
 }

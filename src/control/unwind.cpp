@@ -2,7 +2,9 @@
 // a schedule that never holds more states than were recorded (plan/revolve.h).
 #include <map>
 
+#include "base/stop.h"
 #include "control/loop.h"
+#include "control/signature.h"
 #include "control/unwind.h"
 #include "plan/revolve.h"
 #include "trace/donation.h"
@@ -12,42 +14,53 @@ namespace {
 
 Types infer_unwind(const ir::InferArgs& a) {
   const auto& p = static_cast<const UnwindParams&>(a.params);
-  UnwindGroups g(p);
-  Types step = p.step->input_types(), out = p.step->output_types();
-  auto check = [&](bool ok) {
-    if (!ok) throw InternalError("[unwind] operands do not fit the loop");
+  auto check = [&](bool ok, std::string_view what = "operands do not fit the loop") {
+    require_fit(ok, "unwind", what, a.at);
   };
-  check(a.in.size() == g.inputs() && p.advance->inputs.size() == g.constants + g.carries + g.xs &&
-        p.advance->outputs.size() == g.carries && out.size() >= g.linear_carries);
+  auto [step, out] = signature_of("unwind", "the step", p.step, a.at);
+  auto [advance, advanced] = signature_of("unwind", "the body", p.advance, a.at);
+  require_groups("unwind", {p.constants, p.carries, p.xs, p.linear_constants, p.linear_carries}, step.size(), a.at);
+  check(static_cast<std::size_t>(p.linear_carries) <= out.size());
+  const UnwindGroups g(p);
+  const std::size_t linear = g.constants + g.carries + g.xs;
+  auto types = [&](std::size_t begin, std::size_t size) {
+    return Types(step.begin() + static_cast<std::ptrdiff_t>(begin),
+                 step.begin() + static_cast<std::ptrdiff_t>(begin + size));
+  };
+  check(a.in.size() == g.inputs());
+  check(advance == types(0, linear) && advanced == types(g.constants, g.carries), "the body does not fit the step");
   if (p.condition) {
-    Types types = p.condition->input_types();
-    check(types.size() == g.constants + g.carries && std::equal(types.begin(), types.end(), step.begin()));
+    auto [in, decision] = signature_of("unwind", "the condition", p.condition, a.at);
+    check(in == types(0, g.constants + g.carries) && decision == Types{{{}, bool_}}, "the condition does not fit");
   }
+  check(p.condition ? p.length == -1 && g.xs + g.linear_xs + g.linear_ys == 0 : p.length >= 0,
+        "a sweep has a length, a while has none");
   std::size_t at = 0;
   for (std::size_t i = 0; i < g.constants; ++i) check(a.in[at++] == step[i]);
   for (std::size_t i = 0; i < g.xs; ++i) check(a.in[at++] == stacked(step[g.constants + g.carries + i], p.length));
+  at += g.counters;
+  // One row for each kept state.
+  const std::int64_t rows = g.carries > 0 && a.in[at].shape.ndim() > 0 ? a.in[at].shape[0] : 0;
+  check(g.carries == 0 || rows >= 1, "there is no kept state");
   if (p.condition) {
-    check(a.in[at] == Type{{}, i32} && a.in[at + 1].shape.ndim() == 1 && a.in[at + 1].dtype == i32);
-    at += 2;
+    const Type& kept = a.in[g.steps() + 1];
+    check(a.in[g.steps()] == Type{{}, i32} && kept.shape.ndim() == 1 && kept.dtype == i32);
+    check(g.carries == 0 || kept.shape[0] == rows);
   }
-  for (std::size_t i = 0; i < g.carries; ++i) {
-    check(a.in[at].shape.ndim() > 0 && a.in[at] == stacked(step[g.constants + i], a.in[at].shape[0]));
-    ++at;
-  }
-  std::size_t linear = g.constants + g.carries + g.xs;
+  for (std::size_t i = 0; i < g.carries; ++i) check(a.in[at++] == stacked(step[g.constants + i], rows));
   for (std::size_t i = linear; i < step.size(); ++i)
     check(a.in[at++] == (i < linear + g.linear_constants + g.linear_carries ? step[i] : stacked(step[i], p.length)));
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (i < g.linear_carries) check(out[i] == step[linear + g.linear_constants + i]);
     else out[i] = stacked(out[i], p.length);
   }
-  return out;
+  return std::move(out);
 }
 
 // One run: the operands in their groups, the state at hand, and the linear carry.
 class Runner {
  public:
-  Runner(const UnwindParams& p, std::span<const Array> x, const Location& at) : p_(p), g_(p), x_(x) {
+  Runner(const UnwindParams& p, std::span<const Array> x, const Location& at) : p_(p), g_(p), x_(x), at_(at) {
     length_ = p.length;
     if (p.condition) {
       length_ = static_cast<std::int64_t>(static_cast<double>(x[g_.steps()].item()));
@@ -88,7 +101,8 @@ class Runner {
     std::map<std::int64_t, std::int64_t> row_at;  // of each kept state, by its step
     if (p_.condition) {
       const auto* at = reinterpret_cast<const std::int32_t*>(steps_.value()->data());
-      if (!plan::kept_steps_fit({at, at + slots}, length_)) throw InternalError("[unwind] the kept states fit no loop");
+      if (!plan::kept_steps_fit({at, at + slots}, length_))
+        throw Error("[unwind] the kept states fit no loop", line_or(Location()));
       for (std::int64_t r = 0; r < slots; ++r) at[r] >= 0 ? void(row_at.emplace(at[r], r)) : free.push_back(r);
     } else {
       stops = plan::forward_stops(length_, slots);
@@ -139,9 +153,13 @@ class Runner {
     return in;
   }
   void advance(std::int64_t from, std::int64_t to) {
-    for (std::int64_t i = from; i < to; ++i) state_ = evaluate(*p_.advance, operands(i));
+    for (std::int64_t i = from; i < to; ++i) {
+      check_stop("unwind", i, at_);
+      state_ = evaluate(*p_.advance, operands(i));
+    }
   }
   void step(std::int64_t i) {
+    check_stop("unwind", i, at_);
     Arrays in = operands(i);
     for (std::size_t k = 0; k < g_.linear_constants; ++k) in.push_back(x_[g_.linear() + k]);
     for (Array& l : linear_) in.push_back(std::move(l));
@@ -156,6 +174,7 @@ class Runner {
   const UnwindParams& p_;
   UnwindGroups g_;
   std::span<const Array> x_;
+  Location at_;
   std::int64_t length_;
   Array steps_;
   Arrays stacks_, state_, linear_, ys_;
@@ -164,7 +183,7 @@ class Runner {
 }  // namespace
 
 const ir::Primitive& unwind_row() {
-  static const ir::Primitive row{
+  static const ir::Primitive& row = *new ir::Primitive{
       .name = "unwind",
       .infer = infer_unwind,
       .parse = &UnwindParams::parse,

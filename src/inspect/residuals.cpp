@@ -92,7 +92,7 @@ std::string side_by_side(const std::string& left, const std::string& right) {
 
 namespace flat {
 
-std::vector<Residual> Linear::residuals() const { return describe_all(*state_); }
+std::vector<Residual> Linear::residuals(const Location& at) const { return describe_all(state(at)); }
 
 std::vector<Residual> saved_residuals(const FlatFunction& f, std::span<const Array> x, const CallInfo& info) {
   std::vector<Residual> out;

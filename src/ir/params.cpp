@@ -19,7 +19,7 @@ bool take(const ParamValue& p, T& v) {
 }  // namespace
 
 const ParamsRef& no_params() {
-  static const ParamsRef none = std::make_shared<NoParams>();
+  static const auto& none = *new ParamsRef(std::make_shared<NoParams>());
   return none;
 }
 

@@ -48,6 +48,9 @@ struct ParamValue {
 };
 using NamedParams = std::vector<std::pair<std::string_view, ParamValue>>;
 
+// How deep Programs may be nested in each other, lists in params, and policies.
+inline constexpr int max_nesting = 200;
+
 struct Params {
   virtual ~Params() = default;
   virtual bool equals(const Params& other) const = 0;

@@ -1,5 +1,7 @@
-// The inverse of print: recursive descent over tokens, one function per phrase of the grammar. What it reads is a
-// well-formed text, every variable defined once and before its use; whether types fit is for `verify` to say.
+// The inverse of print: recursive descent over tokens, one function per phrase of the grammar. What it gives is verified:
+// every variable is defined once and before its use, every equation has the types that its row infers. Text may come from
+// anywhere, so this is what stands between it and kernels that trust types; and how deep it nests is limited, since
+// everything that walks a Program is recursive.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -14,6 +16,12 @@
 
 namespace anew::ir {
 namespace {
+
+std::string types_text(std::span<const Type> types) {
+  std::string out = "(";
+  for (const Type& t : types) out += (out.size() > 1 ? ", " : "") + t.str();
+  return out + ")";
+}
 
 std::string shown(const Token& t) { return t.kind == Token::Kind::end ? "the end" : fmt::format("'{}'", t.text); }
 
@@ -45,6 +53,20 @@ class Parser {
     parse_error(peek(), fmt::format("expected {}, got {}", what, shown(peek())));
   }
 
+  // One level deeper for a scope.
+  class Deeper {
+   public:
+    Deeper(int& depth, const Token& at, std::string_view what) : depth_(depth) {
+      if (depth >= max_nesting) parse_error(at, fmt::format("{} are nested more than {} deep", what, max_nesting));
+      ++depth_;
+    }
+    ~Deeper() { --depth_; }
+    Deeper(const Deeper&) = delete;
+
+   private:
+    int& depth_;
+  };
+
   // ---- programs
   struct Scope {
     Program p;
@@ -56,10 +78,19 @@ class Parser {
     expect("@");
     const Token name = word("the name of a program");
     expect("=");
-    auto p = std::make_shared<const Program>(program());
+    ProgramRef p = nested();
     if (!shared_.emplace(name.text, std::move(p)).second)
       parse_error(name, fmt::format("program @{} is defined twice", name.text));
     expect("in");
+  }
+
+  ProgramRef nested() {
+    const Token& open = peek();
+    const Deeper deeper(programs_, open, "programs");
+    Program p = program();
+    p.depth = nesting(p);
+    if (p.depth >= max_nesting) parse_error(open, fmt::format("programs are nested more than {} deep", max_nesting));
+    return std::make_shared<const Program>(std::move(p));
   }
 
   Program program() {
@@ -117,7 +148,25 @@ class Parser {
     e.params = params(*e.primitive);
     e.outputs = std::move(outputs);
     while (operand_follows(start)) e.inputs.push_back(atom(s, &e));
+    // Where the text goes on in no way at all, that is what to say.
+    if (!at(";") && !at("in") && peek().kind != Token::Kind::word) expected("an equation or 'in'");
+    check_types(s.p, e, name);
     s.p.eqns.push_back(std::move(e));
+  }
+
+  static void check_types(const Program& p, const Eqn& e, const Token& at) {
+    std::vector<Type> in, out;
+    for (const Atom& a : e.inputs) in.push_back(p.type(a));
+    for (Var v : e.outputs) out.push_back(p.type(v));
+    Types infers;
+    try {
+      infers = e.primitive->infer({*e.params, in, e.at});
+    } catch (const Error& error) {
+      parse_error(at, error.what());
+    }
+    if (infers != out)
+      parse_error(at, fmt::format("[{}] of {} gives {}, not {}", e.primitive->name, types_text(in), types_text(infers),
+                                  types_text(out)));
   }
 
   // Operands end at `;`, at `in`, at the outputs or params of the next equation, or at a line indented no further.
@@ -227,7 +276,8 @@ class Parser {
       case Token::Kind::word: return word_value(take(), inside);
       default: break;
     }
-    if (at("{")) return {std::make_shared<const Program>(program())};
+    if (at("{")) return {nested()};
+    const Deeper deeper(lists_, t, "lists");
     if (accept("(")) return {ParamList{values(")"), false}};
     if (accept("[")) return {ParamList{values("]"), true}};
     if (accept("@")) {
@@ -240,7 +290,11 @@ class Parser {
   }
 
   ParamValue word_value(const Token& t, bool inside) {
-    if (accept("(")) return {ParamCall{std::string(t.text), values(")"), false}};
+    if (at("(")) {
+      const Deeper deeper(lists_, t, "calls");
+      take();
+      return {ParamCall{std::string(t.text), values(")"), false}};
+    }
     if (t.text == "True" || t.text == "False") return {t.text == "True"};
     if (t.text == "None") return {};
     if (is_literal_word(t.text)) return {floating(t, f64)};
@@ -263,6 +317,7 @@ class Parser {
   std::vector<Token> tokens_;
   const FindPrimitive& find_;
   std::size_t i_ = 0;
+  int programs_ = 0, lists_ = 0;  // how deep
   std::unordered_map<std::string_view, ProgramRef> shared_;
 };
 

@@ -89,6 +89,9 @@ struct Facts {
   bool elementwise = false;         // operands have one shape or are scalars
   std::vector<int> linear_in = {};  // operands it is (multi)linear in
   double flops_per_element = 0;     // of the output
+  // Shows the elements of its one operand, moved, repeated or converted, or numbers that its params give: it is made again
+  // for next to nothing, so a backward pass keeps its operand instead wherever that is no more.
+  bool shows_operand = false;
   // Of the whole, where that is not flops_per_element times the elements of output 0.
   std::function<double(const Params&, std::span<const Type> in, std::span<const Type> out)> flops = {};
   // Equations with effects keep their order and are never dropped, repeated or merged.

@@ -111,6 +111,18 @@ std::size_t hash_value(const ProgramRef& p) {
 
 std::vector<ProgramRef> nested_programs(const Eqn& e) { return e.params->programs(); }
 
+int nesting(const Params& p) {
+  int deepest = 0;
+  for (const ProgramRef& q : p.programs()) deepest = std::max(deepest, q->depth + 1);
+  return deepest;
+}
+
+int nesting(const Program& p) {
+  int deepest = 0;
+  for (const Eqn& e : p.eqns) deepest = std::max(deepest, nesting(*e.params));
+  return deepest;
+}
+
 void for_each_program(const Program& p, const std::function<void(const Program&)>& fn) {
   std::unordered_set<const Program*> seen;
   visit_programs(p, seen, fn);

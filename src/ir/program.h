@@ -57,6 +57,7 @@ struct Program {
   int constants = 0;  // how many leading inputs are captured arrays
   std::vector<Eqn> eqns;
   std::vector<Atom> outputs;
+  int depth = 0;  // of the Programs nested in it, as `nesting` says; set when it becomes a param
   Memo memo;  // of a shared Program
 
   const Type& type(Var v) const { return types[static_cast<std::size_t>(v)]; }
@@ -74,10 +75,15 @@ int count(const Program& p, std::string_view primitive);
 // Calls fn on p and every program nested in it, each distinct object once.
 void for_each_program(const Program& p, const std::function<void(const Program&)>& fn);
 std::vector<ProgramRef> nested_programs(const Eqn& e);
+// How deep Programs are nested in p, itself not counted. Recursion over nested Programs, and their destruction, is as deep
+// as this; so whoever makes an equation refuses one that would nest them deeper than max_nesting.
+int nesting(const Program& p);
+int nesting(const Params& p);  // that of a Program with this equation
 
 // The seeds' notation, width 80; names a, b, ..., z, ba, ... in print order, unique across nested programs.
 std::string print(const Program& p, int width = 80);
-// The inverse of print. `find` looks a primitive up by name. Throws Error with line and column.
+// The inverse of print, and verified: types are those that `infer` says. `find` looks a primitive up by name. Throws
+// Error with line and column.
 using FindPrimitive = std::function<const Primitive*(std::string_view)>;
 Program parse(std::string_view text, const FindPrimitive& find);
 // Throws InternalError at the first broken invariant: definition before use, types as infer says, no dangling variable.

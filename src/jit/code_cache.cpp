@@ -195,6 +195,7 @@ std::shared_ptr<const codegen::Module> compile_cached(std::span<const codegen::S
   const std::string key = key_of(kernels), name = codegen::entry_name(key) + ".anew";
   if (auto module = find(folder, path, name, key, kernels.size())) return module;
   auto module = codegen::compile(kernels);
+  if (!module) return nullptr;
   const std::vector<std::byte> bytes = codegen::object(*module, key);
   const int failed = bytes.size() > static_cast<std::size_t>(largest_entry) ? EFBIG : write_entry(folder, name, bytes);
   if (failed) say_once(fmt::format("[jit] cannot write to the code cache {}: {}", path, reason(failed)));

@@ -8,6 +8,7 @@
 
 #include "base/float_mode.h"
 #include "base/lru.h"
+#include "base/per_thread.h"
 #include "codegen/codegen.h"
 #include "jit/code_cache.h"
 #include "loops/interpreter.h"
@@ -47,7 +48,11 @@ std::vector<std::shared_ptr<const KernelCode>> compile_kernels(std::span<const p
   if (backend() == Backend::interpreter) return codes;
   std::vector<codegen::Source> sources;
   for (const passes::LaidKernel& k : kernels) sources.push_back({k.kernel, k.strides});
-  auto module = compile_cached(sources);
+  std::shared_ptr<const codegen::Module> module;
+  try {
+    module = compile_cached(sources);
+  } catch (const std::bad_alloc&) {  // no memory for LLVM; the interpreter needs less
+  }
   if (!module) return codes;
   for (std::size_t i = 0; i < codes.size(); ++i)
     if (const codegen::Function& f = module->functions()[i]; f.run)
@@ -59,7 +64,8 @@ std::vector<std::shared_ptr<const KernelCode>> compile_kernels(std::span<const p
 // Pointer tables of the calls of a thread, one behind the other (a call may call back and so hold others).
 class Table {
  public:
-  explicit Table(int size) : size_(static_cast<std::size_t>(size)) {
+  explicit Table(int size) : shared_(PerThread<Shared>::get()), size_(static_cast<std::size_t>(size)) {
+    auto& [memory, used] = shared_;
     if (used + size_ > memory.size() && used == 0) memory.resize(std::max<std::size_t>(2 * size_, 256));
     if (used + size_ > memory.size()) {
       own_.resize(size_);
@@ -70,20 +76,21 @@ class Table {
     used += size_;
   }
   ~Table() {
-    if (own_.empty()) used -= size_;
+    if (own_.empty()) shared_.used -= size_;
   }
   Table(const Table&) = delete;
   std::byte** data() const { return data_; }
 
  private:
-  static thread_local std::vector<std::byte*> memory;
-  static thread_local std::size_t used;
+  struct Shared {
+    std::vector<std::byte*> memory;
+    std::size_t used = 0;
+  };
+  Shared& shared_;
   std::size_t size_;
   std::vector<std::byte*> own_;
   std::byte** data_;
 };
-thread_local std::vector<std::byte*> Table::memory;
-thread_local std::size_t Table::used = 0;
 
 }  // namespace
 
@@ -141,7 +148,7 @@ struct Cache {
   Lru<std::shared_ptr<const CompiledProgram>> compiled{1024};
 };
 Cache& cache() {
-  static Cache c;
+  static Cache& c = *new Cache;  // never destroyed: threads and static objects may still compile
   return c;
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/lru.h"
+#include "base/stop.h"
 #include "control/rows.h"
 #include "jit/compiled_program.h"
 #include "ops/promote.h"
@@ -144,17 +145,9 @@ Arrays as_equation(Closed c, const JitCache& cache, const JitOptions& options, s
   return as_formed(std::move(out), c.forms);
 }
 
-}  // namespace
-
-Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
-           std::string_view name, const Location& at) {
-  bool compiled = false;
-  return jit(f, x, cache, options, name, at, compiled);
-}
-
-Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
-           std::string_view name, const Location& at, bool& compiled) {
-  check_options(options, at);
+// What could be compiled is; inside another trace the call is an equation.
+Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
+            std::string_view name, const Location& at, bool& compiled) {
   const bool now = !current_trace() && !observed() &&
                    std::all_of(x.begin(), x.end(), [](const Array& a) { return a.value() && a.value()->concrete(); });
   if (!now) return as_equation(close_over(f, x, "jit", at), cache, options, name, at);
@@ -165,7 +158,8 @@ Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cach
   s.program.constants = 0;
   for (const Array& a : inputs)  // a value of another thread's trace, which says so
     if (!a.value()->concrete())
-      return as_equation({inline_remembered(s.program), std::move(inputs), std::move(s.forms)}, cache, options, name, at);
+      return as_equation({inline_remembered(s.program), std::move(inputs), std::move(s.forms)}, cache, options, name,
+                         at);
   std::vector<ir::Strides> lie = layouts(inputs);
   std::size_t h = ir::hash_value(s.program);
   for (const ir::Strides& l : lie) hash_combine(h, hash_value(l));
@@ -199,6 +193,21 @@ Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cach
     }
   }
   return as_formed(std::move(out), s.forms);
+}
+
+}  // namespace
+
+Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
+           std::string_view name, const Location& at) {
+  bool compiled = false;
+  return jit(f, x, cache, options, name, at, compiled);
+}
+
+Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
+           std::string_view name, const Location& at, bool& compiled) {
+  check_options(options, at);
+  const StopScope stop(options.stop);
+  return with_line("jit", at, [&] { return call(f, x, cache, options, name, at, compiled); });
 }
 
 bool KnownCalls::usable(std::span<const Array> x) const {
@@ -247,8 +256,9 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     for (const Array& a : x) in.push_back(contiguous(a));
   }
   const ThreadLimit limit(s.options.threads);
+  const StopScope stop(s.options.stop);
   std::size_t high = 0;
-  Arrays out = s.program->run(ready ? x : in, s.at, &high);
+  Arrays out = with_line("jit", s.at, [&] { return s.program->run(ready ? x : in, s.at, &high); });
   s.high_water.store(high, std::memory_order_relaxed);
   out = as_formed(std::move(out), s.out);
   for (std::size_t i = 0; i < out.size(); ++i)
@@ -265,24 +275,25 @@ namespace {
 std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
                                           const Location& at) {
   check_options(options, at);
+  const StopScope stop(options.stop);
   const std::uint64_t start = next_sequence();
-  const Forms forms = forms_of(x, at);
-  Staged traced = current_trace() ? stage(f, forms, "jit", at) : stage_remembering(f, forms, "jit", at);
+  Staged traced =
+      current_trace() ? stage(f, forms_of(x, at), "jit", at) : stage_remembering(f, forms_of(x, at), "jit", at);
   auto s = std::make_shared<Compiled::State>();
+  s->in = forms_of(x, at);
+  s->out = traced.forms;
+  s->known.resize(traced.forms.size());
   for (const Array& a : traced.constants) {
     s->captures = s->captures || !made_since(start, a);
     s->constants.push_back(contiguous(a));
   }
-  s->in = forms;
-  s->out = traced.forms;
-  s->known.resize(traced.forms.size());
+  ir::Program program = inline_remembered(traced.program);
   for (std::size_t i = 0; i < traced.forms.size(); ++i) {  // a constant takes the bytes of the dtype it shows
-    ir::Atom& a = traced.program.outputs[i];
+    ir::Atom& a = program.outputs[i];
     if (!traced.forms[i].number || a.is_var()) continue;
     s->known[i] = as_number(make_literal(a.literal), traced.forms[i].type.dtype);
     a = literal_of(s->known[i]);
   }
-  ir::Program program = inline_remembered(traced.program);
   std::vector<ir::Strides> inputs;
   for (const Type& t : program.input_types()) inputs.push_back(row_major(t.shape));
   s->program = compiled::find_compiled(share(std::move(program)), inputs);
@@ -294,13 +305,15 @@ std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const
 }  // namespace
 
 Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at) {
-  auto s = prepared(f, x, options, at);
-  s->program->code();
-  return Compiled(std::move(s));
+  return with_line("compile", at, [&] {
+    auto s = prepared(f, x, options, at);
+    s->program->code();
+    return Compiled(std::move(s));
+  });
 }
 
 MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at) {
-  return prepared(f, x, options, at)->program->plan();
+  return with_line("plan", at, [&] { return prepared(f, x, options, at)->program->plan(); });
 }
 
 void other_static_argument(std::size_t number, const Location& at) {

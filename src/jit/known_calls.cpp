@@ -22,7 +22,7 @@ void CallKey::text(std::string_view s) {
 }
 
 void CallKey::arrays(std::span<const Array> x) {
-  words_.push_back(x64_enabled());  // default types are part of what is traced
+  words_.push_back(x64_enabled());
   for (const Array& a : x) {
     const anew::Value& v = *a.value();
     words_.push_back(static_cast<std::uint64_t>(v.type.dtype) | std::uint64_t{v.weak} << 8 |

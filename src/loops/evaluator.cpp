@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "base/per_thread.h"
 #include "loops/number.h"
 
 namespace anew::loops {
@@ -34,7 +35,7 @@ struct Workspace {
   std::vector<Stream> streams;
   std::vector<const std::byte*> values;
 };
-thread_local Workspace workspace;
+Workspace& workspace() { return PerThread<Workspace>::get(); }
 
 void fill(DType dtype, std::uint64_t bits, DType original, std::int64_t n, std::byte* to) {
   switch (size_of(dtype)) {
@@ -68,7 +69,7 @@ Evaluator::Evaluator(const Bytecode::Body& body, std::span<const Operand> operan
   const Kernel& k = body.kernel;
   if (operands.size() != k.operands.size())
     throw InternalError("[loops] a kernel runs with one operand for each it names");
-  Workspace& w = workspace;
+  Workspace& w = workspace();
   const std::size_t streams = static_cast<std::size_t>(body.sources) + k.stores.size();
   if (w.streams.size() < streams) w.streams.resize(streams);
   if (w.values.size() < k.nodes.size()) w.values.resize(k.nodes.size());
@@ -191,6 +192,6 @@ void Evaluator::scatter_results(std::int64_t position, std::int64_t n, const voi
   scatter(result_nest_, streams_[body_.sources], n, values);
 }
 
-std::byte* Evaluator::scratch(std::size_t bytes) { return workspace.scratch.at_least(bytes); }
+std::byte* Evaluator::scratch(std::size_t bytes) { return workspace().scratch.at_least(bytes); }
 
 }  // namespace anew::loops

@@ -111,6 +111,7 @@ Array expand_dims(const ArrayLike& x, const Axes& axis) {
   std::vector<int> kept = axes_without(n, added);
   if (static_cast<int>(kept.size()) != type.shape.ndim())
     throw Error(fmt::format("[expand_dims] an axis is given twice for {}", type.str()), line_or(x.at));
+  PinLine pin(x.at);
   Shape shape;
   for (int i = 0, k = 0; i < n; ++i) shape.push_back(contains(added, i) ? 1 : type.shape[k++]);
   return lax::broadcast_in_dim(ArrayLike(a, x.at), shape, kept);
@@ -153,7 +154,8 @@ std::vector<Array> split(const ArrayLike& x, const std::vector<std::int64_t>& po
 std::vector<Array> split(const ArrayLike& x, std::int64_t n, int axis) {
   const Type type = type_of(checked(x));
   int i = checked_axis("split", axis, type.shape.ndim(), type, x.at);
-  if (n <= 0 || type.shape[i] % n != 0)
+  constexpr std::int64_t most_empty = 1 << 16;  // parts of nothing, as many as anybody can want
+  if (n <= 0 || type.shape[i] % n != 0 || n > std::max(type.shape[i], most_empty))
     throw Error(fmt::format("[split] axis {} of {} does not split into {} equal parts", i, type.str(), n),
                 line_or(x.at));
   std::vector<std::int64_t> positions;
@@ -226,7 +228,8 @@ Array roll(const ArrayLike& x, const std::vector<std::int64_t>& shifts, const st
 Array roll(const ArrayLike& x, std::int64_t shift, std::optional<int> axis) {
   if (axis) return roll(x, std::vector<std::int64_t>{shift}, std::vector<int>{*axis});
   PinLine pin(x.at);
-  return reshape(roll(ravel(x), std::vector<std::int64_t>{shift}, std::vector<int>{0}), type_of(x.value).shape);
+  const Array a = checked(x);
+  return reshape(roll(ravel(a), std::vector<std::int64_t>{shift}, std::vector<int>{0}), type_of(a).shape);
 }
 
 Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths,

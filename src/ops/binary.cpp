@@ -1,6 +1,7 @@
 // Elementwise functions of two operands: arithmetic and bits. Each row gives the contribution of each input to the
 // tangent as an operation of its own, the same whoever else has a tangent, so that a zero that has been made real adds
 // nothing.
+#include <anew/nn.h>
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -134,10 +135,25 @@ Expr next_after(Expr x, Expr y) {
   return select((x != x) | (y != y), x + y, select(x == y, y, select(x == 0, from_zero, step)));
 }
 
-// The share of the first operand in the larger (or smaller) one: 1, 0, or 1/2 at a tie.
-Array share(const Array& wins, const At& p) {
-  DType d = type_of(p.out).dtype;
-  return lax::select_n(p.x == p.y, {lax::select_n(wins, {literal(d, 0), literal(d, 1)}), literal(d, 0.5)});
+// Both contributions read one array, the share of the first operand in the larger (or smaller) one: 1, 0, or 1/2 at a tie.
+Primitive extremum(std::string name, Expr (*value)(Expr, Expr), Array (*wins)(const At&)) {
+  Primitive p = binary(std::move(name), {value, nullptr, nullptr, 1, {0, 1}, {1.2, 2}, Accepts::anything});
+  p.jvp = [wins](const ir::JvpArgs& a) {
+    const At at{a.x[0], a.x[1], a.y[0]};
+    const Array &s = a.t[0], &t = a.t[1];
+    DType d = type_of(at.out).dtype;
+    Array share =
+        lax::select_n(at.x == at.y, {lax::select_n(wins(at), {literal(d, 0), literal(d, 1)}), literal(d, 0.5)});
+    Array first = s.value() ? s * share : s, second = t.value() ? t - t * share : t;
+    return Arrays{fitted(add_tangents(first, second), at.out)};
+  };
+  return p;
+}
+
+// exp(x) / (exp(x) + exp(y)); 1 where both are the same infinity.
+Array share_of_sum(const Array& x, const Array& y) {
+  Array d = x - y;
+  return where(isnan(d), where(x == y, 1, d), nn::sigmoid(d));
 }
 
 struct BinaryRows : Family {
@@ -165,29 +181,20 @@ struct BinaryRows : Family {
                          30,
                          {0.3, 2},
                          {-2, 2}}));
-  // Both contributions read one array, the share of the first operand.
-  const Primitive& max =
-      row(binary("max", {[](Expr x, Expr y) {
-                           if (x.dtype() == bool_) return x | y;
-                           return is_float(x.dtype()) ? select((x >= y) | (x != x), x, y) : select(x >= y, x, y);
-                         },
-                         [](auto& p, auto& t) { return t * share(p.x > p.y, p); },
-                         [](auto& p, auto& t) { return t - t * share(p.x > p.y, p); },
-                         1,
-                         {0, 1},
-                         {1.2, 2},
-                         Accepts::anything}));
-  const Primitive& min =
-      row(binary("min", {[](Expr x, Expr y) {
-                           if (x.dtype() == bool_) return x & y;
-                           return is_float(x.dtype()) ? select((x <= y) | (x != x), x, y) : select(x <= y, x, y);
-                         },
-                         [](auto& p, auto& t) { return t * share(p.x < p.y, p); },
-                         [](auto& p, auto& t) { return t - t * share(p.x < p.y, p); },
-                         1,
-                         {0, 1},
-                         {1.2, 2},
-                         Accepts::anything}));
+  const Primitive& max = row(extremum(
+      "max",
+      [](Expr x, Expr y) {
+        if (x.dtype() == bool_) return x | y;
+        return is_float(x.dtype()) ? select((x >= y) | (x != x), x, y) : select(x >= y, x, y);
+      },
+      [](const At& p) { return p.x > p.y; }));
+  const Primitive& min = row(extremum(
+      "min",
+      [](Expr x, Expr y) {
+        if (x.dtype() == bool_) return x & y;
+        return is_float(x.dtype()) ? select((x <= y) | (x != x), x, y) : select(x <= y, x, y);
+      },
+      [](const At& p) { return p.x < p.y; }));
   const Primitive& atan2 =
       row(binary("atan2", {[](Expr x, Expr y) { return loops::atan2(x, y); },
                            [](auto& p, auto& t) { return t * (p.y / (square(p.x) + square(p.y))); },
@@ -196,6 +203,17 @@ struct BinaryRows : Family {
                            {0.3, 2},
                            {0.3, 2},
                            Accepts::floats}));
+  const Primitive& logaddexp =
+      row(binary("logaddexp", {[](Expr x, Expr y) {
+                                 Expr first = x >= y, large = select(first, x, y), d = select(first, y, x) - large;
+                                 return select(d != d, x + y, large + loops::log1p(loops::exp(d)));
+                               },
+                               [](auto& p, auto& t) { return t * share_of_sum(p.x, p.y); },
+                               [](auto& p, auto& t) { return t * share_of_sum(p.y, p.x); },
+                               40,
+                               {},
+                               {},
+                               Accepts::floats}));
   const Primitive& nextafter =
       row(binary("nextafter", {next_after, [](auto&, auto& t) { return t; }, nullptr, 8, {}, {}, Accepts::floats}));
   const Primitive& and_ =
@@ -262,6 +280,9 @@ Array minimum(const ArrayLike& a, const ArrayLike& b) { return apply("minimum", 
 Array fmod(const ArrayLike& a, const ArrayLike& b) { return lax::rem(a, b); }
 Array atan2(const ArrayLike& y, const ArrayLike& x) {
   return apply("atan2", rows().atan2, y, x, floating(common(y, x)));
+}
+Array logaddexp(const ArrayLike& a, const ArrayLike& b) {
+  return apply("logaddexp", rows().logaddexp, a, b, floating(common(a, b)));
 }
 Array arctan2(const ArrayLike& y, const ArrayLike& x) { return atan2(y, x); }
 Array nextafter(const ArrayLike& a, const ArrayLike& b) {

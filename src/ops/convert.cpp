@@ -33,6 +33,7 @@ Primitive conversion() {
   };
   p.transpose = [](const ir::TransposeArgs& a) { return Arrays{lax::convert_element_type(a.ct[0], a.in[0].dtype)}; };
   p.facts.linear_in = {0};
+  p.facts.shows_operand = true;
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (auto [from, to] : {std::pair{f32, f64}, {f64, f32}, {f32, i32}, {i32, f32}, {bool_, f32}, {f32, bool_}})
@@ -58,6 +59,7 @@ Primitive same(std::string name) {
 
 Primitive stopping() {
   Primitive p = same("stop_gradient");
+  p.facts.shows_operand = true;
   p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
   // A tangent that a custom rule sends through it comes out as it is; so does the cotangent.
   p.transpose = [](const ir::TransposeArgs& a) { return Arrays{a.ct[0]}; };

@@ -88,7 +88,7 @@ Types infer_convolution(const ir::InferArgs& a) {
   if (channels % groups != 0 || channels / groups != inner)
     fail(fmt::format("{} has {} input features in {} groups, the kernel {} takes {}", x.str(), channels, groups,
                      w.str(), inner));
-  if (features % (groups * batches) != 0)
+  if (features % groups != 0 || features % batches != 0)  // one of them is 1
     fail(fmt::format("{} output features of {} do not divide into {} groups", features, w.str(), groups * batches));
   if (batch % batches != 0) fail(fmt::format("a batch of {} does not divide into {} groups", batch, batches));
   Shape out = x.shape;

@@ -104,27 +104,42 @@ Primitive summation() {
   return p;
 }
 
-// t[i] = x[i] t[i-1] + y[i-1] dx[i]: no division, so it is right where factors are 0.
+// t[i] = x[i] t[i-1] + y[i-1] dx[i]: no division, so it is right where factors are 0. The first element is apart, so that
+// neither the first factor nor the last product is kept.
 Primitive product() {
   Primitive p = running("cumprod", Running::product);
   p.jvp = [](const ir::JvpArgs& a) {
     const RunningParams& q = of(a.params);
-    return Arrays{recurrence(a.x[0], neighbour(a.y[0], q, literal(type_of(a.y[0]).dtype, 1.0)) * a.t[0], q)};
+    const std::int64_t n = type_of(a.x[0]).shape[q.axis];
+    if (n < 2) return Arrays{a.t[0]};
+    auto first = [&](const Array& x, std::int64_t size) {
+      const std::int64_t all = type_of(x).shape[q.axis];
+      return q.reverse ? part(x, q.axis, all - size, all) : part(x, q.axis, 0, size);
+    };
+    auto rest = [&](const Array& x) { return q.reverse ? part(x, q.axis, 0, n - 1) : part(x, q.axis, 1, n); };
+    Array x = rest(a.x[0]), t = first(a.t[0], 1);
+    std::vector<lax::Padding> behind(static_cast<std::size_t>(type_of(x).shape.ndim()), {0, 0, 0});
+    behind[static_cast<std::size_t>(q.axis)] = q.reverse ? lax::Padding(n - 2, 0, 0) : lax::Padding(0, n - 2, 0);
+    Array start = lax::pad(first(x, 1) * t, zero_like(t), behind);
+    Array more = recurrence(x, first(a.y[0], n - 1) * rest(a.t[0]) + start, q);
+    return Arrays{q.reverse ? concatenate({more, t}, q.axis) : concatenate({t, more}, q.axis)};
   };
   return p;
 }
 
-// All elements so far that reach the extremum share its tangent evenly. While y stays the same their tangents and number
-// add up; where it changes both start anew.
+// All elements so far that reach the extremum share its tangent evenly: t[i] = s[i] t[i-1] + (1 - s[i]) dx[i], where s is 1 if
+// x[i] does not reach it, 0 if it is a new one, and (k - 1) / k for the k-th that does. One array is kept.
 Primitive extremum(std::string name, Running kind) {
   Primitive p = running(std::move(name), kind);
   p.jvp = [](const ir::JvpArgs& a) {
     const RunningParams& q = of(a.params);
     const Type type = type_of(a.y[0]);
+    if (type.shape[q.axis] < 2) return Arrays{a.t[0]};
     Array same = astype(a.y[0] == neighbour(a.y[0], q, literal(type.dtype, 0.0)), type.dtype);
     Array reached = a.x[0] == a.y[0];
     Array count = recurrence(same, astype(reached, type.dtype), q);
-    return Arrays{recurrence(same, lax::select_n(reached, {zero_like(a.t[0]), a.t[0]}), q) / count};
+    Array stays = (count - astype(reached, type.dtype)) / count;
+    return Arrays{recurrence(stays, a.t[0] - stays * a.t[0], q)};
   };
   return p;
 }

@@ -60,6 +60,8 @@ Types infer_dot(const ir::InferArgs& a) {
   const auto& p = params_of<DotParams>(a.params);
   const lax::DotDimensions d = p.dimensions();
   const Type &x = a.in[0], &y = a.in[1];
+  if (x.dtype == bf16 || x.dtype == f16)
+    throw Error(fmt::format("[dot_general] does not multiply {}", x.str()), line_or(a.at), "products are made in f32");
   if (x.dtype != y.dtype || x.dtype != p.preferred_element_type)
     throw Error(fmt::format("[dot_general] types differ: {}, {}, result {}", x.str(), y.str(),
                             name_of(p.preferred_element_type)),

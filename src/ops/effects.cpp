@@ -112,6 +112,26 @@ std::string text_of(const std::vector<std::string>& pieces, const Arrays& xs) {
   return out.str();
 }
 
+// Operands have the axes of the batch in front, all the same.
+void check_batch(std::string_view op, int batch, std::span<const Type> in, const Location& at) {
+  bool fits = batch >= 0 && (batch == 0 || !in.empty());
+  for (const Type& t : in) {
+    fits = fits && t.shape.ndim() >= batch;
+    for (int i = 0; fits && i < batch; ++i) fits = t.shape[i] == in[0].shape[i];
+  }
+  if (!fits) throw Error(fmt::format("[{}] operands have no {} common leading axes", op, batch), line_or(at));
+}
+
+Types infer_print(const ir::InferArgs& a) {
+  const auto& p = params_of<PrintParams>(a.params);
+  const auto pieces = pieces_of(p.format);
+  if (!pieces || pieces->size() - 1 != a.in.size())
+    throw Error(fmt::format("[debug_print] the format \"{}\" does not fit {} operands", p.format, a.in.size()),
+                line_or(a.at));
+  check_batch("debug_print", p.batch, a.in, a.at);
+  return {};
+}
+
 ir::Lowered lower_print(const ir::Params& params, std::span<const Type>, std::span<const Type>) {
   const auto& p = params_of<PrintParams>(params);
   auto print = [pieces = *pieces_of(p.format), batch = p.batch](std::span<const ir::Memory> in,
@@ -163,6 +183,7 @@ struct CallbackParams : ir::ParamsOf<CallbackParams> {
 
 Types infer_callback(const ir::InferArgs& a) {
   const auto& p = params_of<CallbackParams>(a.params);
+  check_batch("io_callback", p.batch, a.in, a.at);
   Types out;
   for (const auto& [shape, dtype] : p.results) {
     Shape whole;
@@ -215,7 +236,7 @@ struct EffectRows {
   Family family;
   const Primitive& print =
       family.row({.name = "debug_print",
-                  .infer = [](const ir::InferArgs&) { return Types{}; },
+                  .infer = infer_print,
                   .parse = &PrintParams::parse,
                   .lower = lower_print,
                   .batch = [](const ir::BatchArgs& a) { return batch_effect<PrintParams>(debug_print_row(), a); },
@@ -275,6 +296,7 @@ void debug_print(std::string_view format, std::span<const Array> args, const Loc
 
 Arrays io_callback(const FlatFunction& f, std::span<const ShapeDtype> results, std::span<const Array> args,
                    const Location& at) {
+  detail::check_function(f, at);
   CallbackParams p;
   for (const Type& t : results) p.results.emplace_back(t.shape, t.dtype);
   auto checked = [f, want = Types(results.begin(), results.end()), at](std::span<const Array> x) {

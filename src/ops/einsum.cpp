@@ -1,10 +1,12 @@
-// einsum: operands are contracted from the left, pair by pair, each pair by one dot_general. A label lives as long as
-// the output or a later operand has it. Axes of "..." get labels of their own, counted from the right.
+// einsum: operands are contracted pair by pair, each pair by one dot_general, in the order of the fewest products (of equal
+// ones, from the left). A label lives as long as the output or another operand has it. Axes of "..." get labels of their
+// own, counted from the right.
 #include <anew/ops.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <map>
 
 #include "ops/axes.h"
@@ -34,14 +36,68 @@ class Einsum {
     PinLine pin(at_);
     for (Term& t : terms_) drop_ones(t);
     for (std::size_t i = 0; i < terms_.size(); ++i) simplify(terms_[i], i);
-    Term all = terms_[0];
-    for (std::size_t i = 1; i < terms_.size(); ++i) all = product(all, terms_[i], i);
+    std::vector<Labels> labels;
+    for (const Term& t : terms_) labels.push_back(t.labels);
+    for (auto [i, j] : best_order(labels).pairs) {
+      Term b = std::move(terms_[j]);
+      terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(j));
+      Term a = std::move(terms_[i]);
+      terms_[i].labels.clear();
+      terms_[i] = product(a, b);
+    }
+    const Term& all = terms_[0];
     std::vector<int> order;
     for (int label : output_) order.push_back(place(all.labels, label));
     return transpose(all.x, order);
   }
 
  private:
+  struct Order {
+    double products = 0;
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;  // the first is replaced by the result, the second goes
+  };
+  // All orders of a few operands are tried; of many, always the cheapest pair first.
+  Order best_order(const std::vector<Labels>& terms) const {
+    constexpr std::size_t few = 5;
+    Order best;
+    if (terms.size() < 2) return best;
+    best.products = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < terms.size(); ++i)
+      for (std::size_t j = i + 1; j < terms.size(); ++j) {
+        Order order{products(terms[i], terms[j]), {{i, j}}};
+        if (order.products >= best.products) continue;
+        if (terms.size() <= few) append(order, best_order(paired(terms, i, j)));
+        if (order.products < best.products) best = std::move(order);
+      }
+    if (terms.size() > few) append(best, best_order(paired(terms, best.pairs[0].first, best.pairs[0].second)));
+    return best;
+  }
+  static void append(Order& order, const Order& after) {
+    order.products += after.products;
+    order.pairs.insert(order.pairs.end(), after.pairs.begin(), after.pairs.end());
+  }
+  double products(const Labels& a, const Labels& b) const {
+    double n = 1;
+    for (int label : a) n *= static_cast<double>(sizes_.at(label));
+    for (int label : b)
+      if (!has(a, label)) n *= static_cast<double>(sizes_.at(label));
+    return n;
+  }
+  std::vector<Labels> paired(std::vector<Labels> terms, std::size_t i, std::size_t j) const {
+    Labels all = joined(terms[i], terms[j]);
+    terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(j));
+    terms[i].clear();
+    Labels kept;
+    for (int label : all)
+      if (needed(label, terms) && !has(kept, label)) kept.push_back(label);
+    terms[i] = kept;
+    return terms;
+  }
+  bool needed(int label, const std::vector<Labels>& others) const {
+    return has(output_, label) ||
+           std::any_of(others.begin(), others.end(), [&](const Labels& l) { return has(l, label); });
+  }
+
   [[noreturn]] void fail(const std::string& what) const {
     throw Error(fmt::format("[einsum] \"{}\": {}", text_, what), line_or(at_));
   }
@@ -170,13 +226,16 @@ class Einsum {
     }
   }
 
-  Term product(const Term& a, const Term& b, std::size_t number) const {
+  // Of two that are no longer among the terms.
+  Term product(const Term& a, const Term& b) const {
+    std::vector<Labels> others;
+    for (const Term& t : terms_) others.push_back(t.labels);
     lax::DotDimensions d;
     Labels batch, free_a, free_b;
     for (int label : a.labels) {
       if (!has(b.labels, label)) {
         free_a.push_back(label);
-      } else if (needed_after(label, number)) {
+      } else if (needed(label, others)) {
         batch.push_back(label);
         d.lhs_batch.push_back(place(a.labels, label));
         d.rhs_batch.push_back(place(b.labels, label));

@@ -128,6 +128,7 @@ struct RunIrfft {
 // A call of signals like `signals` with a plan of length n, made once.
 template <class Run>
 ir::Lowered planned(const Type& signals, std::int64_t n) {
+  if (signals.shape.size() == 0) n = 1;  // there is no signal, and a plan of any length would be tables of that length
   auto lowered = [&]<class T>(std::shared_ptr<const FourierPlan<T>> plan) {
     const std::int64_t length = signals.shape[-1];
     const Units units{length == 0 ? 0 : signals.shape.size() / length, Run::bytes(*plan)};

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "loops/build.h"
+#include "loops/number.h"
 #include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/promote.h"
@@ -146,7 +147,8 @@ Types infer_gather(const ir::InferArgs& a) {
 
 // The bits of what is read outside.
 std::uint64_t fill_bits(const std::optional<double>& value, DType d) {
-  if (value) return is_integer(d) ? loops::bits_of(d, static_cast<std::int64_t>(*value)) : loops::bits_of(d, *value);
+  if (value && is_integer(d)) return loops::bits_of(d, loops::convert_number<std::int64_t>(*value));
+  if (value) return loops::bits_of(d, *value);
   if (is_float(d)) return loops::bits_of(d, std::numeric_limits<double>::quiet_NaN());
   if (d == i32) return loops::bits_of(d, std::int64_t{std::numeric_limits<std::int32_t>::min()});
   if (d == i64) return loops::bits_of(d, std::numeric_limits<std::int64_t>::min());

@@ -74,6 +74,7 @@ enum class Outside { error, as_mode };  // integers that are out of range
 class Selector {
  public:
   Selector(const Type& type, const Index& index, Outside outside) : type_(type), at_(index.at), outside_(outside) {
+    const PinLine pin(index.at);
     int used = 0, rests = 0;
     for (const IndexItem& item : index.items) {
       const bool array = item.kind == IndexItem::Kind::array;

@@ -1,4 +1,5 @@
-// Rows of src/ops that other files bind directly: the accumulation of tangents and cotangents, names, conversions, softmax.
+// Rows of src/ops that other files bind directly: the accumulation of tangents and cotangents, names, conversions, softmax,
+// normalize.
 #pragma once
 #include <string>
 
@@ -11,7 +12,11 @@ const ir::Primitive& add_any_row();
 const ir::Primitive& name_row();
 const ir::Primitive& convert_row();
 ir::ParamsRef convert_params(DType to);
-const ir::Primitive& softmax_row();  // made of other rows: evaluating it evaluates those
+// Made of other rows: evaluating one evaluates those.
+const ir::Primitive& softmax_row();
+const ir::Primitive& normalize_row();
+Array normalized(const Array& x, const std::vector<int>& axes, double epsilon, std::string_view variance,
+                 const Location& at);
 
 Array one_minus_square(const Array& x);  // (1 - x) (1 + x), in the tangents of asin and its kin
 

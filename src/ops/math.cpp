@@ -117,14 +117,6 @@ Array fmin(const ArrayLike& a, const ArrayLike& b) {
   return where((x < y) | isnan(y), x, y);
 }
 
-// Larger and smaller are chosen by select, so that both have the right derivative at a tie.
-Array logaddexp(const ArrayLike& a, const ArrayLike& b) {
-  auto [x, y] = both("logaddexp", a, b, true);
-  PinLine pin(a.at);
-  Array first = x >= y, large = where(first, x, y), difference = where(first, y, x) - large;
-  return where(isnan(difference), x + y, large + log1p(exp(difference)));
-}
-
 Array copysign(const ArrayLike& a, const ArrayLike& b) {
   auto [x, y] = both("copysign", a, b, true);
   PinLine pin(a.at);

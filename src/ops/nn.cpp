@@ -5,6 +5,7 @@
 
 #include <numbers>
 
+#include "ops/known_rows.h"
 #include "ops/promote.h"
 
 namespace anew::nn {
@@ -101,9 +102,8 @@ Array log_softmax(const ArrayLike& x, const Axes& axis) {
 }
 Array standardize(const ArrayLike& x, const Axes& axis, double epsilon) {
   PinLine pin(x.at);
-  Array a = as_float(x), m = mean(a, axis, true);
-  Array variance = mean(square(a), axis, true) - square(m);
-  return (a - m) * rsqrt(variance + epsilon);
+  Array a = as_float(x);
+  return normalized(a, checked_axes("standardize", axis, type_of(a), x.at), epsilon, "moments", x.at);
 }
 
 Array one_hot(const ArrayLike& x, std::int64_t classes, DType dtype) {

@@ -10,6 +10,7 @@
 
 #include "ops/axes.h"
 #include "ops/gather.h"
+#include "ops/known_rows.h"
 #include "ops/promote.h"
 
 namespace anew::nn {
@@ -41,8 +42,7 @@ Array layer_norm(const ArrayLike& x, const ArrayLike& scale, const ArrayLike& bi
   const Type type = type_of(a);
   const std::vector<int> axes = checked_axes("layer_norm", axis, type, x.at);
   PinLine pin(x.at);
-  Array centered = a - mean(a, axes, true);
-  Array y = centered * rsqrt(mean(square(centered), axes, true) + epsilon);
+  Array y = normalized(a, axes, epsilon, "deviations", x.at);
   if (scale.value.value()) y = y * along("layer_norm", scale.value, type, axes, x.at);
   if (bias.value.value()) y = y + along("layer_norm", bias.value, type, axes, x.at);
   return y;
@@ -53,7 +53,7 @@ Array rms_norm(const ArrayLike& x, const ArrayLike& scale, const Axes& axis, dou
   const Type type = type_of(a);
   const std::vector<int> axes = checked_axes("rms_norm", axis, type, x.at);
   PinLine pin(x.at);
-  Array y = a * rsqrt(mean(square(a), axes, true) + epsilon);
+  Array y = normalized(a, axes, epsilon, "squares", x.at);
   return scale.value.value() ? y * along("rms_norm", scale.value, type, axes, x.at) : y;
 }
 
@@ -101,7 +101,8 @@ Array embedding(const ArrayLike& table, const ArrayLike& ids) {
   if (out.size() == 0) return zeros(out, type.dtype);
   // Nothing is counted from the end: an index below 0 is as wrong as one too large.
   Array places = expand_dims(index_operand("embedding", ids.value, table.at), -1);
-  return lax::gather(strong(table.value, table.at), places, {axis_range(index.shape.ndim(), out.ndim()), {0}, {0}}, rows);
+  return lax::gather(strong(table.value, table.at), places, {axis_range(index.shape.ndim(), out.ndim()), {0}, {0}},
+                     rows);
 }
 
 Array dot_product_attention(const ArrayLike& q, const ArrayLike& k, const ArrayLike& v,

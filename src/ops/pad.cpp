@@ -3,7 +3,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
-#include "base/saturate.h"
+#include "base/size.h"
 #include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/promote.h"
@@ -37,13 +37,17 @@ Types infer_pad(const ir::InferArgs& a) {
   Shape out;
   for (int i = 0; i < x.shape.ndim(); ++i) {
     auto [before, after, between] = config[static_cast<std::size_t>(i)];
-    std::int64_t spread = saturating_mul(std::max<std::int64_t>(0, x.shape[i] - 1), between);
-    std::int64_t n = saturating_add(saturating_add(before, after), saturating_add(x.shape[i], spread));
-    if (between < 0 || n < 0)
+    const CheckedSize gaps = std::max<std::int64_t>(0, x.shape[i] - 1), spread = gaps * between + x.shape[i];
+    const std::optional<std::int64_t> n = (spread + before + after).value();
+    constexpr std::int64_t most = std::int64_t{1} << 62;  // so that differences fit too
+    if (!n || *n > most || before < -most || after < -most || between > most)
+      throw Error(fmt::format("[pad] ({}, {}, {}) along axis {} of {} is too much", before, after, between, i, x.str()),
+                  line_or(a.at));
+    if (between < 0 || *n < 0)
       throw Error(
           fmt::format("[pad] ({}, {}, {}) along axis {} of {} leaves nothing", before, after, between, i, x.str()),
           line_or(a.at));
-    out.push_back(n);
+    out.push_back(*n);
   }
   return {{out, x.dtype}};
 }
@@ -55,10 +59,9 @@ struct Survivors {
 Survivors survivors(const lax::Padding& padding, std::int64_t n, std::int64_t out) {
   auto [before, after, between] = padding;
   Survivors s{.step = between + 1};
-  while (s.first < n && saturating_add(before, s.first * s.step) < 0) ++s.first;
-  std::int64_t last = n;
-  while (last > s.first && saturating_add(before, (last - 1) * s.step) >= out) --last;
-  s.count = last - s.first;
+  if (before < 0) s.first = std::min(n, (-before - 1) / s.step + 1);
+  const std::int64_t end = before < out ? std::min(n, (out - before - 1) / s.step + 1) : 0;
+  s.count = std::max<std::int64_t>(0, end - s.first);
   s.to = s.count ? before + s.first * s.step : 0;
   return s;
 }
@@ -174,7 +177,9 @@ Types infer_concatenate(const ir::InferArgs& a) {
     if (!(alike == a.in[0]))
       throw Error(fmt::format("[concatenate] {} and {} differ in more than axis {}", a.in[0].str(), t.str(), axis),
                   line_or(a.at));
-    out.shape[axis] += t.shape[axis];
+    const auto sum = (CheckedSize(out.shape[axis]) + t.shape[axis]).value();
+    if (!sum) throw Error(fmt::format("[concatenate] {} arrays are too large together", a.in.size()), line_or(a.at));
+    out.shape[axis] = *sum;
   }
   return {out};
 }

@@ -51,8 +51,16 @@ Primitive reduction_row(std::string name, loops::Combine combine, Accepts accept
     require(op, accepts, a.in[0], a.at);
     const auto& q = params_of<P>(a.params);
     DType out = a.in[0].dtype;
-    if constexpr (std::is_same_v<P, ArgParams>) out = q.index_dtype;
-    return Types{{reduced_shape(op, q.axes, a.in[0], a.at), out}};
+    if constexpr (std::is_same_v<P, ArgParams>) {
+      out = q.index_dtype;
+      if (q.axes.size() != 1 || (out != i32 && out != i64))
+        throw Error(fmt::format("[{}] gives i32 or i64 positions along one axis", op), line_or(a.at));
+    }
+    const Shape shape = reduced_shape(op, q.axes, a.in[0], a.at);
+    if constexpr (std::is_same_v<P, ArgParams>)
+      if (a.in[0].shape[q.axes[0]] == 0)
+        throw Error(fmt::format("[{}] of no elements: {} along an axis of size 0", op, a.in[0].str()), line_or(a.at));
+    return Types{{shape, out}};
   };
   p.lower = [combine](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
     const auto& axes = params_of<P>(params).axes;

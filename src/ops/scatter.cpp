@@ -80,7 +80,8 @@ Types infer_scatter(std::string_view op, Join join, const ir::InferArgs& a) {
   std::string wrong =
       wrong_dimensions(gathering(d), slice_sizes_of(d, x.shape.ndim(), updates.shape), x.shape, indices.shape);
   std::vector<int> places = axes_without(updates.shape.ndim(), d.update_window_dims);
-  if (wrong.empty() && static_cast<int>(places.size()) != indices.shape.ndim() - 1)
+  if (wrong.empty() && (static_cast<int>(places.size()) != indices.shape.ndim() - 1 ||
+                        places.size() + d.update_window_dims.size() != static_cast<std::size_t>(updates.shape.ndim())))
     wrong = "the dimension numbers do not fit";
   for (std::size_t i = 0; wrong.empty() && i < places.size(); ++i)
     if (updates.shape[places[i]] != indices.shape[static_cast<int>(i)])

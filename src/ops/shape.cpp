@@ -4,6 +4,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include "base/size.h"
 #include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/promote.h"
@@ -60,6 +61,15 @@ struct IotaParams : ir::ParamsOf<IotaParams> {
   }
 };
 
+void check_dimensions(std::string_view op, const DimensionsParams& q, const Type& in, const Location& at) {
+  for (auto d = q.dimensions.begin(); d != q.dimensions.end(); ++d) {
+    if (*d < 0 || *d >= in.shape.ndim())
+      throw Error(fmt::format("[{}] axis {} is out of range for {}", op, *d, in.str()), at);
+    if (std::find(q.dimensions.begin(), d, *d) != d)
+      throw Error(fmt::format("[{}] axis {} of {} is given twice", op, *d, in.str()), at);
+  }
+}
+
 // A view of one operand with this output shape.
 template <class P>
 Primitive view_row(std::string name, Shape (*shape)(const P&, const Type&, const Location&)) {
@@ -71,6 +81,7 @@ Primitive view_row(std::string name, Shape (*shape)(const P&, const Type&, const
     return Types{{shape(params_of<P>(a.params), a.in[0], line_or(a.at)), a.in[0].dtype}};
   };
   p.facts.linear_in = {0};
+  p.facts.shows_operand = true;
   return p;
 }
 // The tangent goes the way of the primal.
@@ -185,11 +196,12 @@ Primitive broadcasting() {
 
 Primitive reshaping() {
   Primitive p = view_row<ReshapeParams>("reshape", [](const ReshapeParams& q, const Type& in, const Location& at) {
-    if (q.new_sizes.size() != in.shape.size() ||
-        std::any_of(q.new_sizes.begin(), q.new_sizes.end(), [](auto n) { return n < 0; }))
-      throw Error(fmt::format("[reshape] {} has {} elements, shape {} has {}", in.str(), in.shape.size(),
-                              q.new_sizes.str(), q.new_sizes.size()),
-                  at);
+    const bool exists = checked_bytes(q.new_sizes, in.dtype).has_value();
+    if (!exists || q.new_sizes.size() != in.shape.size())
+      throw Error(
+          fmt::format("[reshape] {} has {} elements, shape {} has {}", in.str(), in.shape.size(), q.new_sizes.str(),
+                      exists ? std::to_string(q.new_sizes.size()) : "too many or a negative size"),
+          at);
     return q.new_sizes;
   });
   // Groups of old axes become groups of new ones of the same size; an old group must be one run of elements.
@@ -231,11 +243,11 @@ Primitive transposition() {
   Primitive p =
       view_row<TransposeParams>("transpose", [](const TransposeParams& q, const Type& in, const Location& at) {
         Shape out;
-        for (int axis : q.permutation) out.push_back(axis >= 0 && axis < in.shape.ndim() ? in.shape[axis] : -1);
         std::vector<int> sorted = q.permutation;
         std::sort(sorted.begin(), sorted.end());
         if (sorted != axis_range(0, in.shape.ndim()))
           throw Error(fmt::format("[transpose] the axes are no permutation of those of {}", in.str()), at);
+        for (int axis : q.permutation) out.push_back(in.shape[axis]);
         return out;
       });
   p.view = [](const ir::Params& params, const Type&, const ir::Strides& strides, const Type&) {
@@ -259,9 +271,9 @@ Primitive squeezing() {
   Primitive p =
       view_row<DimensionsParams>("squeeze", [](const DimensionsParams& q, const Type& in, const Location& at) {
         Shape out;
+        check_dimensions("squeeze", q, in, at);
         for (int d : q.dimensions)
-          if (d < 0 || d >= in.shape.ndim() || in.shape[d] != 1)
-            throw Error(fmt::format("[squeeze] axis {} of {} is not of size 1", d, in.str()), at);
+          if (in.shape[d] != 1) throw Error(fmt::format("[squeeze] axis {} of {} is not of size 1", d, in.str()), at);
         for (int i = 0; i < in.shape.ndim(); ++i)
           if (!contains(q.dimensions, i)) out.push_back(in.shape[i]);
         return out;
@@ -293,7 +305,7 @@ Primitive slicing() {
     for (int i = 0; ok && i < in.shape.ndim(); ++i) {
       std::int64_t start = q.start_indices[i], limit = q.limit_indices[i];
       ok = 0 <= start && start <= limit && limit <= in.shape[i] && q.stride(i) > 0;
-      if (ok) out.push_back((limit - start + q.stride(i) - 1) / q.stride(i));
+      if (ok) out.push_back(limit == start ? 0 : (limit - start - 1) / q.stride(i) + 1);
     }
     if (!ok)
       throw Error(fmt::format("[slice] from {} to {} by {} is not inside {}", q.start_indices.str(),
@@ -306,7 +318,8 @@ Primitive slicing() {
     ir::View v;
     for (int i = 0; i < in.shape.ndim(); ++i) {
       v.offset += q.start_indices[i] * strides[i];
-      v.strides.push_back(strides[i] * q.stride(i));
+      // A stride that leaves one element may be any number.
+      v.strides.push_back((CheckedSize(strides[i]) * q.stride(i)).value().value_or(strides[i]));
     }
     return std::optional(v);
   };
@@ -334,14 +347,7 @@ Primitive slicing() {
 
 Primitive reversal() {
   Primitive p = view_row<DimensionsParams>("rev", [](const DimensionsParams& q, const Type& in, const Location& at) {
-    std::vector<bool> seen(static_cast<std::size_t>(in.shape.ndim()));
-    for (int d : q.dimensions) {
-      if (d < 0 || d >= in.shape.ndim())
-        throw Error(fmt::format("[rev] axis {} is out of range for {}", d, in.str()), at);
-      if (seen[static_cast<std::size_t>(d)])
-        throw Error(fmt::format("[rev] repeated axis {} for {}", d, in.str()), at);
-      seen[static_cast<std::size_t>(d)] = true;
-    }
+    check_dimensions("rev", q, in, at);
     return in.shape;
   });
   p.view = [](const ir::Params& params, const Type& in, const ir::Strides& strides, const Type&) {
@@ -384,6 +390,7 @@ Primitive counting() {
                        {}};
   };
   p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
+  p.facts.shows_operand = true;
   p.samples = [] {
     std::vector<ir::Sample> out;
     for (DType d : {i32, f32, f64})

@@ -25,9 +25,10 @@ Array total(const Array& x, const ParamsRef& p) { return axes_of(p).empty() ? x 
 Types infer(const ir::InferArgs& a) {
   require_count("softmax", 1, a.in, a.at);
   require("softmax", Accepts::floats, a.in[0], a.at);
-  for (int axis : params_of<SoftmaxParams>(a.params).axes)
-    if (axis < 0 || axis >= a.in[0].shape.ndim())
-      throw Error(fmt::format("[softmax] axis {} is not an axis of {}", axis, a.in[0].str()), line_or(a.at));
+  const std::vector<int>& axes = params_of<SoftmaxParams>(a.params).axes;
+  for (std::size_t i = 0; i < axes.size(); ++i)
+    if (axes[i] < 0 || axes[i] >= a.in[0].shape.ndim() || (i > 0 && axes[i] <= axes[i - 1]))
+      throw Error(fmt::format("[softmax] axes must be ascending axes of {}", a.in[0].str()), line_or(a.at));
   return {a.in[0]};
 }
 
@@ -43,7 +44,7 @@ std::vector<ir::Sample> samples() {
 }  // namespace
 
 const Primitive& softmax_row() {
-  static const Primitive row{
+  static const Primitive& row = *new Primitive{
       .name = "softmax",
       .infer = infer,
       .parse = &SoftmaxParams::parse,
@@ -55,7 +56,8 @@ const Primitive& softmax_row() {
       .facts = {.inlines = true},
       .samples = samples,
       .run =
-          [](const ParamsRef& p, std::span<const Array> x, const Location&) {
+          [](const ParamsRef& p, std::span<const Array> x, const Location& at) {
+            PinLine pin(at);
             Array e = exp(x[0] - (axes_of(p).empty() ? x[0] : max(x[0], axes_of(p), true)));
             return Arrays{e / total(e, p)};
           },

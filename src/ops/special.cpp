@@ -97,6 +97,12 @@ Expr polygamma_expression(Expr x, int n) {
 Primitive polygamma_row() {
   Primitive p = elementwise_row("polygamma", 1, Accepts::floats, false, 60, {});
   p.parse = &PolygammaParams::parse;
+  p.infer = [one = p.infer](const ir::InferArgs& a) {
+    constexpr int most = 170;  // n! is a factor, and one more is beyond f64
+    if (int n = params_of<PolygammaParams>(a.params).n; n < 1 || n > most)
+      throw Error(fmt::format("[polygamma] the order is from 1 to {}, got {}", most, n), line_or(a.at));
+    return one(a);
+  };
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
     int n = params_of<PolygammaParams>(params).n;
     return lower_elementwise(in, [n](std::span<const Expr> x) { return polygamma_expression(x[0], n); });
@@ -172,6 +178,8 @@ Array gammaln(const ArrayLike& x) { return anew::lgamma(x); }
 Array digamma(const ArrayLike& x) { return anew::digamma(x); }
 Array polygamma(int n, const ArrayLike& x) {
   if (n < 0) throw Error(fmt::format("[polygamma] the order must not be negative, got {}", n), line_or(x.at));
+  constexpr int most = 1000;  // its kernel grows with the order
+  if (n > most) throw Error(fmt::format("[polygamma] the order must be at most {}, got {}", most, n), line_or(x.at));
   if (n == 0) return anew::digamma(x);
   return bind1(rows().polygamma, make_params(PolygammaParams(n)), {as_float(x)}, x.at);
 }

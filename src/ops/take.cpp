@@ -235,6 +235,9 @@ Array segment_min(const ArrayLike& data, const ArrayLike& ids, std::int64_t coun
   return segments("segment_min", Segment::min, data, ids, count);
 }
 
+// Lists of indices are made for these at once.
+constexpr std::int64_t most_indices = std::numeric_limits<std::int32_t>::max();
+
 Array repeat(const ArrayLike& x, const std::vector<std::int64_t>& counts, std::optional<int> axis) {
   Array a = checked(x);
   const Type type = type_of(a);
@@ -242,12 +245,17 @@ Array repeat(const ArrayLike& x, const std::vector<std::int64_t>& counts, std::o
   const std::int64_t n = axis ? type.shape[along] : type.shape.size();
   if (static_cast<std::int64_t>(counts.size()) != n)
     throw Error(fmt::format("[repeat] {} counts for {} elements of {}", counts.size(), n, type.str()), line_or(x.at));
-  std::vector<std::int32_t> from;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] < 0) throw Error(fmt::format("[repeat] a negative number of repeats: {}", counts[i]), line_or(x.at));
-    from.insert(from.end(), static_cast<std::size_t>(counts[i]), static_cast<std::int32_t>(i));
+  std::int64_t total = 0;
+  for (std::int64_t c : counts) {
+    if (c < 0) throw Error(fmt::format("[repeat] a negative number of repeats: {}", c), line_or(x.at));
+    if (__builtin_add_overflow(total, c, &total) || total > most_indices)
+      throw Error(fmt::format("[repeat] more than {} elements along an axis of {}", most_indices, type.str()),
+                  line_or(x.at));
   }
   PinLine pin(x.at);
+  std::vector<std::int32_t> from;
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    from.insert(from.end(), static_cast<std::size_t>(counts[i]), static_cast<std::int32_t>(i));
   if (!axis) a = ravel(a);
   return choose("repeat", a, {{{along, array(from)}}}, "promise_in_bounds", x.at);
 }
@@ -283,7 +291,10 @@ Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int
     const std::int64_t n = type.shape[i];
     if (before < 0 || after < 0)
       throw Error(fmt::format("[pad] negative width ({}, {})", before, after), line_or(x.at));
-    if (before + after == 0) continue;
+    if (before == 0 && after == 0) continue;
+    if (before > most_indices || after > most_indices || n > most_indices - before - after)
+      throw Error(fmt::format("[pad] more than {} elements along axis {} of {}", most_indices, i, type.str()),
+                  line_or(x.at));
     if (n == 0) throw Error(fmt::format("[pad] nothing to repeat along axis {} of {}", i, type.str()), line_or(x.at));
     std::vector<std::int32_t> from;
     for (std::int64_t k = -before; k < n + after; ++k)

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "base/size.h"
 #include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/gather.h"
@@ -29,14 +30,19 @@ const WindowParams& of(const ParamsRef& p) { return params_of<WindowParams>(*p);
 WindowParams behind(WindowParams p, std::int64_t) {
   return {with_front(1, p.window_dimensions), with_front(1, p.window_strides), with_front(1, p.window_dilation)};
 }
-std::int64_t covered(const WindowParams& q, int i) { return (q.window_dimensions[i] - 1) * q.window_dilation[i] + 1; }
+CheckedSize checked_covered(const WindowParams& q, int i) {
+  return CheckedSize(q.window_dimensions[i] - 1) * q.window_dilation[i] + 1;
+}
+std::int64_t covered(const WindowParams& q, int i) { return *checked_covered(q, i).value(); }
 
 Shape windowed(std::string_view op, const WindowParams& q, const Type& in, const Location& at) {
   const int n = in.shape.ndim();
   bool ok = q.window_dimensions.ndim() == n && q.window_strides.ndim() == n && q.window_dilation.ndim() == n;
   Shape out;
   for (int i = 0; ok && i < n; ++i) {
-    ok = q.window_dimensions[i] > 0 && q.window_strides[i] > 0 && q.window_dilation[i] > 0;
+    constexpr std::int64_t most = std::int64_t{1} << 60;  // so that a transpose can pad by it
+    ok = q.window_dimensions[i] > 0 && q.window_strides[i] > 0 && q.window_dilation[i] > 0 &&
+         q.window_strides[i] <= most && checked_covered(q, i).value().value_or(most + 1) <= most;
     if (ok) out.push_back(in.shape[i] < covered(q, i) ? 0 : (in.shape[i] - covered(q, i)) / q.window_strides[i] + 1);
   }
   if (!ok)

@@ -45,8 +45,12 @@ class CallStep final : public ExecutableStep {
     Strides strides;
   };
   CallStep(const Step& s, std::vector<Operand> in, std::vector<Operand> out, Place scratch)
-      : call_(s.call), in_(std::move(in)), out_(std::move(out)), scratch_(scratch) {}
+      : call_(s.call), in_(std::move(in)), out_(std::move(out)), scratch_(scratch) {
+    auto empty = [](const Operand& o) { return o.type.shape.size() == 0; };
+    nothing_ = !s.effects && !out_.empty() && std::all_of(out_.begin(), out_.end(), empty);
+  }
   void run(std::byte* const* table, std::byte**) const override {
+    if (nothing_) return;
     constexpr std::size_t few = 8;
     std::array<ir::Memory, few> near;
     std::vector<ir::Memory> far;
@@ -64,6 +68,7 @@ class CallStep final : public ExecutableStep {
   std::function<void(std::span<const ir::Memory>, std::span<const ir::Memory>, std::byte*)> call_;
   std::vector<Operand> in_, out_;
   Place scratch_;
+  bool nothing_ = false;  // is made; a call would walk the other axes all the same, however long they are
 };
 
 // A product and the kernel behind it, which runs on tiles of the result as they are finished, if the product tells them.
@@ -312,6 +317,8 @@ class Generator {
     const LoopInfo& l = s.loop;
     auto k = static_cast<std::size_t>(l.constants), c = static_cast<std::size_t>(l.carries);
     auto to = std::make_unique<LoopStep>();
+    to->name = s.primitive->name;
+    to->at = s.at;
     to->length = l.length;
     to->reverse = l.reverse;
     to->body = nested(*s.bodies[0]);
@@ -348,6 +355,7 @@ class Generator {
     const Step& s = b_.steps[i];
     const UnwindInfo& u = s.unwind;
     auto to = std::make_unique<UnwindStep>();
+    to->at = s.at;
     to->length = u.length;
     to->reverse = u.reverse;
     to->backward = u.backward;

@@ -17,7 +17,7 @@ const NamedRows& named_rows() {
     if (!p) throw InternalError("[passes] there is no row " + std::string(name));
     return *p;
   };
-  static const NamedRows rows{
+  static const NamedRows& rows = *new NamedRows{
       .add = row("add"),
       .add_any = row("add_any"),
       .sub = row("sub"),

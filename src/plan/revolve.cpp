@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace anew::plan {
 namespace {
@@ -84,20 +85,33 @@ class Walker {
  public:
   Walker(std::int64_t length, bool at_last, const Walk& walk) : walk_(walk), at_hand_(at_last ? length - 1 : -1) {}
 
-  // Steps [begin, begin + length) with the state of `begin` kept, `slots` states for this stretch, that one included.
+  // Steps [begin, begin + length) with the state of `begin` kept, `slots` states for this stretch, that one included. It is
+  // cut in two, what is behind the cut comes first; stretches lie inside each other as deep as there are states, so those
+  // that wait are a list, not the stack.
   void stretch(std::int64_t begin, std::int64_t length, std::int64_t slots) {
-    while (length > 1 && slots > 1) {
-      std::int64_t m = next_stop(length, slots);
-      go(begin, begin + m);
-      walk_.keep(begin + m);
-      stretch(begin + m, length - m, slots - 1);
-      walk_.drop(begin + m);
-      length = m;
-    }
-    for (std::int64_t i = begin + length - 1; i >= begin; --i) {
-      go(begin, i);
-      walk_.back(i);
-      at_hand_ = -1;
+    struct Stretch {
+      std::int64_t begin, length, slots, cut = -1;
+    };
+    std::vector<Stretch> open{{begin, length, slots}};
+    while (!open.empty()) {
+      Stretch& s = open.back();
+      if (s.cut >= 0) {
+        walk_.drop(s.cut);
+        s.length = std::exchange(s.cut, -1) - s.begin;
+      }
+      if (s.length > 1 && s.slots > 1) {
+        s.cut = s.begin + next_stop(s.length, s.slots);
+        go(s.begin, s.cut);
+        walk_.keep(s.cut);
+        open.push_back({s.cut, s.begin + s.length - s.cut, s.slots - 1});
+        continue;
+      }
+      for (std::int64_t i = s.begin + s.length - 1; i >= s.begin; --i) {
+        go(s.begin, i);
+        walk_.back(i);
+        at_hand_ = -1;
+      }
+      open.pop_back();
     }
   }
 

@@ -79,7 +79,11 @@ ArenaBlock* create(std::size_t bytes) {
   std::byte* data = size >= large
                         ? map_pages(size)
                         : static_cast<std::byte*>(::operator new(size, std::align_val_t{alignment}, std::nothrow));
-  return data ? new ArenaBlock{data, size, nullptr} : nullptr;
+  if (!data) return nullptr;
+  if (auto* block = new (std::nothrow) ArenaBlock{data, size, nullptr}) return block;
+  if (size >= large) unmap_pages(data, size);
+  else ::operator delete(static_cast<void*>(data), std::align_val_t{alignment});
+  return nullptr;
 }
 
 void destroy(ArenaBlock* block) {

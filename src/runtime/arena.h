@@ -14,7 +14,7 @@ struct ArenaBlock;
 class Arena {
  public:
   // Undefined contents, aligned to 64 bytes (to 2 MB from 4 MB on). No bytes are no memory: data() is null then.
-  explicit Arena(std::size_t bytes, const Location& at = Location::current());
+  explicit Arena(std::size_t bytes, const Location& at = Location());
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;

@@ -123,7 +123,11 @@ struct BufferMaker {
     }
     std::byte* data = map_pages(mapped_bytes(c));
     if (!data) return nullptr;
-    Buffer* b = new Buffer;
+    Buffer* b = new (std::nothrow) Buffer;
+    if (!b) {
+      unmap_pages(data, mapped_bytes(c));
+      return nullptr;
+    }
     b->data_ = data;
     b->size_class_ = c;
     return b;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/stop.h"
 #include "plan/revolve.h"
 #include "runtime/strided.h"
 
@@ -182,9 +183,12 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
     in_body[body->inputs[i]] = constants[i].in(table);
     if (condition) in_condition[condition->inputs[i]] = constants[i].in(table);
   }
+  const StopScope::Asked asked_to_stop;
   std::int64_t step = 0;
   std::size_t next_stop = 0;
   for (;; ++step) {
+    if (asked_to_stop()) [[unlikely]]
+      stopped(name, step, at);
     if (condition) {
       for (std::size_t i = 0; i < carries.size(); ++i)
         in_condition[condition->inputs[constants.size() + i]] = state.state(i);

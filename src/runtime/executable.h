@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "runtime/pool.h"
@@ -169,6 +170,8 @@ class CarryBuffers {
 
 class LoopStep final : public ExecutableStep {
  public:
+  std::string name = {};  // of its equation, and where that is: for a loop that is stopped
+  Location at = {};
   std::vector<Place> constants;
   std::vector<Carry> carries;
   std::vector<Rows> xs, ys;
@@ -198,6 +201,7 @@ class LoopStep final : public ExecutableStep {
 
 class UnwindStep final : public ExecutableStep {
  public:
+  Location at = {};
   std::vector<Place> constants, linear_constants;
   std::vector<Rows> xs, linear_xs, linear_ys;
   // Kept states: the operand, where they are worked on (the same place if they may be overwritten), two buffers for a

@@ -173,7 +173,11 @@ class Pool {
     stopping_.store(false, std::memory_order_relaxed);
     // More threads than cores: spinning would only steal time from those that work.
     const bool crowded = threads() > static_cast<int>(std::thread::hardware_concurrency());
-    for (int i = 1; i < threads(); ++i) workers_.emplace_back([this, crowded] { loop(crowded); });
+    try {
+      for (int i = 1; i < threads(); ++i) workers_.emplace_back([this, crowded] { loop(crowded); });
+    } catch (const std::exception&) {  // the system has no more threads, or no memory for them: those there are do it
+      threads_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
+    }
   }
 
   void stop() {
@@ -262,7 +266,8 @@ int parse_threads(const char* text) {
   const char* end = text + std::strlen(text);
   const auto [stop, error] = std::from_chars(text, end, n);
   if (error != std::errc{} || stop != end || n < 1 || n > max_threads)
-    throw Error(fmt::format("[threads] ANEW_THREADS must be a number from 1 to {}, not '{}'", max_threads, text));
+    throw Error(fmt::format("[threads] ANEW_THREADS must be a number from 1 to {}, not '{}'", max_threads, text),
+                Location());
   return n;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "base/stop.h"
 #include "plan/revolve.h"
 #include "runtime/executable.h"
 #include "runtime/strided.h"
@@ -68,6 +69,7 @@ class Walker {
   // The state moves to whichever of its two buffers it is not in.
   void advance(std::int64_t from, std::int64_t to) {
     for (std::int64_t i = from; i < to; ++i) {
+      check_stop("unwind", i, s_.at);
       set_inputs(*s_.advance, in_advance_, i);
       for (std::size_t k = 0; k < s_.stacks.size(); ++k) {
         std::byte* first = s_.stacks[k].buffers[0].in(table_);
@@ -79,6 +81,7 @@ class Walker {
   }
 
   void step(std::int64_t i) {
+    check_stop("unwind", i, s_.at);
     const Code& code = *s_.step;
     set_inputs(code, in_step_, i);
     std::size_t at = s_.constants.size() + s_.stacks.size() + s_.xs.size() + s_.linear_constants.size();
@@ -117,7 +120,7 @@ class Walker {
       for (std::int64_t r = 0; r < s_.slots; ++r)
         kept.push_back(
             read_integer(s_.kept_steps.place.in(table_), s_.kept_steps.type.dtype, r * s_.kept_steps.strides[0]));
-      if (!plan::kept_steps_fit(kept, length_)) throw InternalError("[unwind] the kept states fit no loop");
+      if (!plan::kept_steps_fit(kept, length_)) throw Error("[unwind] the kept states fit no loop", Location());
       for (std::int64_t r = 0; r < s_.slots; ++r) {
         const std::int64_t at = kept[static_cast<std::size_t>(r)];
         at >= 0 ? void(row_at.emplace(at, r)) : free.push_back(r);

@@ -22,7 +22,7 @@ struct Closer {
 std::byte* make_workspace() {
   static thread_local Closer closer;
   workspace = static_cast<std::byte*>(std::aligned_alloc(page, bytes));
-  if (!workspace) Account::fail(bytes, Location::current());
+  if (!workspace) Account::fail(bytes, Location());
   return workspace;
 }
 

@@ -3,10 +3,12 @@
 // cut by shapes only.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/float_mode.h"
 #include "base/lru.h"
+#include "base/per_thread.h"
 #include "loops/build.h"
 #include "loops/interpreter.h"
 #include "runtime/pool.h"
@@ -15,7 +17,7 @@
 namespace anew {
 namespace {
 
-thread_local Observer observer;
+Observer& observer() { return PerThread<Observer>::get(); }
 
 // What an equation of these types runs as.
 struct Prepared {
@@ -42,7 +44,10 @@ std::size_t hash_of(const Request& r) {
 }
 
 std::shared_ptr<const Prepared> prepare(const Request& r) {
-  thread_local Lru<std::shared_ptr<const Prepared>> cache{4096};
+  struct Cache : Lru<std::shared_ptr<const Prepared>> {
+    Cache() : Lru(4096) {}
+  };
+  auto& cache = PerThread<Cache>::get();
   std::size_t h = hash_of(r);
   if (auto* found = cache.find(h, [&](const auto& p) { return p->is_for(r); })) return *found;
   auto p = std::make_shared<Prepared>();
@@ -83,7 +88,7 @@ ir::Memory memory_of(const Array& x) {
 }
 
 void stamp(const Array& fresh, const Request& r, int output, std::uint64_t sequence) {
-  mutable_value(fresh).origin = {&r.primitive, r.params, r.at, output, sequence, current_rule()};
+  mutable_value(fresh).origin = origin_of(r, output, sequence);
 }
 
 Arrays run_lowered(const Prepared& p, const Request& r) {
@@ -91,6 +96,9 @@ Arrays run_lowered(const Prepared& p, const Request& r) {
   out.reserve(p.out.size());
   for (const Type& t : p.out) out.push_back(empty_array(t, r.at));
   if (p.call) {
+    // Where nothing is made, a call would walk the other axes all the same, however long they are.
+    auto empty = [](const Type& t) { return t.shape.size() == 0; };
+    if (!r.primitive.facts.effects && !out.empty() && std::all_of(p.out.begin(), p.out.end(), empty)) return out;
     std::vector<ir::Memory> in, to;
     for (const Array& x : r.inputs) in.push_back(memory_of(x));
     for (const Array& x : out) to.push_back(memory_of(x));
@@ -115,7 +123,7 @@ Arrays run_lowered(const Prepared& p, const Request& r) {
 
 // The elements of x in a new row-major array; not a row of the language, so no trace ever sees it.
 const Primitive& copy_primitive() {
-  static const Primitive row{
+  static const Primitive& row = *new Primitive{
       .name = "copy",
       .infer = [](const ir::InferArgs& a) { return Types{a.in[0]}; },
       .lower =
@@ -146,7 +154,7 @@ Array look(const Prepared& p, const Request& r) {
 }  // namespace
 
 Observer set_observer(Observer o) {
-  std::swap(o, observer);
+  std::swap(o, observer());
   return o;
 }
 
@@ -183,7 +191,7 @@ Arrays evaluate_now(const Request& r) {
           fmt::format("[{}] an abstract array of type {} has no data to compute with", r.primitive.name, v.type.str()),
           r.at, "abstract arrays describe arguments of make_program, eval_shape and saved_residuals");
   }
-  if (observer) observer(r.primitive);
+  if (const Observer& o = observer()) o(r.primitive);
   std::uint64_t sequence = next_sequence();
   Arrays out;
   if (r.primitive.higher_order()) {

@@ -46,6 +46,8 @@ Array StagingTrace::lift(const Array& x, const Location& where) {
 Arrays StagingTrace::process(const Request& r) {
   ir::Eqn e{&r.primitive, r.params, {}, {}, r.at, current_rule()};
   Types in;
+  in.reserve(r.inputs.size());
+  e.inputs.reserve(r.inputs.size());
   for (const Array& x : r.inputs) {
     e.inputs.push_back(atom(x, r.at));
     in.push_back(x.value()->type);
@@ -53,6 +55,8 @@ Arrays StagingTrace::process(const Request& r) {
   Types types = infer_outputs(r, in);
   std::uint64_t sequence = next_sequence();
   Arrays out;
+  out.reserve(types.size());
+  e.outputs.reserve(types.size());
   for (std::size_t i = 0; i < types.size(); ++i) {
     auto var = static_cast<ir::Var>(program_.types.size());
     program_.types.push_back(types[i]);
@@ -60,7 +64,7 @@ Arrays StagingTrace::process(const Request& r) {
     Array y = traced_value(shared_from_this(), types[i]);
     Value& v = mutable_value(y);
     v.var = var;
-    v.origin = {&r.primitive, r.params, r.at, static_cast<int>(i), sequence, current_rule()};
+    v.origin = origin_of(r, static_cast<int>(i), sequence);
     out.push_back(std::move(y));
   }
   program_.eqns.push_back(std::move(e));
@@ -95,8 +99,24 @@ class RememberScope {
   const Trace* saved_;
 };
 
+// How many functions are being traced inside each other in this thread.
+thread_local int traced = 0;
+class Nested {
+ public:
+  Nested(std::string_view what, const Location& at) {
+    if (traced > ir::max_nesting)
+      throw Error(fmt::format("[{}] functions are nested more than {} deep", what, ir::max_nesting), line_or(at),
+                  "apply functions one after another, or in a scan, instead of inside each other");
+    ++traced;
+  }
+  ~Nested() { --traced; }
+  Nested(const Nested&) = delete;
+};
+
 Staged stage_with(const FlatFunction& f, std::span<const Form> forms, std::string_view what, const Location& at,
                   bool remember) {
+  detail::check_function(f, at);
+  const Nested nested(what, at);
   auto trace = std::make_shared<StagingTrace>(what, at);
   TraceLife life(trace);
   RememberScope scope_of_memory(remember ? trace.get() : nullptr);
@@ -128,6 +148,7 @@ TraceDirectly::~TraceDirectly() { remembers = saved_; }
 Staged stage(const FlatFunction& f, std::span<const Type> types, std::string_view what, const Location& at) {
   Forms forms;
   for (const Type& t : types) forms.push_back({t, false});
+  detail::check_function(f, at);
   auto arrays = [&](std::span<const Array> in) {
     Arrays out = f(in);
     for (Array& y : out) y = strong(y, at);

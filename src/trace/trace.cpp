@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "base/stack.h"
 #include "trace/donation.h"
 
 namespace anew {
@@ -12,8 +13,8 @@ namespace {
 
 struct Context {
   Trace* trace = nullptr;
-  const Location* pin = nullptr;
   const Primitive* rule_of = nullptr;
+  int sources = 0;  // open SourceScopes
 };
 thread_local Context context;
 
@@ -22,33 +23,80 @@ thread_local Context context;
 Trace* current_trace() { return context.trace; }
 const Primitive* current_rule() { return context.rule_of; }
 
-TraceScope::TraceScope(Trace* t) : saved_(context.trace) { context.trace = t; }
+TraceScope::TraceScope(Trace* t) : saved_(context.trace) {
+  check_stack(line_or(t ? t->at : Location()));
+  context.trace = t;
+}
 TraceScope::~TraceScope() { context.trace = saved_; }
 
-PinLine::PinLine(const Location& at) : saved_(context.pin), at_(at) {
-  if (!saved_) context.pin = &at_;
+PinLine::PinLine(const Location& at) : saved_(pinned_line), at_(at) {
+  if (!saved_) pinned_line = &at_;
 }
-PinLine::~PinLine() { context.pin = saved_; }
+PinLine::~PinLine() { pinned_line = saved_; }
+
+namespace {
+
+// Names of files are few, and the last one is mostly asked for again.
+bool in_standard_library(const char* file) {
+  thread_local const char* last = nullptr;
+  thread_local bool answer = false;
+  if (file != last) {
+    answer = std::string_view(file).find("/include/c++/") != std::string_view::npos;
+    last = file;
+  }
+  return answer;
+}
+
+}  // namespace
 
 Location line_or(const Location& at) {
-  if (context.pin) return *context.pin;
-  bool standard_library = std::string_view(at.file_name()).find("/include/c++/") != std::string_view::npos;
+  if (pinned_line) return *pinned_line;
+  const bool standard_library = in_standard_library(at.file_name());
   return standard_library && context.trace && context.trace->at.line() ? context.trace->at : at;
 }
 
 RuleScope::RuleScope(const Primitive* rule_of, const Location& at)
-    : saved_rule_(context.rule_of), saved_pin_(context.pin), at_(at) {
+    : saved_rule_(context.rule_of), saved_pin_(pinned_line), at_(at) {
   context.rule_of = rule_of;
-  context.pin = &at_;
+  pinned_line = &at_;
 }
 RuleScope::~RuleScope() {
   context.rule_of = saved_rule_;
-  context.pin = saved_pin_;
+  pinned_line = saved_pin_;
+}
+
+void detail::empty_function(const Location& at) {
+  throw Error("a function that was given is empty (a std::function or pointer without a target)",
+              at.line() || !context.trace ? at : context.trace->at);
+}
+
+SourceScope::SourceScope() { ++context.sources; }
+SourceScope::~SourceScope() { --context.sources; }
+
+Origin origin_of(const Request& r, int output, std::uint64_t sequence) {
+  constexpr int deepest = 64;  // a chain is destroyed recursively
+  Origin o{&r.primitive, r.params, r.at, output, sequence, context.rule_of};
+  if (!context.sources || !r.primitive.facts.shows_operand) return o;
+  o.depth = r.inputs.empty() ? 0 : r.inputs[0].value()->origin.depth + 1;
+  o.remakes = o.depth < deepest;
+  if (!o.remakes) o.depth = 0;
+  else if (!r.inputs.empty()) o.source = r.inputs[0];
+  return o;
+}
+
+Array without_source(const Array& x) {
+  if (!x.value()->origin.source.value()) return x;
+  auto v = std::make_shared<Value>(*x.value());
+  v->origin.source = {};
+  v->origin.remakes = false;
+  return Array(std::shared_ptr<const Value>(std::move(v)));
 }
 
 void check_operand(const Array& x, const Location& at) {
   const Value* v = x.value();
-  if (!v) throw Error("uninitialised Array used as an operand", at, "`Array x;` is no array yet: assign one first");
+  if (!v)
+    throw Error("uninitialised Array used as an operand", at,
+                "`Array x;` is no array yet, one that was moved from is none any more: assign one first");
   if (v->trace && !v->trace->alive)
     throw Error(
         fmt::format(
@@ -77,8 +125,13 @@ Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std
     numbers = numbers || x.value()->weak;
   }
   Request r{p, params ? params : ir::no_params(), inputs, line};
-  if (numbers) return bind_numbers(trace, r);
-  return trace ? trace->process(r) : evaluate_now(r);
+  if (p.higher_order() && ir::nesting(*r.params) > ir::max_nesting)
+    throw Error(fmt::format("[{}] functions are nested more than {} deep", p.name, ir::max_nesting), line,
+                "apply functions one after another, or in a scan, instead of inside each other");
+  return with_line(p.name, line, [&] {
+    if (numbers) return bind_numbers(trace, r);
+    return trace ? trace->process(r) : evaluate_now(r);
+  });
 }
 
 Arrays bind(const Primitive& p, const ParamsRef& params, std::span<const Array> inputs, const Location& at) {

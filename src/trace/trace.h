@@ -31,7 +31,23 @@ struct Origin {
   int output = 0;
   std::uint64_t sequence = 0;          // order of binding in this thread
   const Primitive* rule_of = nullptr;  // bound by this primitive's derivative rule
+  // Of a value whose row shows its operand, made while a SourceScope was open: what it shows (empty: nothing but its
+  // params), so that this can be kept instead.
+  bool remakes = false;
+  Array source = {};
+  int depth = 0;  // of such values one above the other
 };
+// While one is open, values of this thread remember what they show. Only then: a value keeps alive what it remembers.
+class SourceScope {
+ public:
+  SourceScope();
+  ~SourceScope();
+  SourceScope(const SourceScope&) = delete;
+};
+struct Request;
+Origin origin_of(const Request& r, int output, std::uint64_t sequence);
+// x without what it shows.
+Array without_source(const Array& x);
 
 // What an Array points to. Concrete: a strided look at a buffer, or a literal held inline. Traced: belongs to `trace`,
 // which alone reads first, second and var. Abstract: a type only.

@@ -63,7 +63,7 @@ Array make_concrete(const Type& type, BufferRef buffer, std::int64_t offset, con
 Array empty_array(const Type& type, const Location& at) {
   auto bytes = checked_bytes(type.shape, type.dtype);
   if (!bytes) throw Error(fmt::format("an array of type {} is too large (or has a negative size)", type.str()), at);
-  return make_concrete(type, allocate(*bytes), 0, row_major(type.shape));
+  return make_concrete(type, allocate(*bytes, at), 0, row_major(type.shape));
 }
 
 Array traced_value(const std::shared_ptr<Trace>& trace, const Type& type) {

@@ -148,6 +148,7 @@ void Checker::run(const FlatFunction& f, const Arrays& x, int orders) {
 
 void check_grads(const FlatFunction& f, std::span<const Array> x, const CheckGradsOptions& options,
                  const Location& at) {
+  detail::check_function(f, at);
   bool forward = false, reverse = false;
   for (std::string_view rest = options.modes; !rest.empty();) {
     std::string_view mode = rest.substr(0, rest.find(','));
@@ -165,7 +166,13 @@ void check_grads(const FlatFunction& f, std::span<const Array> x, const CheckGra
     any = any || differentiable(a);
   }
   if (!any) throw Error("[check_grads] no argument is floating-point", at);
-  double by_dtype = coarsest(f(strong), coarsest(strong, 1e-5));
+  const Arrays y = f(strong);
+  for (const Array& a : y) {
+    check_operand(a, at);
+    PinLine pin(at);
+    numbers(a);  // are known: differences are taken now
+  }
+  double by_dtype = coarsest(y, coarsest(strong, 1e-5));
   Tolerance tolerance{options.atol.value_or(by_dtype), options.rtol.value_or(by_dtype)};
   // Rounding of the values, divided by the step, must stay below the tolerance.
   double step = options.step.value_or(by_dtype <= 1e-5 ? 1e-4 : by_dtype <= 2e-3 ? 1e-3 : 1e-1);

@@ -40,7 +40,11 @@ Arrays with(std::span<const Array> x, std::size_t i, const Array& instead) {
 
 // Derivative of result `which` alone with respect to all of x, rows in front.
 Arrays rows_of(const FlatFunction& f, std::span<const Array> x, std::size_t which, const Location& at) {
-  auto only = [&](std::span<const Array> in) { return Arrays{f(in)[which]}; };
+  auto only = [&](std::span<const Array> in) {
+    Arrays y = f(in);
+    if (which >= y.size()) throw Error("[hessian] is defined for functions with a scalar output, got none", at);
+    return Arrays{y[which]};
+  };
   auto [y, linear] = flat::linearize(only, x, {at, {}});
   Type t = type_of(y[0]);
   check_float("jacrev", "results", t, at);
@@ -64,6 +68,7 @@ Arrays remembered_at(std::string_view name, const FlatFunction& f, std::span<con
 
 // Numbers that vary are arrays of the default dtype.
 Arrays checked_arguments(std::string_view op, std::span<const Array> x, const Location& at) {
+  if (x.empty()) throw Error(fmt::format("[{}] there is no array to differentiate by", op), at);
   Arrays out;
   for (const Array& a : x) {
     check_operand(a, at);
@@ -76,6 +81,7 @@ Arrays checked_arguments(std::string_view op, std::span<const Array> x, const Lo
 }  // namespace
 
 Arrays jacfwd(const FlatFunction& f, std::span<const Array> given, const Location& at) {
+  detail::check_function(f, at);
   const Arrays x = checked_arguments("jacfwd", given, at);
   if (remembering()) return remembered_at("jacfwd", f, x, at, jacfwd);
   std::vector<Arrays> columns;  // by input, then by output
@@ -100,6 +106,7 @@ Arrays jacfwd(const FlatFunction& f, std::span<const Array> given, const Locatio
 }
 
 Arrays jacrev(const FlatFunction& f, std::span<const Array> given, const Location& at) {
+  detail::check_function(f, at);
   const Arrays x = checked_arguments("jacrev", given, at);
   if (remembering()) return remembered_at("jacrev", f, x, at, jacrev);
   Arrays result;
@@ -118,6 +125,7 @@ Arrays jacrev(const FlatFunction& f, std::span<const Array> given, const Locatio
 }
 
 Arrays hessian(const FlatFunction& f, std::span<const Array> given, const Location& at) {
+  detail::check_function(f, at);
   const Arrays x = checked_arguments("hessian", given, at);
   if (remembering()) return remembered_at("hessian", f, x, at, hessian);
   return flat::jacfwd([&](std::span<const Array> in) { return rows_of(f, in, 0, at); }, x, at);

@@ -10,6 +10,7 @@
 #include "ops/promote.h"
 #include "transforms/jvp.h"
 #include "transforms/remembered.h"
+#include "transforms/sources.h"
 #include "transforms/split.h"
 #include "transforms/transpose.h"
 
@@ -55,6 +56,10 @@ Arrays arguments_of(std::span<const Array> x, const Location& at) {
   return out;
 }
 
+bool has_numbers(std::span<const Array> x) {
+  return std::any_of(x.begin(), x.end(), [](const Array& a) { return form_of(a).number; });
+}
+
 // Keeps the residuals that are read, in report order.
 void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& captured, const Arrays& arguments,
              std::uint64_t start, const SplitTrace& split) {
@@ -76,12 +81,25 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
     if (residual) kept.push_back(captured[i]);
   }
 
+  // What is kept in place of a value that a checkpoint decided on has its reason.
+  std::unordered_map<const Value*, std::string> reasons = split.reasons();
+  for (const Array& r : kept)
+    if (auto it = reasons.find(r.value()); it != reasons.end()) {
+      const std::string why = it->second;
+      for (Array s = r.value()->origin.source; s.value(); s = s.value()->origin.source) reasons.emplace(s.value(), why);
+    }
+  keep_sources(p, residual_vars, kept);
+
   std::unordered_map<const Value*, int> argument_of;
   for (std::size_t i = 0; i < arguments.size(); ++i) argument_of.emplace(arguments[i].value(), static_cast<int>(i));
-  std::vector<const ir::Eqn*> reader(p.types.size(), nullptr);  // by variable: the first equation that reads it
-  for (const ir::Eqn& e : p.eqns)
-    for (const ir::Atom& a : e.inputs)
-      if (a.is_var() && !reader[static_cast<std::size_t>(a.var)]) reader[static_cast<std::size_t>(a.var)] = &e;
+  // By variable: the first equation that reads it, or what shows it.
+  std::vector<const ir::Eqn*> reader(p.types.size(), nullptr);
+  for (auto e = p.eqns.rbegin(); e != p.eqns.rend(); ++e) {
+    const bool shows = e->primitive->facts.shows_operand && reader[static_cast<std::size_t>(e->outputs[0])];
+    for (const ir::Atom& a : e->inputs)
+      if (a.is_var())
+        reader[static_cast<std::size_t>(a.var)] = shows ? reader[static_cast<std::size_t>(e->outputs[0])] : &*e;
+  }
 
   std::vector<ResidualSource> sources(kept.size());
   std::vector<std::pair<int, std::uint64_t>> key(kept.size());
@@ -89,6 +107,7 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
     ResidualSource& source = sources[i];
     const Value& v = *kept[i].value();
     source.origin = v.origin;
+    source.origin.source = {};
     if (auto arg = argument_of.find(&v); arg != argument_of.end()) {
       source.kind = Residual::Kind::argument;
       source.argument = arg->second;
@@ -100,7 +119,7 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
       source.kind = v.origin.primitive->name == "name" ? Residual::Kind::named : Residual::Kind::output;
       key[i] = {2, v.origin.sequence};
     }
-    if (auto it = split.reasons().find(&v); it != split.reasons().end()) source.reason = it->second;
+    if (auto it = reasons.find(&v); it != reasons.end()) source.reason = it->second;
     if (const ir::Eqn* e = reader[static_cast<std::size_t>(residual_vars[i])]) {
       source.reader = e->primitive;
       source.reader_rule = e->rule_of;
@@ -115,7 +134,7 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
   p.inputs.clear();
   for (std::size_t i : order) {
     p.inputs.push_back(residual_vars[i]);
-    s.residuals.push_back(kept[i]);
+    s.residuals.push_back(without_source(kept[i]));
     s.sources.push_back(sources[i]);
   }
   p.inputs.insert(p.inputs.end(), tangent_vars.begin(), tangent_vars.end());
@@ -148,6 +167,7 @@ void report_last_stages(const ir::Program& p, std::size_t residuals, const std::
 std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const FlatFunction& f, std::span<const Array> x,
                                                                         int wanted, std::string_view what,
                                                                         const flat::CallInfo& info) {
+  detail::check_function(f, info.at);
   auto state = std::make_shared<flat::Linear::State>();
   state->info = info;
   Trace* parent = current_trace();
@@ -166,6 +186,7 @@ std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const Fl
   }
   std::uint64_t start = next_sequence();
   {
+    SourceScope sources;
     TraceScope scope(trace.get());
     outputs = f(inputs);
     for (Array& y : outputs)  // numbers that vary are arrays
@@ -180,6 +201,7 @@ std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const Fl
     // An argument that comes back is the caller's array again, so that nobody keeps it twice.
     for (std::size_t k = 0; k < arguments.size(); ++k)
       if (outputs[i].value() == arguments[k].value()) outputs[i] = is_weak(x[k]) ? fresh_alias(arguments[k]) : x[k];
+    outputs[i] = without_source(outputs[i]);
     state->out.push_back(type_of(outputs[i]));
     state->nonzero.push_back(t.value() != nullptr);
     if (t.value()) tangents.push_back(t);
@@ -190,9 +212,36 @@ std::pair<Arrays, std::shared_ptr<flat::Linear::State>> linearize_first(const Fl
   return {std::move(outputs), std::move(state)};
 }
 
+namespace {
+
+// Under a trace that remembers: by the linear Program, which is the function here.
+Arrays remembered_pull_back(const flat::Linear::State& s, const Arrays& residuals, std::span<const Array> cotangents,
+                            const Location& at) {
+  Arrays ct;
+  for (std::size_t i = 0; i < cotangents.size(); ++i)
+    ct.push_back(matching(cotangents[i], s.out[i], "[vjp] the cotangent must have the type of the output", at));
+  auto linear = [&](std::span<const Array> in) { return evaluate(s.program, in); };
+  auto options = [&] {  // what the Program does not say: outputs without tangent, arguments without tangents
+    std::vector<std::int64_t> list(s.nonzero.begin(), s.nonzero.end());
+    for (const Type& t : s.in) {
+      list.push_back(static_cast<std::int64_t>(t.dtype));
+      list.insert(list.end(), t.shape.begin(), t.shape.end());
+    }
+    return list;
+  };
+  auto transform = [&](const FlatFunction&, std::span<const Array> x, std::span<const Array> more) {
+    return pull_back(s, Arrays(x.begin(), x.end()), more, at);
+  };
+  return remembered({"pullback", options}, linear, s.program.input_types(), residuals, ct, transform, at);
+}
+
+}  // namespace
+
 Arrays pull_back(const flat::Linear::State& s, Arrays residuals, std::span<const Array> cotangents,
                  const Location& at) {
   check_count(cotangents.size(), s.out.size(), "[vjp] cotangents", at);
+  const bool floats = std::all_of(s.out.begin(), s.out.end(), [](const Type& t) { return is_float(t.dtype); });
+  if (floats && remembering()) return remembered_pull_back(s, residuals, cotangents, at);
   Arrays ct;
   for (std::size_t i = 0; i < cotangents.size(); ++i) {
     if (!is_float(s.out[i].dtype)) {
@@ -217,13 +266,51 @@ Arrays pull_back(const flat::Linear::State& s, Arrays residuals, std::span<const
 
 namespace flat {
 
+namespace {
+
+// What is remembered of a linearization: all but the residuals, which come behind the outputs.
+using Linearization = Linear::State;
+
+std::pair<Arrays, Linear> remembered_linearize(const FlatFunction& f, std::span<const Array> x, const CallInfo& info) {
+  Arrays at_x = arguments_of(x, info.at);
+  std::shared_ptr<const Linearization> made;
+  auto transform = [&](const FlatFunction& g, std::span<const Array> in, std::span<const Array>) {
+    auto [y, state] = linearize_first(g, in, -1, "linearize", info);
+    y.insert(y.end(), state->residuals.begin(), state->residuals.end());
+    state->residuals.clear();
+    made = std::move(state);
+    return y;
+  };
+  Transformation which{
+      "linearize",
+      {},
+      [&] { return std::shared_ptr<const void>(made); },
+      [&](const std::shared_ptr<const void>& p) { made = std::static_pointer_cast<const Linearization>(p); }};
+  Arrays all = remembered(which, f, types_of(at_x, info.at), at_x, {}, transform, info.at);
+  auto state = std::make_shared<Linear::State>(*made);
+  state->info = info;
+  auto residuals = all.begin() + std::ssize(made->out);
+  state->residuals.assign(residuals, all.end());
+  return {Arrays(all.begin(), residuals), Linear(std::move(state))};
+}
+
+}  // namespace
+
 std::pair<Arrays, Linear> linearize(const FlatFunction& f, std::span<const Array> x, const CallInfo& info) {
+  if (remembering()) return remembered_linearize(f, x, info);
   auto [y, state] = linearize_first(f, x, -1, "linearize", info);
   return {std::move(y), Linear(std::move(state))};
 }
 
+Linear::State& Linear::state(const Location& at) const {
+  if (!state_)
+    throw Error("[linearize] a linear function was moved from, or used up by std::move(pullback)(ct), and called again",
+                at, "call it as pullback(ct), without std::move, to use it more than once");
+  return *state_;
+}
+
 Arrays Linear::operator()(std::span<const Array> tangents, const Location& at) const {
-  const State& s = *state_;
+  const State& s = state(at);
   check_count(tangents.size(), s.in.size(), "[linearize] tangents", at);
   Arrays in = s.residuals;
   for (std::size_t i = 0; i < tangents.size(); ++i) {
@@ -237,19 +324,23 @@ Arrays Linear::operator()(std::span<const Array> tangents, const Location& at) c
 }
 
 Arrays Linear::pullback(std::span<const Array> cotangents, const Location& at) const {
-  return pull_back(*state_, state_->residuals, cotangents, at);
+  const State& s = state(at);
+  return pull_back(s, s.residuals, cotangents, at);
 }
 
 Arrays Linear::consume(std::span<const Array> cotangents, const Location& at) && {
+  state(at);
   std::shared_ptr<State> s = std::move(state_);
   Arrays residuals = s.use_count() == 1 ? std::move(s->residuals) : s->residuals;
   return pull_back(*s, std::move(residuals), cotangents, at);
 }
 
-Program Linear::program() const { return {std::make_shared<const ir::Program>(state_->program), {}}; }
+Program Linear::program(const Location& at) const {
+  return {std::make_shared<const ir::Program>(state(at).program), {}};
+}
 
-Program Linear::pullback_program() const {
-  const State& s = *state_;
+Program Linear::pullback_program(const Location& at) const {
+  const State& s = state(at);
   Types types;
   for (const Array& r : s.residuals) types.push_back(type_of(r));
   types.insert(types.end(), s.out.begin(), s.out.end());
@@ -265,8 +356,9 @@ Program Linear::pullback_program() const {
 
 std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx,
                               const Location& at) {
+  detail::check_function(f, at);
   check_count(dx.size(), x.size(), "[jvp] tangents", at);
-  if (remembering() && std::none_of(x.begin(), x.end(), is_weak)) {
+  if (remembering() && !has_numbers(x)) {
     Arrays at_x = arguments_of(x, at), t;
     for (std::size_t i = 0; i < dx.size(); ++i) {
       check_operand(dx[i], at);

@@ -45,7 +45,10 @@ ir::Program with_numbers_converted(ir::Program p) {
   return p;
 }
 
-ir::ProgramRef share(ir::Program p) { return std::make_shared<const ir::Program>(std::move(p)); }
+ir::ProgramRef share(ir::Program p) {
+  p.depth = ir::nesting(p);
+  return std::make_shared<const ir::Program>(std::move(p));
+}
 
 Arrays bind_nested(const Primitive& primitive, const MakeParams& params, const ir::Program& p,
                    std::span<const Array> inputs, const Location& at) {

@@ -16,7 +16,7 @@ struct RememberedParams : ir::ParamsOf<RememberedParams> {
 };
 
 const Primitive& remembered_row() {
-  static const Primitive row{
+  static const Primitive& row = *new Primitive{
       .name = "remembered",
       .infer =
           [](const ir::InferArgs& a) { return static_cast<const RememberedParams&>(a.params).program->output_types(); },
@@ -38,6 +38,7 @@ struct Made {
   ParamsRef params;
   ir::ProgramRef program;
   std::vector<ir::Atom> outputs;  // of the whole: variables of `program`
+  std::shared_ptr<const void> payload;
 };
 
 struct Table {
@@ -81,6 +82,7 @@ std::shared_ptr<const Made> make(const Transformation& which, std::vector<std::i
     return stage(whole, types, current_trace() ? current_trace()->what() : "jit", at);
   }();
   ir::Program q = ir::eliminate_dead_code(s.program, std::vector<bool>(s.program.outputs.size(), true), true).program;
+  if (which.payload) m->payload = which.payload();
   m->name = which.name;
   m->options = std::move(options);
   m->of = std::move(of);
@@ -140,17 +142,23 @@ Arrays remembered(const Transformation& which, const FlatFunction& f, std::span<
   Staged s = stage(bare, types, trace.what(), trace.at);
   if (numbers || ir::holds_functions(s.program)) {
     const TraceDirectly scope;
-    if (numbers) return transform(f, x, more);
+    auto directly = [&](const FlatFunction& g) {
+      Arrays out = transform(g, x, more);
+      if (which.receive) which.receive(which.payload());
+      return out;
+    };
+    if (numbers) return directly(f);
     const ir::Program p = inline_remembered(s.program);
     auto g = [&](std::span<const Array> args) {
       Arrays all = s.constants;
       all.insert(all.end(), args.begin(), args.end());
       return evaluate(p, all);
     };
-    return transform(g, x, more);
+    return directly(g);
   }
   std::vector<std::int64_t> options;
   if (which.options) options = which.options();
+  options.push_back(x64_enabled());  // what rules make without saying a dtype
   const std::size_t h = hash_of(s.program, which.name, options);
   Table& t = table();
   std::shared_ptr<const Made> m;
@@ -173,6 +181,7 @@ Arrays remembered(const Transformation& which, const FlatFunction& f, std::span<
     ++t.missed;
     gone = t.made.add(h, m);
   }
+  if (which.receive) which.receive(m->payload);
   return emit(*m, s.constants, x, more, at);
 }
 

@@ -16,6 +16,9 @@ using Transform = std::function<Arrays(const FlatFunction& g, std::span<const Ar
 struct Transformation {
   std::string_view name;
   std::function<std::vector<std::int64_t>()> options = {};
+  // What else the transformation gives: read when it has run, remembered with its results, and given to `receive`.
+  std::function<std::shared_ptr<const void>()> payload = {};
+  std::function<void(const std::shared_ptr<const void>&)> receive = {};
 };
 Arrays remembered(const Transformation& which, const FlatFunction& f, std::span<const Type> types,
                   std::span<const Array> x, std::span<const Array> more, const Transform& transform,

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transforms/sources.h"
+
 namespace anew {
 namespace {
 
@@ -22,12 +24,6 @@ struct EquationFacts {
     }
   }
 };
-
-// Zeros, ones, iota: nobody should keep an array that costs nothing to make again.
-bool makes_constant(const Request& r) {
-  if (r.primitive.higher_order() || r.primitive.facts.effects || r.primitive.facts.flops_per_element != 0) return false;
-  return std::all_of(r.inputs.begin(), r.inputs.end(), [](const Array& x) { return x.value()->literal; });
-}
 
 // An equation of scalar literals is a number: computed here, once, it is a literal of both halves.
 bool is_number(const Request& r) {
@@ -55,11 +51,22 @@ SplitTrace::SplitTrace(Trace* parent, std::shared_ptr<StagingTrace> staged, std:
   concrete_values = true;
 }
 
-Array SplitTrace::both(const Array& known, const Array& staged) {
+Array SplitTrace::both(const Array& known, const Array& staged, bool costs_nothing) {
   Array x = traced_value(shared_from_this(), type_of(known));
   mutable_value(x).first = known;
   mutable_value(x).second = staged;
+  mutable_value(x).var = costs_nothing ? 0 : -1;
   return x;
+}
+
+// What shows only numbers, inputs that are there anyway, or other such values: nobody should keep it.
+bool SplitTrace::costs_nothing(const Request& r) const {
+  if (r.primitive.higher_order() || r.primitive.facts.effects) return false;
+  const bool shows = r.primitive.facts.shows_operand;
+  if (r.primitive.facts.flops_per_element != 0 && !shows) return false;
+  return std::all_of(r.inputs.begin(), r.inputs.end(), [&](const Array& x) {
+    return x.value()->literal || (shows && x.value()->trace.get() == this && x.value()->var == 0);
+  });
 }
 
 void SplitTrace::give_reason(const Array& x, const std::string& reason) { reasons_.emplace(x.value(), reason); }
@@ -78,18 +85,25 @@ Arrays SplitTrace::process(const Request& r) {
   for (const Array& x : r.inputs) operands.push_back(known(x));
   if (is_number(r)) return fold(r);
   Arrays out = bind_under(parent_, r.primitive, r.params, operands, r.at);
+  const bool free = costs_nothing(r);
   if (policy_) {
     Types in_types, out_types;
     for (const Array& x : r.inputs) in_types.push_back(type_of(x));
     for (const Array& y : out) out_types.push_back(type_of(y));
-    if (ask(*policy_, r.primitive, r.params, in_types, out_types, r.at) == Save::save) return out;
-  } else if (!makes_constant(r)) {
+    if (!(free && r.primitive.facts.shows_operand) &&
+        ask(*policy_, r.primitive, r.params, in_types, out_types, r.at) == Save::save) {
+      // What the policy would not let be kept is not kept in place of what it lets.
+      if (!r.inputs.empty() && r.primitive.facts.shows_operand && instantiated(r.inputs[0]))
+        for (Array& y : out) y = without_source(y);
+      return out;
+    }
+  } else if (!free) {
     return out;
   }
   operands.clear();
   for (const Array& x : r.inputs) operands.push_back(staged(x));
   Arrays again = bind_under(staged_.get(), r.primitive, r.params, operands, r.at);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = both(out[i], again[i]);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = both(out[i], again[i], free);
   return out;
 }
 
@@ -125,10 +139,11 @@ Split split(const ir::Program& p, const std::vector<bool>& unknown, const SplitO
       continue;
     }
     Array k = known_trace->add_input(type);
-    in.push_back(options.policy ? trace->both(k, s) : k);
+    in.push_back(options.policy ? trace->both(k, s, true) : k);
   }
   Arrays out;
   {
+    SourceScope sources;
     TraceScope scope(trace.get());
     out = evaluate(p, in);
   }
@@ -153,8 +168,13 @@ Split split(const ir::Program& p, const std::vector<bool>& unknown, const SplitO
     if (d.used_inputs[i]) kept.push_back(residuals[i]);
   for (std::size_t i = residuals.size(); i < d.used_inputs.size(); ++i)
     if (d.used_inputs[i]) result.staged_inputs.push_back(static_cast<int>(i - residuals.size()));
-  result.residuals = static_cast<int>(kept.size());
   result.staged = std::move(d.program);
+  std::vector<ir::Var>& staged_in = result.staged.inputs;
+  std::vector<ir::Var> vars(staged_in.begin(), staged_in.begin() + static_cast<std::ptrdiff_t>(kept.size()));
+  staged_in.erase(staged_in.begin(), staged_in.begin() + static_cast<std::ptrdiff_t>(kept.size()));
+  keep_sources(result.staged, vars, kept);
+  staged_in.insert(staged_in.begin(), vars.begin(), vars.end());
+  result.residuals = static_cast<int>(kept.size());
   result.staged.constants = 0;
 
   known_outputs.insert(known_outputs.end(), kept.begin(), kept.end());

@@ -22,7 +22,8 @@ class SplitTrace final : public Trace {
   Array known(const Array& x) const { return x.value()->trace.get() == this ? x.value()->first : x; }
   // As an operand of the staged half; what is only known becomes a residual there.
   Array staged(const Array& x) const { return x.value()->trace.get() == this ? x.value()->second : x; }
-  Array both(const Array& known, const Array& staged);
+  // costs_nothing: in the staged half it is an input, or shows one.
+  Array both(const Array& known, const Array& staged, bool costs_nothing = false);
   Trace* parent() const { return parent_; }
   StagingTrace& staging() const { return *staged_; }
   const std::optional<Policy>& policy() const { return policy_; }
@@ -35,6 +36,7 @@ class SplitTrace final : public Trace {
   const std::vector<Location>& inputs_only() const { return inputs_only_; }
 
  private:
+  bool costs_nothing(const Request& r) const;
   Trace* parent_;
   std::shared_ptr<StagingTrace> staged_;
   std::optional<Policy> policy_;

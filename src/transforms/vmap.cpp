@@ -180,6 +180,7 @@ int out_axis(const std::vector<int>& out, std::size_t i, std::size_t count, cons
 
 Arrays call_batched(const FlatFunction& f, std::span<const Array> x, const MappedAxes& mapped,
                     const std::vector<int>& out_axes, const Location& at) {
+  detail::check_function(f, at);
   Trace* parent = current_trace();
   auto trace = std::make_shared<BatchTrace>(parent, mapped.size, "vmap", at);
   TraceLife life(trace);

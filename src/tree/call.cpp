@@ -42,6 +42,10 @@ Arrays run_branches(bool is_cond, const Array& index, const std::vector<FlatFunc
                  : flat::switch_(index, branches, operands, at);
 }
 
+void moved_from(const Location& at) {
+  throw Error("an object that was moved from is used", at, "use what it was moved to, or copy it");
+}
+
 void never_called() { throw InternalError("a transformation has results of a function that it never called"); }
 
 void wrong_number_of_results(std::size_t given) {

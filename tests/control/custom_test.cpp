@@ -79,9 +79,8 @@ TEST(Custom, ComposesWithEverything) {
       return flat::cond(
           sum(x[0]) > -100, [=](In y) { return Arrays{f(y[0], y[1])}; }, [](In y) { return Arrays{y[0]}; }, x);
     });
-    out.push_back([=](In x) {
-      return Arrays{flat::vmap([=](In y) { return Arrays{f(y[0], y[1])}; }, x, {.in = {0, 0}})[0]};
-    });
+    out.push_back(
+        [=](In x) { return Arrays{flat::vmap([=](In y) { return Arrays{f(y[0], y[1])}; }, x, {.in = {0, 0}})[0]}; });
     return out;
   };
   Random random(2);
@@ -278,22 +277,11 @@ TEST(Custom, KnownTangentsOfACustomVjpAreAddedToOthers) {
     expect([known](Array x) { return known(x) * x * x; }, 4 * s);
     expect([known](Array x) { return sum(concatenate({reshape(known(x), {1}), reshape(x * x, {1})}) * x); }, s + 12);
     expect([known](Array x) { return triple_vjp(known(x) + x); }, 3 * std::cos(s + 2));
+    expect([known](Array x) { return fori_loop(0, 2, [x](Array, Array c) { return c * x; }, known(x)); }, 4 * s);
+    expect([known](Array x) { return fori_loop(0, 2, [known](Array, Array c) { return known(c) + c; }, x); }, 1);
     expect(
         [known](Array x) {
-          return fori_loop(
-              0, 2, [x](Array, Array c) { return c * x; }, known(x));
-        },
-        4 * s);
-    expect(
-        [known](Array x) {
-          return fori_loop(
-              0, 2, [known](Array, Array c) { return known(c) + c; }, x);
-        },
-        1);
-    expect(
-        [known](Array x) {
-          return cond(
-              x > 1, [known](Array y) { return known(y) + y * y; }, [](Array y) { return sin(y); }, x);
+          return cond(x > 1, [known](Array y) { return known(y) + y * y; }, [](Array y) { return sin(y); }, x);
         },
         4);
     const char* forward =

@@ -41,8 +41,7 @@ Array in_sweep(const Array& x, int depth, int& calls) {
 }
 Array in_cond(const Array& x, int depth, int& calls) {
   if (depth == 0) return ++calls, sin(x);
-  return cond(
-      x > 0, [&](Array c) { return in_cond(c, depth - 1, calls) * 2; }, [](Array c) { return c * c; }, x);
+  return cond(x > 0, [&](Array c) { return in_cond(c, depth - 1, calls) * 2; }, [](Array c) { return c * c; }, x);
 }
 Array in_checkpoint(const Array& x, int depth, int& calls) {
   if (depth == 0) return ++calls, sin(x);

@@ -227,7 +227,8 @@ TEST_F(Effects, ErrorsNameTheLineOfTheCall) {
     return io_callback([](Array) { return Array(); }, scalar, x);
   };
   EXPECT_EQ((line = 0, text([&] { (void)empty(1.0); })),
-            "uninitialised Array used as an operand; hint: `Array x;` is no array yet: assign one first");
+            "uninitialised Array used as an operand; hint: `Array x;` is no array yet, one that was moved from is none "
+            "any more: assign one first");
   EXPECT_EQ(line, want);
   auto nothing = [](std::span<const Array>) { return Arrays{}; };
   auto by_lists = [&] { (void)flat::io_callback(nothing, std::array{scalar, scalar}, {}); };

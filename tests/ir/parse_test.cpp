@@ -110,6 +110,39 @@ TEST(Parse, Params) {
             "[parse] 1:55: a function (<fn ...>) cannot be read back");
 }
 
+// What is read has the types that its rows infer.
+TEST(Parse, TypesAreInferred) {
+  EXPECT_EQ(error_of("{ lambda ; a:f32[2]. let\n    b:f32[3] = sin a\n  in (b,) }"),
+            "[parse] 2:16: [sin] of (f32[2]) gives (f32[2]), not (f32[3])");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[2]. let b:f32[2] c:i32[] = sin a in (b,) }"),
+            "[parse] 1:45: [sin] of (f32[2]) gives (f32[2]), not (f32[2], i32[])");
+  EXPECT_EQ(error_of("{ lambda ; a:f32[2]. let sin a in (a,) }"),
+            "[parse] 1:26: [sin] of (f32[2]) gives (f32[2]), not ()");
+}
+
+// Reading, walking and destroying nested programs is recursive: their depth has an end before the stack has one.
+TEST(Parse, Nesting) {
+  const std::string open = "{ lambda ; a:f32[]. let b:f32[] = call[name=f program=", list = "sin[x=";
+  std::string deep, lists(1'000'000, '(');
+  for (int i = 0; i < 100'000; ++i) deep += open;
+  EXPECT_EQ(error_of(deep),
+            "[parse] 1:" + std::to_string(201 * open.size() + 1) + ": programs are nested more than 200 deep");
+  EXPECT_EQ(error_of(lists), "[parse] 1:1: expected '{', got '('");
+  const std::string before = "{ lambda ; a:f32[]. let b:f32[] = sin[x=";
+  EXPECT_EQ(error_of(before + lists),
+            "[parse] 1:" + std::to_string(before.size() + 201) + ": lists are nested more than 200 deep");
+  std::string calls;
+  for (int i = 0; i < 100'000; ++i) calls += "f(";
+  EXPECT_EQ(error_of(before + calls),
+            "[parse] 1:" + std::to_string(before.size() + 401) + ": calls are nested more than 200 deep");
+  // Each of a chain of programs that have names holds the one before.
+  std::string chain = "let @p0 = { lambda ; a:f32[]. let in (a,) } in\n";
+  for (int i = 1; i < 1'000; ++i)
+    chain += "let @p" + std::to_string(i) + " = { lambda ; a:f32[]. let b:f32[] = call[name=f program=@p" +
+             std::to_string(i - 1) + "] a in (b,) } in\n";
+  EXPECT_EQ(error_of(chain + "{ lambda ; . let in () }"), "[parse] 201:13: programs are nested more than 200 deep");
+}
+
 // A nested program sees no variable from outside.
 TEST(Parse, NestedProgramsAreClosed) {
   EXPECT_EQ(

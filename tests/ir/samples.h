@@ -10,7 +10,10 @@
 
 namespace anew::ir::testing {
 
-inline Types same_type(const InferArgs& a) { return {a.in[0]}; }
+inline Types same_type(const InferArgs& a) {
+  if (a.in.empty()) throw Error("needs an operand", Location());
+  return {a.in[0]};
+}
 
 // Written with [] where the notation has them.
 struct Dims {
@@ -90,7 +93,8 @@ inline const Primitive cos_row{.name = "cos", .infer = same_type};
 inline const Primitive mul_row{.name = "mul", .infer = same_type};
 inline const Primitive dot_row{.name = "dot_general", .infer = infer_dot, .parse = &DotParams::parse};
 inline const Primitive precision_row{.name = "reduce_precision", .infer = same_type, .parse = &PrecisionParams::parse};
-inline const Primitive split_row{.name = "halves", .infer = [](const InferArgs& a) { return Types{a.in[0], a.in[0]}; }};
+inline const Primitive split_row{.name = "halves",
+                                 .infer = [](const InferArgs& a) { return Types{same_type(a)[0], same_type(a)[0]}; }};
 inline const Primitive print_row{.name = "debug_print", .infer = [](const InferArgs&) { return Types{}; }};
 inline const Primitive seed_row{.name = "seed", .infer = [](const InferArgs&) { return Types{{{}, f32}}; }};
 inline const Primitive all_row{.name = "everything", .infer = same_type, .parse = &AllParams::parse};

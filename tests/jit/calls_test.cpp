@@ -118,10 +118,8 @@ TEST(Calls, LayoutsOfSmallArgumentsAreOne) {
   auto without = jit([](Array x) { return ++traced, x * 2; });
   double scale = 3;
   auto closure = jit([&](Array x) { return x * scale; });
-  EXPECT_EQ(traces([&] {
-              (void)without(zeros({32})), (void)without(zeros({32}) + 1), (void)without(ones({2, 32})[1]);
-            }),
-            1);
+  EXPECT_EQ(
+      traces([&] { (void)without(zeros({32})), (void)without(zeros({32}) + 1), (void)without(ones({2, 32})[1]); }), 1);
   (void)closure(zeros({32})), (void)closure(zeros({32}) + 1);
   const Array matrix = reshape(arange(6.0), {2, 3});
   EXPECT_TRUE(array_equal(closure(matrix.T()), matrix.T() * 3));
@@ -226,6 +224,35 @@ TEST(Remembered, TransformationsOfAnEqualProgramAreMadeOnce) {
   calls = 0;
   (void)step(x);
   EXPECT_EQ(calls, 4);  // once per transformation that the function calls
+}
+
+TEST(Remembered, PullbacksAndLinearizations) {
+  forget_remembered();
+  double scale = 2;
+  Array w = ones({3}) * 0.5;
+  auto loss = [&](Array x, Array k) { return std::pair(sin(x * w) * scale, k * 2); };
+  auto both = [&](Array x, Array ct) {
+    auto [y, back] = vjp(loss, x, x * 2);
+    auto [z, f_lin] = linearize(loss, x, ct);
+    auto [gx, gk] = back(std::pair(ct, y.first));
+    auto [tx, tk] = f_lin(ct, y.second);
+    return std::tuple(y.first, y.second, gx, gk, tx, tk, z.second,
+                      jacrev([&](Array a) { return loss(a, a).first; })(x));
+  };
+  auto step = jit(both);
+  auto same = [&](const Array& x) {
+    auto got = step(x, x + 1), want = both(x, x + 1);
+    auto all = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return std::vector<bool>{array_equal(std::get<I>(got), std::get<I>(want))...};
+    };
+    EXPECT_EQ(all(std::make_index_sequence<8>{}), std::vector<bool>(8, true));
+  };
+  same(arange(3.0));
+  const std::size_t made = remembered_counts().made;
+  w = w * 3;
+  same(arange(3.0) + 1);
+  EXPECT_EQ(remembered_counts().made, made);
+  EXPECT_EQ(step.cache_size(), 1u);
 }
 
 TEST(Remembered, RulesOfUsersAreRunEachTime) {

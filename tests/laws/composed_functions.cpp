@@ -37,19 +37,13 @@ const lax::ScatterDimensions to_rows{{1}, {0}, {0}};
 
 std::vector<ComposedFunction> of_ops() {
   return {
-      entry("full", of({}),
-            [](X x) {
-              return full({2, 3}, x[0]);
-            }),
+      entry("full", of({}), [](X x) { return full({2, 3}, x[0]); }),
       entry("full_like", of({2}, {}), [](X x) { return full_like(x[0], x[1]); }),
       entry("astype", of({3}), [](X x) { return sin(astype(x[0], f64)); }),
       entry("where", of({3}, {3}), [](X x) { return where(x[0] > 0, sin(x[0]), x[0] * x[1]); }),
       entry("clip", of({5}), [](X x) { return clip(x[0] * x[0], 0.5, 1.5); }),
       entry("lax::clamp", of({5}, {}), [](X x) { return lax::clamp(x[1] - 1, sin(x[0]), x[1] + 1); }),
-      entry("lax::select_n", of({3}, {3}),
-            [](X x) {
-              return lax::select_n(x[0] > 0, {x[0] * x[1], exp(x[1])});
-            }),
+      entry("lax::select_n", of({3}, {3}), [](X x) { return lax::select_n(x[0] > 0, {x[0] * x[1], exp(x[1])}); }),
       entry("lax::convert_element_type", of({3}), [](X x) { return sin(lax::convert_element_type(x[0], f64)); }),
       entry("sum", of({2, 3}), [](X x) { return sum(sin(x[0]), 1); }),
       entry("mean", of({2, 3}), [](X x) { return mean(sin(x[0]), 0); }),
@@ -69,57 +63,33 @@ std::vector<ComposedFunction> of_ops() {
       entry("cross", of({3}, {3}), [](X x) { return cross(x[0], x[1]); }),
       entry("tensordot", of({2, 3}, {2, 3}), [](X x) { return tensordot(x[0], x[1]); }),
       entry("einsum", of({2, 3}, {3}), [](X x) { return einsum("ij,j,ij->i", x[0], x[1], x[0]); }),
-      entry("einsum_of", of({2, 3}, {3}),
-            [](X x) {
-              return einsum_of("ij,j->i", {x[0], x[1]});
-            }),
+      entry("einsum_of", of({2, 3}, {3}), [](X x) { return einsum_of("ij,j->i", {x[0], x[1]}); }),
       entry("trace", of({3, 3}), [](X x) { return trace(x[0] * x[0]); }),
-      entry("reshape", of({2, 3}),
-            [](X x) {
-              return sin(reshape(x[0], {3, 2}));
-            }),
+      entry("reshape", of({2, 3}), [](X x) { return sin(reshape(x[0], {3, 2})); }),
       entry("ravel", of({2, 3}), [](X x) { return sin(ravel(x[0])); }),
       entry("transpose", of({2, 3}), [](X x) { return sin(transpose(x[0])); }),
       entry("swapaxes", of({2, 3}), [](X x) { return sin(swapaxes(x[0], 0, 1)); }),
       entry("moveaxis", of({2, 3, 2}), [](X x) { return sin(moveaxis(x[0], 0, 2)); }),
-      entry("broadcast_to", of({3}),
-            [](X x) {
-              return sin(broadcast_to(x[0], {2, 3}));
-            }),
+      entry("broadcast_to", of({3}), [](X x) { return sin(broadcast_to(x[0], {2, 3})); }),
       entry("expand_dims", of({3}), [](X x) { return sin(expand_dims(x[0], 0)); }),
       entry("squeeze", of({1, 3}), [](X x) { return sin(squeeze(x[0], 0)); }),
-      entry("concatenate", of({2}, {3}),
-            [](X x) {
-              return sin(concatenate({x[0], x[1]}));
-            }),
-      entry("stack", of({3}, {3}),
-            [](X x) {
-              return stack({x[0] * x[1], sin(x[1])});
-            }),
+      entry("concatenate", of({2}, {3}), [](X x) { return sin(concatenate({x[0], x[1]})); }),
+      entry("stack", of({3}, {3}), [](X x) { return stack({x[0] * x[1], sin(x[1])}); }),
       entry("split", of({4}), [](X x) { return split(sin(x[0]), 2); }),
       entry("unstack", of({2, 2}), [](X x) { return unstack(sin(x[0])); }),
       entry("tile", of({2}), [](X x) { return sin(tile(x[0], {2})); }),
       entry("repeat", of({2}), [](X x) { return sin(repeat(x[0], 2)); }),
       entry("flip", of({3}), [](X x) { return sin(flip(x[0])) * x[0]; }),
       entry("roll", of({3}), [](X x) { return sin(roll(x[0], 1)) * x[0]; }),
-      entry("pad", of({3}, {}),
-            [](X x) {
-              return sin(pad(x[0], {{1, 2}}, x[1]));
-            }),
+      entry("pad", of({3}, {}), [](X x) { return sin(pad(x[0], {{1, 2}}, x[1])); }),
       entry("triu", of({3, 3}), [](X x) { return sin(triu(x[0])); }),
       entry("tril", of({3, 3}), [](X x) { return sin(tril(x[0])); }),
       entry("diag", of({3}), [](X x) { return sin(diag(x[0])); }),
       entry("diagonal", of({3, 3}), [](X x) { return sin(diagonal(x[0])); }),
       entry("diff", of({4}), [](X x) { return sin(diff(x[0])); }),
-      entry("lax::broadcast_in_dim", of({3}),
-            [](X x) {
-              return sin(lax::broadcast_in_dim(x[0], {3, 2}, {0}));
-            }),
+      entry("lax::broadcast_in_dim", of({3}), [](X x) { return sin(lax::broadcast_in_dim(x[0], {3, 2}, {0})); }),
       entry("lax::slice", of({4}), [](X x) { return sin(lax::slice(x[0], {1}, {3})); }),
-      entry("lax::pad", of({3}, {}),
-            [](X x) {
-              return sin(lax::pad(x[0], x[1], {{1, -1, 1}}));
-            }),
+      entry("lax::pad", of({3}, {}), [](X x) { return sin(lax::pad(x[0], x[1], {{1, -1, 1}})); }),
       entry("lax::rev", of({2, 3}), [](X x) { return sin(lax::rev(x[0], {1})) * x[0]; }),
       entry("lax::dot_general", of({2, 3}, {3, 2}),
             [](X x) { return lax::dot_general(x[0], x[1], {.lhs_contracting = {1}, .rhs_contracting = {0}}); }),
@@ -142,27 +112,15 @@ std::vector<ComposedFunction> of_nn() {
             [](X x) { return nn::softmax_cross_entropy(x[0], x[1]); }),
       entry("nn::embedding", chosen({3, 2}, {4}), [](X x) { return sin(nn::embedding(x[0], x[1])); }),
       entry("nn::dot_product_attention", of({1, 3, 2, 2}, {1, 3, 2, 2}), attention),
-      entry("nn::max_pool", of({1, 4, 4, 1}),
-            [](X x) {
-              return nn::max_pool(sin(x[0]), {2, 2}, {2, 2});
-            }),
-      entry("nn::min_pool", of({1, 4, 4, 1}),
-            [](X x) {
-              return nn::min_pool(sin(x[0]), {2, 2}, {2, 2});
-            }),
-      entry("nn::avg_pool", of({1, 4, 4, 1}),
-            [](X x) {
-              return nn::avg_pool(sin(x[0]), {2, 2});
-            }),
+      entry("nn::max_pool", of({1, 4, 4, 1}), [](X x) { return nn::max_pool(sin(x[0]), {2, 2}, {2, 2}); }),
+      entry("nn::min_pool", of({1, 4, 4, 1}), [](X x) { return nn::min_pool(sin(x[0]), {2, 2}, {2, 2}); }),
+      entry("nn::avg_pool", of({1, 4, 4, 1}), [](X x) { return nn::avg_pool(sin(x[0]), {2, 2}); }),
   };
 }
 
 std::vector<ComposedFunction> of_indexing() {
   return {
-      entry("Array::operator[]", of({4, 3}),
-            [](X x) {
-              return sin(x[0][{slice(1, 3), 2}]);
-            }),
+      entry("Array::operator[]", of({4, 3}), [](X x) { return sin(x[0][{slice(1, 3), 2}]); }),
       entry("AtRef::get", chosen({4}, {3}), [](X x) { return sin(x[0].at(x[1]).get("fill")); }),
       entry("AtRef::set", written({4}, {}, {}), [](X x) { return sin(x[0]).at(x[2]).set(exp(x[1])); }),
       entry("AtRef::add", written({4}, {3}, {3}), [](X x) { return sin(sin(x[0]).at(x[2]).add(x[1])); }),
@@ -182,10 +140,7 @@ std::vector<ComposedFunction> of_indexing() {
       entry("segment_max", chosen({4}, {4}), [](X x) { return tanh(segment_max(x[0], x[1] % 2, 2)); }),
       entry("segment_min", chosen({4}, {4}), [](X x) { return tanh(segment_min(x[0], x[1] % 2, 2)); }),
       entry("sort", of({5}), [](X x) { return sin(sort(x[0])) * x[0]; }),
-      entry("lax::sort", of({5}, {5}),
-            [](X x) {
-              return lax::sort({sin(x[0]), x[0] * x[1]});
-            }),
+      entry("lax::sort", of({5}, {5}), [](X x) { return lax::sort({sin(x[0]), x[0] * x[1]}); }),
       entry("top_k", of({5}), [](X x) { return top_k(sin(x[0]), 2).first; }),
       entry("median", of({5}), [](X x) { return sin(median(x[0])); }),
       entry("quantile", of({5}), [](X x) { return sin(quantile(x[0], 0.3)); }),
@@ -195,10 +150,7 @@ std::vector<ComposedFunction> of_indexing() {
       entry("cummin", of({4}), [](X x) { return sin(cummin(x[0])); }),
       entry("cumlogsumexp", of({4}), [](X x) { return cumlogsumexp(x[0]); }),
       entry("linear_recurrence", of({4}, {4}), [](X x) { return linear_recurrence(x[0], x[1]); }),
-      entry("lax::gather", chosen({4, 2}, {3, 1}),
-            [](X x) {
-              return sin(lax::gather(x[0], x[1], rows_of, {1, 2}));
-            }),
+      entry("lax::gather", chosen({4, 2}, {3, 1}), [](X x) { return sin(lax::gather(x[0], x[1], rows_of, {1, 2})); }),
       entry("lax::scatter", written({4, 2}, {1, 2}, {1, 1}),
             [](X x) { return sin(lax::scatter(x[0], x[2], x[1], to_rows)); }),
       entry("lax::scatter_add", written({4, 2}, {3, 2}, {3, 1}),
@@ -253,10 +205,7 @@ std::vector<ComposedFunction> of_linalg() {
       entry("linalg::norm", matrix(3), [](X x) { return linalg::norm(x[0], "nuc"); }),
       entry("linalg::cond", matrix(3), [](X x) { return linalg::cond(x[0]); }),
       entry("linalg::matrix_power", matrix(3), [](X x) { return matrix_power(x[0], 3); }),
-      entry("linalg::multi_dot", of({2, 3}, {3, 2}),
-            [](X x) {
-              return multi_dot({x[0], x[1], x[0]});
-            }),
+      entry("linalg::multi_dot", of({2, 3}, {3, 2}), [](X x) { return multi_dot({x[0], x[1], x[0]}); }),
       entry("linalg::expm", matrix(3), [](X x) { return expm(x[0] * 0.1); }),
   };
 }

@@ -102,7 +102,7 @@ TEST(Conventions, HypotAtATie) {
 }
 
 TEST(Conventions, ReversedAxesAreDistinct) {
-  EXPECT_EQ(ERROR_OF(lax::rev(ones({2, 3}), {0, 0})), "[rev] repeated axis 0 for f32[2,3]");
+  EXPECT_EQ(ERROR_OF(lax::rev(ones({2, 3}), {0, 0})), "[rev] axis 0 of f32[2,3] is given twice");
   EXPECT_EQ(ERROR_OF(lax::rev(ones({2, 3}), {0, 2})), "[rev] axis 2 is out of range for f32[2,3]");
 }
 

@@ -10,13 +10,15 @@ namespace anew {
 namespace {
 
 using test::error_of;
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(), least = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(),
+                       least = std::numeric_limits<std::int64_t>::min();
 
 TEST(Integers, UnsignedOnesThatDoNotFit) {
   const std::string wider = "; hint: give the dtype i64, or convert the array beside it with astype(x, i64)";
   const std::string widest = "; hint: there is no wider integer type; floating-point numbers keep 53 bits of it";
   EXPECT_EQ(error_of([] { (void)array({3000000000u}); }), "[array] the number 3000000000 does not fit i32" + wider);
-  EXPECT_EQ(error_of([] { (void)array({{1u, 3000000000u}}); }), "[array] the number 3000000000 does not fit i32" + wider);
+  EXPECT_EQ(error_of([] { (void)array({{1u, 3000000000u}}); }),
+            "[array] the number 3000000000 does not fit i32" + wider);
   EXPECT_EQ(error_of([] { (void)Array(~0ull); }), "[array] the number 18446744073709551615 does not fit i64" + widest);
   EXPECT_EQ(error_of([] { (void)(ones({2}) + ~0ull); }),
             "[array] the number 18446744073709551615 does not fit i64" + widest);
@@ -65,9 +67,8 @@ TEST(Integers, DiagonalsBesideTheMatrix) {
 TEST(Integers, PaddingsStridesAndDilations) {
   const Array x = ones({1, 1, 5}), w = ones({1, 1, 3});
   auto conv = [&](std::int64_t before, std::int64_t after, std::int64_t stride = 1, std::int64_t dilation = 1) {
-    return error_of([&] {
-      (void)conv_general_dilated(x, w, {stride}, {{before, after}}, {.lhs_dilation = {dilation}});
-    });
+    return error_of(
+        [&] { (void)conv_general_dilated(x, w, {stride}, {{before, after}}, {.lhs_dilation = {dilation}}); });
   };
   EXPECT_EQ(conv(most, 0), "[conv_general_dilated] padding (9223372036854775807, 0) is too large");
   EXPECT_EQ(conv(most, most), "[conv_general_dilated] padding (9223372036854775807, 9223372036854775807) is too large");
@@ -90,9 +91,7 @@ TEST(Integers, OrdersAndCounts) {
             "[arange] from 0 to inf by 1 there are too many numbers to count");
   EXPECT_EQ(error_of([] { (void)arange(NAN); }), "[arange] from 0 to nan by 1 there are too many numbers to count");
   EXPECT_THROW((void)linspace(0, 1, most), Error);
-  EXPECT_THROW((void)fori_loop(
-                   least, most, [](Array, Array c) { return c + ones({3}); }, zeros({2})),
-               Error);
+  EXPECT_THROW((void)fori_loop(least, most, [](Array, Array c) { return c + ones({3}); }, zeros({2})), Error);
 }
 
 TEST(Integers, AxesAndIndicesOutOfRange) {

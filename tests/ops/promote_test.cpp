@@ -164,7 +164,9 @@ TEST(Promotion, Broadcasting) {
 
 TEST(Promotion, AnUninitialisedArrayIsReported) {
   Array x;
-  const std::string text = "uninitialised Array used as an operand; hint: `Array x;` is no array yet: assign one first";
+  const std::string text =
+      "uninitialised Array used as an operand; hint: `Array x;` is no array yet, one that was moved from is none any "
+      "more: assign one first";
   EXPECT_EQ(error_of([&] { (void)(x + 1); }), text);
   EXPECT_EQ(error_of([&] { (void)sin(x); }), text);
   EXPECT_EQ(error_of([&] { (void)sum(x); }), text);

@@ -55,9 +55,11 @@ TEST(Array, ViewsShareMemory) {
 TEST(ArrayErrors, Texts) {
   Array nothing, x = ones({3});
   EXPECT_EQ(ERROR_OF((void)nothing.shape()),
-            "uninitialised Array used as an operand; hint: `Array x;` is no array yet: assign one first");
+            "uninitialised Array used as an operand; hint: `Array x;` is no array yet, one that was moved from is none "
+            "any more: assign one first");
   EXPECT_EQ(ERROR_OF((void)(nothing + 1)),
-            "uninitialised Array used as an operand; hint: `Array x;` is no array yet: assign one first");
+            "uninitialised Array used as an operand; hint: `Array x;` is no array yet, one that was moved from is none "
+            "any more: assign one first");
   EXPECT_EQ(ERROR_OF((void)x.item()),
             "conversion to a number of an array f32[3] with 3 elements; hint: only an array of one element is one "
             "number; reduce it first (all, any, sum, max)");

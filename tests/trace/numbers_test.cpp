@@ -174,28 +174,14 @@ TEST(Numbers, ChainsOfNumbers) {
   const std::vector<std::pair<const char*, FlatFunction>> programs{
       {"x * (dt * 2)", [](auto in) { return Arrays{in[0] * (in[1] * 2)}; }},
       {"x * sin(dt)", [](auto in) { return Arrays{in[0] * sin(in[1])}; }},
-      {"dt * dt + n",
-       [](auto in) {
-         return Arrays{in[1] * in[1] + in[2], in[2] * 3 - 1};
-       }},
+      {"dt * dt + n", [](auto in) { return Arrays{in[1] * in[1] + in[2], in[2] * 3 - 1}; }},
       {"n / 3 * x", [](auto in) { return Arrays{in[2] / 3 * in[0]}; }},
       {"where(dt > n, dt, n) * x", [](auto in) { return Arrays{where(in[1] > in[2], in[1], in[2]) * in[0]}; }},
-      {"numbers come back",
-       [](auto in) {
-         return Arrays{in[1], in[2], in[0]};
-       }},
+      {"numbers come back", [](auto in) { return Arrays{in[1], in[2], in[0]}; }},
       {"pow, hypot, clip",
-       [](auto in) {
-         return Arrays{pow(in[1], 3) * in[0], hypot(in[1], in[2]), clip(in[1], 0, in[2])};
-       }},
-      {"arrays of numbers",
-       [](auto in) {
-         return Arrays{full({2}, in[1]) + in[2], reshape(in[1], {1})};
-       }},
-      {"astype",
-       [](auto in) {
-         return Arrays{astype(in[1], f64), astype(in[2], f32), asarray(in[1])};
-       }},
+       [](auto in) { return Arrays{pow(in[1], 3) * in[0], hypot(in[1], in[2]), clip(in[1], 0, in[2])}; }},
+      {"arrays of numbers", [](auto in) { return Arrays{full({2}, in[1]) + in[2], reshape(in[1], {1})}; }},
+      {"astype", [](auto in) { return Arrays{astype(in[1], f64), astype(in[2], f32), asarray(in[1])}; }},
   };
   for (DType d : {f64, f32, bf16, f16, i32, i64, u32})
     for (const auto& [name, f] : programs)
@@ -235,11 +221,8 @@ TEST(Numbers, GradientsKeepThem) {
 }
 
 TEST(Numbers, DerivativesByNumbersKeepThem) {
-  auto [y, dy] = flat::jvp(
-      [](auto in) {
-        return Arrays{in[0] * in[1], in[1] * in[1]};
-      },
-      Arrays{ones({2}, f64), Array(0.1)}, Arrays{zeros({2}, f64), Array(0.3)});
+  auto [y, dy] = flat::jvp([](auto in) { return Arrays{in[0] * in[1], in[1] * in[1]}; },
+                           Arrays{ones({2}, f64), Array(0.1)}, Arrays{zeros({2}, f64), Array(0.3)});
   EXPECT_EQ(y[0][0].item(), 0.1);
   EXPECT_EQ(dy[0][0].item(), 0.3);
   EXPECT_EQ(y[1].dtype(), f32);
@@ -249,11 +232,7 @@ TEST(Numbers, DerivativesByNumbersKeepThem) {
 
 TEST(Numbers, CarriesTakeTheDtypeThatTheBodyReturns) {
   auto run = [](const Array& start, const Array& h) {
-    return flat::scan(
-               [&](auto c, auto) {
-                 return flat::ScanResult{{c[0] + h}, {}};
-               },
-               {start}, {}, {.length = 10})
+    return flat::scan([&](auto c, auto) { return flat::ScanResult{{c[0] + h}, {}}; }, {start}, {}, {.length = 10})
         .carry[0];
   };
   double sum = 0;

@@ -114,7 +114,8 @@ TEST(TransformErrors, Texts) {
   EXPECT_EQ(ERROR_OF((void)grad([](Array x) { return x > 0; })(1.0)),
             "[grad] needs a floating-point output, got bool[]");
   EXPECT_EQ(ERROR_OF((void)grad([](Array x) { return x; })(Array())),
-            "uninitialised Array used as an operand; hint: `Array x;` is no array yet: assign one first");
+            "uninitialised Array used as an operand; hint: `Array x;` is no array yet, one that was moved from is none "
+            "any more: assign one first");
   Array x = ones({2});
   FlatFunction id = [](std::span<const Array> in) { return Arrays(in.begin(), in.end()); };
   Arrays one{x}, two{x, x}, wrong{ones({3})};

@@ -246,7 +246,8 @@ TEST(VmapErrors, Texts) {
             "[vmap] a result f32[3] depends on the mapped axis but its out_axes is no_axis; hint: give it an axis in "
             ".out_axes");
   EXPECT_EQ(ERROR_OF((void)flat::vmap(id, unset, {.in = {0}})),
-            "uninitialised Array used as an operand; hint: `Array x;` is no array yet: assign one first");
+            "uninitialised Array used as an operand; hint: `Array x;` is no array yet, one that was moved from is none "
+            "any more: assign one first");
 }
 TEST(VmapErrors, OfAnOperationSpeakOfOneExample) {
   FlatFunction f = [](In x) { return Arrays{dot(x[0], x[0])}; };

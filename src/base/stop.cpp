@@ -1,0 +1,40 @@
+// The interrupt of the process, and what a stopped loop says. A token that was ever an interrupt is kept for good, a few
+// bytes, because a loop may be looking at it.
+#include "base/stop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace anew {
+namespace {
+
+struct Interrupts {
+  std::mutex guard;
+  std::optional<StopToken> now;
+  std::vector<StopToken> ever;
+};
+Interrupts& interrupts() {
+  static auto* all = new Interrupts;
+  return *all;
+}
+
+}  // namespace
+
+std::optional<StopToken> set_interrupt(std::optional<StopToken> token) {
+  Interrupts& all = interrupts();
+  const std::lock_guard lock(all.guard);
+  if (token && std::find(all.ever.begin(), all.ever.end(), *token) == all.ever.end()) all.ever.push_back(*token);
+  StopScope::interrupt.store(token ? token->flag().get() : &StopScope::never, std::memory_order_relaxed);
+  return std::exchange(all.now, std::move(token));
+}
+
+void stopped(std::string_view loop, std::int64_t step, const Location& at) {
+  throw Stopped(fmt::format("[{}] stopped before step {}", loop, step), at,
+                "a StopToken given to jit or set_interrupt asked for it; reset() it before the next call");
+}
+
+}  // namespace anew

@@ -1,0 +1,306 @@
+// Random calls of every public function that the headers declare (tools/list_calls), with mostly bad arguments. A call gives
+// an Error with the caller's line, or a result; what it gives jitted is the same, bit for bit. No other exception, no
+// crash, no second of silence. 3,000 calls, 300,000 where tests are long; ANEW_CALL=<seed> makes one call and says it.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <thread>
+
+#include "calls/random_values.h"
+#include "support/support.h"
+#include "trace/trace.h"
+
+namespace anew::calls {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
+// A function with arguments to call it with.
+class Call {
+ public:
+  virtual ~Call() = default;
+  virtual std::string text() const = 0;
+  virtual void visit_arrays(const Visit& f) = 0;
+  virtual std::unique_ptr<Call> clone() const = 0;
+  virtual Arrays run() const = 0;
+};
+struct Entry {
+  std::string name;
+  std::function<std::unique_ptr<Call>(Random&)> make;
+};
+std::vector<Entry>& entries() {
+  static auto* all = new std::vector<Entry>;
+  return *all;
+}
+
+template <class P>
+struct Stored {
+  using type = std::remove_cvref_t<P>;
+};
+template <>
+struct Stored<std::string_view> {
+  using type = std::string;
+};
+template <class T>
+struct Stored<std::span<const T>> {
+  using type = std::vector<T>;
+};
+template <class P>
+using stored_t = typename Stored<P>::type;
+
+Arrays arrays_of(const Array& x) { return {x}; }
+Arrays arrays_of(const Arrays& x) { return x; }
+Arrays arrays_of(const flat::ScanResult& x) {
+  Arrays out = x.carry;
+  out.insert(out.end(), x.ys.begin(), x.ys.end());
+  return out;
+}
+template <class A, class B>
+Arrays arrays_of(const std::pair<A, B>& x);
+Arrays arrays_of(const std::tuple<Array, Array, Array>& x) { return {std::get<0>(x), std::get<1>(x), std::get<2>(x)}; }
+template <class T>
+Arrays arrays_of(const T&) {
+  return {};
+}
+template <class A, class B>
+Arrays arrays_of(const std::pair<A, B>& x) {
+  Arrays out = arrays_of(x.first);
+  const Arrays more = arrays_of(x.second);
+  out.insert(out.end(), more.begin(), more.end());
+  return out;
+}
+
+template <class R, class... P>
+class CallOf final : public Call {
+ public:
+  using Arguments = std::tuple<stored_t<P>...>;
+  CallOf(R (*f)(P...), Random& r) : f_(f), arguments_{make(r, Tag<stored_t<P>>{})...} {}
+  std::string text() const override {
+    std::string out;
+    std::apply([&](const auto&... a) { ((out += (out.empty() ? "" : ", ") + calls::text(a)), ...); }, arguments_);
+    return "(" + out + ")";
+  }
+  void visit_arrays(const Visit& f) override {
+    std::apply([&](auto&... a) { (visit(a, f), ...); }, arguments_);
+  }
+  std::unique_ptr<Call> clone() const override { return std::make_unique<CallOf>(*this); }
+  Arrays run() const override {
+    Arguments arguments = arguments_;  // some are written to
+    if constexpr (std::is_void_v<R>) {
+      std::apply(f_, arguments);
+      return {};
+    } else {
+      return arrays_of(std::apply(f_, arguments));
+    }
+  }
+
+ private:
+  R (*f_)(P...);
+  Arguments arguments_;
+};
+
+template <class R, class... P>
+bool add(const char* name, R (*f)(P...)) {
+  entries().push_back(
+      {name, [f](Random& r) -> std::unique_ptr<Call> { return std::make_unique<CallOf<R, P...>>(f, r); }});
+  return true;
+}
+
+}  // namespace
+}  // namespace anew::calls
+
+#include "calls.inc"
+
+namespace anew::calls {
+namespace {
+
+double cpu_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+// Stops loops of arguments that ask for years; says which call it was where the process dies or hangs.
+class Watch {
+ public:
+  Watch() {
+    set_interrupt(token_);
+    for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+      if (!sanitized) std::signal(s, died);
+    thread_ = std::thread([this] { watch(); });
+  }
+  ~Watch() {
+    done_ = true;
+    thread_.join();
+    set_interrupt({});
+  }
+  void begin(std::uint64_t seed) {
+    current = seed;
+    token_.reset();
+    since_ = now();
+  }
+  bool stopped() const { return token_.stopped(); }
+
+ private:
+  static std::int64_t now() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+  void watch() {
+    while (!done_) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      const std::int64_t waited = now() - since_;
+      if (waited > 400) token_.stop();
+      if (waited > 120'000) {
+        std::fprintf(stderr, "hangs: ANEW_CALL=%llu\n", static_cast<unsigned long long>(current));
+        std::abort();
+      }
+    }
+  }
+  static void died(int s) {
+    std::fprintf(stderr, "signal %d: ANEW_CALL=%llu\n", s, static_cast<unsigned long long>(current));
+    std::signal(s, SIG_DFL);
+    std::raise(s);
+  }
+  static inline std::atomic<std::uint64_t> current = 0;
+  StopToken token_;
+  std::atomic<std::int64_t> since_ = now();
+  std::atomic<bool> done_ = false;
+  std::thread thread_;
+};
+
+bool same(const Array& a, const Array& b) {
+  if (!a.value() || !b.value()) return !a.value() && !b.value();
+  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
+  if (a.value()->abstract || b.value()->abstract) return true;
+  const bool stored = a.dtype() == bf16 || a.dtype() == f16;
+  return stored ? test::same_bits(astype(a, f32), astype(b, f32)) : test::same_bits(a, b);
+}
+
+struct Counts {
+  std::map<std::string, int> kinds;
+  std::map<std::string, int> results;  // by function
+};
+
+// What is wrong with the call; empty where nothing is.
+std::string try_call(const Entry& e, const Call& call, Watch& watch, Counts& counts) {
+  Arrays leaves;
+  const_cast<Call&>(call).visit_arrays([&](Array& x) {
+    if (x.value() && x.value()->concrete() && !x.value()->weak) leaves.push_back(x);
+  });
+  const FlatFunction f = [&](std::span<const Array> xs) {
+    auto copy = call.clone();
+    std::size_t next = 0;
+    copy->visit_arrays([&](Array& x) {
+      if (x.value() && x.value()->concrete() && !x.value()->weak) x = xs[next++];
+    });
+    return copy->run();
+  };
+  auto check_line = [&](const Error& error) -> std::string {
+    if (error.line() > 0 && error.file().find("tests/calls") != std::string::npos) return "";
+    return std::string("an Error without the caller's line: ") + error.what();
+  };
+  constexpr double most_bytes = 1 << 24, most_seconds = sanitized ? 10 : 1;
+  std::string untraceable;
+  Arrays eager, jitted;
+  const double start = cpu_seconds();
+  try {
+    const Program p = flat::make_program(f, leaves);
+    double bytes = 0;
+    for (const Equation& q : p.equations())
+      for (const ShapeDtype& t : q.outputs) bytes += static_cast<double>(t.bytes());
+    if (bytes > most_bytes) return ++counts.kinds["large, only traced"], "";
+  } catch (const Error& error) {
+    untraceable = error.what();
+    if (std::string s = check_line(error); !s.empty()) return s;
+  }
+  try {
+    eager = call.run();
+  } catch (const Stopped&) {
+    return ++counts.kinds["stopped"], "";
+  } catch (const Error& error) {
+    ++counts.kinds["Error"];
+    if (std::string s = check_line(error); !s.empty()) return s;
+    const double took = cpu_seconds() - start;
+    return took > most_seconds && !watch.stopped() ? "an Error after " + std::to_string(took) + " s" : "";
+  }
+  ++counts.kinds["result"];
+  ++counts.results[e.name];
+  for (const Array& x : eager)
+    if (x.value() && x.value()->concrete() && x.size() < 1000) text(x);  // reads every element
+  if (const double took = cpu_seconds() - start; took > most_seconds && !watch.stopped())
+    return "a result after " + std::to_string(took) + " s";
+  if (!untraceable.empty())
+    return untraceable.find("traced") != std::string::npos || untraceable.find("abstract") != std::string::npos
+               ? ""
+               : "a result, but traced: " + untraceable;
+  try {
+    jitted = flat::jit(f, leaves, flat::JitCache());
+  } catch (const Stopped&) {
+    return ++counts.kinds["stopped"], "";
+  } catch (const Error& error) {
+    return std::string("a result, but jitted: ") + error.what();
+  }
+  ++counts.kinds["jitted"];
+  if (jitted.size() != eager.size()) return "jit gives another number of arrays";
+  for (std::size_t i = 0; i < eager.size(); ++i)
+    if (!same(eager[i], jitted[i])) return "jit differs: " + text(eager[i]) + " and " + text(jitted[i]);
+  return "";
+}
+
+TEST(Calls, GiveAnErrorOrAResultThatJitGivesToo) {
+  ASSERT_GT(entries().size(), 350u);
+  const char* one = std::getenv("ANEW_CALL");
+  const char* first = std::getenv("ANEW_CALLS_FROM");
+  const std::uint64_t begin = one ? std::strtoull(one, nullptr, 10) : first ? std::strtoull(first, nullptr, 10) : 0;
+  const std::uint64_t count = one ? 1 : std::getenv("ANEW_LONG") ? 300'000 : 3'000;
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  if (!sanitized) {
+    const rlimit limit{std::uint64_t{6} << 30, before.rlim_max};
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  const test::Warnings quiet;
+  const auto sink = debug::set_sink([](std::string_view) {});
+  Counts counts;
+  std::map<std::string, int> failures;
+  {
+    Watch watch;
+    for (std::uint64_t seed = begin; seed < begin + count; ++seed) {
+      const Entry& e = entries()[seed % entries().size()];
+      watch.begin(seed);
+      std::string wrong;
+      std::unique_ptr<Call> call;
+      try {
+        Random r(seed);
+        call = e.make(r);
+        if (one) std::printf("%s%s\n", e.name.c_str(), call->text().c_str()), std::fflush(stdout);
+        wrong = try_call(e, *call, watch, counts);
+      } catch (const std::exception& x) {
+        wrong = std::string("another exception: ") + x.what();
+      }
+      if (wrong.empty()) continue;
+      if (++failures[e.name + wrong.substr(0, 60)] > 1 || failures.size() > 60) continue;
+      ADD_FAILURE() << e.name << (call ? call->text() : "") << "\n  gives " << wrong << "\n  ANEW_CALL=" << seed;
+    }
+  }
+  debug::set_sink(sink);
+  setrlimit(RLIMIT_AS, &before);
+  std::printf("%zu functions:", entries().size());
+  for (const auto& [kind, n] : counts.kinds) std::printf(" %d %s,", n, kind.c_str());
+  std::printf(" %zu functions gave a result\n", counts.results.size());
+}
+
+}  // namespace
+}  // namespace anew::calls
