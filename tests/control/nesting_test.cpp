@@ -121,7 +121,8 @@ TEST(Nesting, SmallStacks) {
           grad(scans(depth))(0.5);
         } catch (const Error& e) {
           EXPECT_NE(std::string(e.what()).find("functions are nested too deep for the stack of this thread"),
-                    std::string::npos);
+                    std::string::npos)
+              << e.what();
         }
       }
     });
