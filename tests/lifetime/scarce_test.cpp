@@ -101,7 +101,12 @@ TEST_F(Scarce, Threads) {
         const Array want = matmul(a, a);
         set_threads(200);
         allow(std::size_t{100} << 20);  // for about ten
-        const bool same = test::same_bits(matmul(a, a), want) && test::same_bits(matmul(a, a), want);
+        bool same = true;
+        for (int i = 0; i < 2; ++i) try {
+            same = same && test::same_bits(matmul(a, a), want);
+          } catch (const Error& e) {  // what is left is not enough for what each of them needs
+            same = same && e.line() > 0;
+          }
         std::fprintf(stderr, "%s, fewer: %d\n", same ? "same" : "other", threads() < 200);
         std::_Exit(0);
       },
@@ -128,8 +133,8 @@ TEST(Scarce2, ErrorsOfSizesHaveTheUsersLine) {
   at([&] { static_cast<void>(tensordot(deep, x, 0)); }, __LINE__);
   at([&] { static_cast<void>(outer(deep, x) + kron(deep, x) + x[deep]); }, __LINE__);
   at([&] { static_cast<void>(jacfwd([](Array y) { return sin(y); })(deep)); }, __LINE__);
-  at([&] { static_cast<void>(scan([](Array c, none_t) { return std::pair(c, c); }, deep, none, {.length = 3})); },
-     __LINE__);
+  auto both = [](Array c, none_t) { return std::pair(c, c); };
+  at([&] { static_cast<void>(scan(both, deep, none, {.length = 3})); }, __LINE__);
   at([&] { static_cast<void>(vmap([&](Array y) { return deep * y; })(ones(3))); }, __LINE__);
   at([] { static_cast<void>(repeat(ones(2), std::vector<std::int64_t>{INT64_MAX, 1})); }, __LINE__);
   at([] { static_cast<void>(pad(ones(2), {{INT64_MAX, 1}})); }, __LINE__);
