@@ -269,7 +269,9 @@ Arrays switch_(const Array& index, const std::vector<FlatFunction>& branches, st
                 t.dtype == bool_ ? "for a bool use cond" : "");
   if (branches.size() == 1) {
     detail::check_function(branches[0], at);
-    return branches[0](operands);
+    Arrays out = branches[0](operands);
+    for (const Array& y : out) check_operand(y, at);
+    return out;
   }
   Array i;
   if (index.value()->literal) {

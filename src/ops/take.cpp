@@ -253,9 +253,13 @@ Array repeat(const ArrayLike& x, const std::vector<std::int64_t>& counts, std::o
                   line_or(x.at));
   }
   PinLine pin(x.at);
-  std::vector<std::int32_t> from;
-  for (std::size_t i = 0; i < counts.size(); ++i)
-    from.insert(from.end(), static_cast<std::size_t>(counts[i]), static_cast<std::int32_t>(i));
+  const auto from = with_line("repeat", line_or(x.at), [&] {
+    std::vector<std::int32_t> list;
+    list.reserve(static_cast<std::size_t>(total));
+    for (std::size_t i = 0; i < counts.size(); ++i)
+      list.insert(list.end(), static_cast<std::size_t>(counts[i]), static_cast<std::int32_t>(i));
+    return list;
+  });
   if (!axis) a = ravel(a);
   return choose("repeat", a, {{{along, array(from)}}}, "promise_in_bounds", x.at);
 }
@@ -296,9 +300,13 @@ Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int
       throw Error(fmt::format("[pad] more than {} elements along axis {} of {}", most_indices, i, type.str()),
                   line_or(x.at));
     if (n == 0) throw Error(fmt::format("[pad] nothing to repeat along axis {} of {}", i, type.str()), line_or(x.at));
-    std::vector<std::int32_t> from;
-    for (std::int64_t k = -before; k < n + after; ++k)
-      from.push_back(static_cast<std::int32_t>(mirrored(mode.text, k, n)));
+    const auto from = with_line("pad", line_or(x.at), [&] {
+      std::vector<std::int32_t> list;
+      list.reserve(static_cast<std::size_t>(before + n + after));
+      for (std::int64_t k = -before; k < n + after; ++k)
+        list.push_back(static_cast<std::int32_t>(mirrored(mode.text, k, n)));
+      return list;
+    });
     a = choose("pad", a, {{{i, array(from)}}}, "promise_in_bounds", x.at);
   }
   return a;
