@@ -64,6 +64,14 @@ void leave_core([[maybe_unused]] int core) {
 #endif
 }
 
+// The C library ends the process where a new thread finds no memory at all; so none is started where that is near.
+bool room_for_worker() {
+  constexpr std::size_t own = std::size_t{4} << 20;
+  void* volatile some = std::malloc(own);  // volatile: a pair that does nothing else would be optimized away
+  std::free(some);
+  return some != nullptr;
+}
+
 class Pool {
  public:
   static Pool& instance() {
@@ -174,10 +182,10 @@ class Pool {
     // More threads than cores: spinning would only steal time from those that work.
     const bool crowded = threads() > static_cast<int>(std::thread::hardware_concurrency());
     try {
-      for (int i = 1; i < threads(); ++i) workers_.emplace_back([this, crowded] { loop(crowded); });
-    } catch (const std::exception&) {  // the system has no more threads, or no memory for them: those there are do it
-      threads_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);
+      for (int i = 1; i < threads() && room_for_worker(); ++i) workers_.emplace_back([this, crowded] { loop(crowded); });
+    } catch (const std::exception&) {  // the system has no more threads
     }
+    threads_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);  // those there are do it
   }
 
   void stop() {
