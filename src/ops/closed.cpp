@@ -3,6 +3,7 @@
 // that are again such, so the limit is met in every order, forward and in reverse.
 #include <anew/ops.h>
 #include <anew/special.h>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <limits>
@@ -68,9 +69,23 @@ Expr sinc_expression(Expr x, int n) {
   return select(abs(x) < 1 + n / 3.0, near, select(abs(x) == infinity, like(x, 0), far));
 }
 
+// A kernel grows with the order of a derivative, so orders have an end.
+constexpr int highest_order = 32;
+template <class P>
+void check_order(Primitive& p) {
+  p.infer = [op = p.name, infer = p.infer](const ir::InferArgs& a) {
+    const int n = params_of<P>(a.params).n;
+    if (n < 0 || n > highest_order)
+      throw Error(fmt::format("[{}] the order of a derivative is 0 to {}, got {}", op, highest_order, n),
+                  line_or(a.at));
+    return infer(a);
+  };
+}
+
 Primitive sinc_row() {
   Primitive p = elementwise_row("sinc", 1, Accepts::floats, false, 60, {});
   p.parse = &OrderParams::parse;
+  check_order<OrderParams>(p);
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
     int n = params_of<OrderParams>(params).n;
     return lower_elementwise(in, [n](std::span<const Expr> x) { return sinc_expression(x[0], n); });
@@ -109,6 +124,7 @@ Expr inverse_power(Expr x, int n) {
 Primitive xlogy_row() {
   Primitive p = elementwise_row("xlogy", 2, Accepts::floats, false, 14, {});
   p.parse = &XlogyParams::parse;
+  check_order<XlogyParams>(p);
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
     const auto& q = params_of<XlogyParams>(params);
     return lower_elementwise(in, [n = q.n, shifted = q.shifted](std::span<const Expr> v) {

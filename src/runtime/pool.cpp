@@ -182,7 +182,8 @@ class Pool {
     // More threads than cores: spinning would only steal time from those that work.
     const bool crowded = threads() > static_cast<int>(std::thread::hardware_concurrency());
     try {
-      for (int i = 1; i < threads() && room_for_worker(); ++i) workers_.emplace_back([this, crowded] { loop(crowded); });
+      for (int i = 1; i < threads() && room_for_worker(); ++i)
+        workers_.emplace_back([this, crowded] { loop(crowded); });
     } catch (const std::exception&) {  // the system has no more threads
     }
     threads_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);  // those there are do it

@@ -142,7 +142,8 @@ Arrays linear_transpose(const FlatFunction& f, std::span<const ShapeDtype> types
                         const Location& at) {
   for (const Type& t : types)
     if (!checked_bytes(t.shape, t.dtype))
-      throw Error(fmt::format("[linear_transpose] an array of type {} is too large (or has a negative size)", t.str()), at);
+      throw Error(fmt::format("[linear_transpose] an array of type {} is too large (or has a negative size)", t.str()),
+                  at);
   for (const Type& t : types) check_float("linear_transpose", "inputs", t, at);
   auto back = [&](std::span<const Array> in) { return flat::linearize(f, in, {at, {}}).second.pullback(ct, at); };
   Staged s = stage(back, types, "linear_transpose", at);

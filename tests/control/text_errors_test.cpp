@@ -64,6 +64,8 @@ TEST(TextErrors, FirstOrderRows) {
   EXPECT_EQ(refusal("a:f32[2]", "debug_print[format='{'] a"), "[debug_print] the format \"{\" does not fit 1 operands");
   EXPECT_EQ(refusal("a:f32[2]", "debug_print[batch=2 format='{}'] a"),
             "[debug_print] operands have no 2 common leading axes");
+  EXPECT_EQ(refusal("a:f32[2]", "b:f32[2] = sinc[n=2147483647] a"),
+            "[sinc] the order of a derivative is 0 to 32, got 2147483647");
   EXPECT_EQ(refusal("a:f32[2,3]", "b:f32[2,3] = rev[dimensions=(0, 0)] a"), "[rev] axis 0 of f32[2,3] is given twice");
   EXPECT_EQ(refusal("a:f32[4]", "b:f32[0] = reshape[new_sizes=(4294967296, 4294967296)] a"),
             "[reshape] f32[4] has 4 elements, shape [4294967296,4294967296] has too many or a negative size");

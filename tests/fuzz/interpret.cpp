@@ -65,7 +65,7 @@ class Interpreter {
     if (n.op.starts_with("custom")) return custom(n, in);
     if (n.op == "jvp") {
       Arrays t;
-      for (const Array& x : in) t.push_back(is_float(x.dtype()) ? cos(x) : x);
+      for (const Array& x : in) t.push_back(is_float(x.dtype()) ? cos(x) : Array());
       return flat::jvp(f, in, t).second;
     }
     throw std::logic_error("no operation " + n.op);
