@@ -358,7 +358,8 @@ std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, s
                               const Location& at) {
   detail::check_function(f, at);
   check_count(dx.size(), x.size(), "[jvp] tangents", at);
-  if (remembering() && !has_numbers(x)) {
+  const bool given = std::all_of(dx.begin(), dx.end(), [](const Array& t) { return t.value() != nullptr; });
+  if (remembering() && given && !has_numbers(x)) {
     Arrays at_x = arguments_of(x, at), t;
     for (std::size_t i = 0; i < dx.size(); ++i) {
       check_operand(dx[i], at);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -118,7 +119,7 @@ TEST(Nesting, SmallStacks) {
       for (int depth : {20, 50, 100, 150, 199}) {
         try {
           grad(checkpoints(depth))(0.5);
-          grad(scans(depth))(0.5);
+          grad(scans(std::min(depth, 15)))(0.5);  // each stacks what the next one keeps, and arrays have 16 axes
         } catch (const Error& e) {
           EXPECT_NE(std::string(e.what()).find("functions are nested too deep for the stack of this thread"),
                     std::string::npos)
