@@ -84,7 +84,8 @@ Array softmax_cross_entropy(const ArrayLike& logits, const ArrayLike& labels) {
   const Array n = literal_integer(label.dtype, type.shape[-1]);
   Array outside = labels.value >= n;
   if (label.dtype != u32) outside = outside | (labels.value < 0);
-  return anew::logsumexp(a, -1) - where(outside, std::numeric_limits<double>::quiet_NaN(), chosen);
+  // Added, not chosen: what is outside has no class, so no gradient but that of logsumexp, and nothing is kept for it.
+  return anew::logsumexp(a, -1) - chosen + where(outside, std::numeric_limits<double>::quiet_NaN(), 0.0);
 }
 
 Array embedding(const ArrayLike& table, const ArrayLike& ids) {
