@@ -33,7 +33,8 @@ constexpr std::size_t size_of(DType d) {
   constexpr std::size_t sizes[] = {1, 4, 8, 4, 2, 2, 4, 8};
   return sizes[static_cast<int>(d)];
 }
-std::string_view name_of(DType d);       // "f32"
+std::string_view name_of(DType d);  // "f32"
+std::ostream& operator<<(std::ostream&, DType d);
 std::string_view long_name_of(DType d);  // "float32", as printed in params
 
 // Default types, of numbers and of arrays made without a dtype: f32 and i32; with x64, as in JAX, f64 and i64.
@@ -78,8 +79,7 @@ constexpr To saturated(T v) {
   constexpr To most = std::numeric_limits<To>::max(), least = std::numeric_limits<To>::min();
   if constexpr (std::is_unsigned_v<T>)
     return static_cast<unsigned long long>(v) > static_cast<unsigned long long>(most) ? most : static_cast<To>(v);
-  else
-    return static_cast<long long>(v) > most ? most : static_cast<long long>(v) < least ? least : static_cast<To>(v);
+  else return static_cast<long long>(v) > most ? most : static_cast<long long>(v) < least ? least : static_cast<To>(v);
 }
 }  // namespace detail
 
@@ -96,22 +96,28 @@ class Shape {
  public:
   static constexpr int max_ndim = 16;
 
-  constexpr Shape() = default;
+  constexpr Shape() { clear(); }
+  constexpr Shape(const Shape& other) { copy(other); }
+  constexpr Shape& operator=(const Shape& other) {
+    copy(other);
+    return *this;
+  }
+  constexpr ~Shape() = default;
   template <std::integral T>
-  constexpr Shape(T n) {
+  constexpr Shape(T n) : Shape() {
     push_back(detail::saturated<std::int64_t>(n));
   }
-  constexpr Shape(std::initializer_list<Dim> dims, const Location& at = Location::current()) {
+  constexpr Shape(std::initializer_list<Dim> dims, const Location& at = Location::current()) : Shape() {
     if (dims.size() > max_ndim) too_many(at);
     for (Dim d : dims) push_back(d.value);
   }
-  explicit Shape(std::span<const std::int64_t> dims, const Location& at = Location::current()) {
+  explicit Shape(std::span<const std::int64_t> dims, const Location& at = Location::current()) : Shape() {
     if (dims.size() > max_ndim) too_many(at);
     for (std::int64_t d : dims) push_back(d);
   }
   Shape(const std::vector<std::int64_t>& dims, const Location& at = Location::current())
       : Shape(std::span<const std::int64_t>(dims), at) {}
-  Shape(const std::vector<int>& dims, const Location& at = Location::current()) {
+  Shape(const std::vector<int>& dims, const Location& at = Location::current()) : Shape() {
     if (dims.size() > max_ndim) too_many(at);
     for (int d : dims) push_back(d);
   }
@@ -147,7 +153,23 @@ class Shape {
 
  private:
   [[noreturn]] static void too_many(const Location& at);  // without a line: the one in force
-  std::array<std::int64_t, max_ndim> dims_{};
+
+  // Types are copied all the time and mostly have few axes: only these are set and copied, and the rest where there is one.
+  static constexpr int usual = 4;
+  constexpr void clear() {
+    for (int i = 0; i < (std::is_constant_evaluated() ? max_ndim : usual); ++i) dims_[static_cast<std::size_t>(i)] = 0;
+  }
+  constexpr void copy(const Shape& other) {
+    if (std::is_constant_evaluated()) clear();
+    for (int i = 0; i < usual; ++i) dims_[static_cast<std::size_t>(i)] = other.dims_[static_cast<std::size_t>(i)];
+    if (other.ndim_ > usual) copy_rest(other);
+    ndim_ = other.ndim_;
+  }
+  constexpr void copy_rest(const Shape& other) {
+    for (int i = usual; i < other.ndim_; ++i)
+      dims_[static_cast<std::size_t>(i)] = other.dims_[static_cast<std::size_t>(i)];
+  }
+  std::array<std::int64_t, max_ndim> dims_;
   int ndim_ = 0;
 };
 

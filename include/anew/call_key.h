@@ -4,6 +4,7 @@
 #pragma once
 #include <anew/call.h>
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -11,13 +12,15 @@ namespace anew::flat {
 
 class CallKey {
  public:
-  CallKey() { words_.reserve(48); }
-  void word(std::uint64_t w) { words_.push_back(w); }
+  void word(std::uint64_t w) {
+    if (size_ < few && more_.empty()) few_[size_++] = w;
+    else add_more(w);
+  }
   void text(std::string_view s);
   // A static number: one that changes with each call causes a compilation each time.
   void number(std::uint64_t bits) {
-    numbers_.push_back({words_.size(), argument_});
-    words_.push_back(bits);
+    numbers_.push_back({words().size(), argument_});
+    word(bits);
   }
   void argument(std::size_t i) { argument_ = i; }
   template <class T>
@@ -43,7 +46,15 @@ class CallKey {
     std::shared_ptr<const void> value;
     bool (*same)(const void*, const void*);
   };
-  std::vector<std::uint64_t> words_;
+  std::span<const std::uint64_t> words() const {
+    return more_.empty() ? std::span(few_.data(), size_) : std::span<const std::uint64_t>(more_);
+  }
+  void add_more(std::uint64_t w);
+  // The words: in place while they are few, so that a call of a small function allocates nothing for its key.
+  static constexpr std::size_t few = 32;
+  std::array<std::uint64_t, few> few_ = {};
+  std::size_t size_ = 0;
+  std::vector<std::uint64_t> more_;
   std::vector<NumberAt> numbers_;
   std::vector<Value> values_;
   std::size_t argument_ = 0;

@@ -174,7 +174,7 @@ Array trace(const ArrayLike& x, std::int64_t offset = 0);  // of the first two a
 // ---- shapes
 Array reshape(const ArrayLike& x, const Shape& shape);  // one size may be -1
 Array ravel(const ArrayLike& x);
-Array transpose(const ArrayLike& x, const std::optional<std::vector<int>>& axes = {});
+Array transpose(const ArrayLike& x, const Axes& axes = {});
 Array swapaxes(const ArrayLike& x, int a, int b);
 Array moveaxis(const ArrayLike& x, const Axes& source, const Axes& destination);
 Array broadcast_to(const ArrayLike& x, const Shape& shape);

@@ -15,15 +15,6 @@ void warn(const std::string& text, const Location& at);
 // The line of the user's that equations and errors of this thread get while it is set (PinLine, src/trace/trace.h).
 inline constinit thread_local const Location* pinned_line = nullptr;
 
-// Memory that was asked for by somebody who does not know the user's line.
-class NoMemory : public std::bad_alloc {
- public:
-  explicit NoMemory(std::string text) : text_(std::move(text)) {}
-  const char* what() const noexcept override { return text_.c_str(); }
-
- private:
-  std::string text_;
-};
 // What f gives; where it finds no memory, or has an Error without a line, an Error at the user's line.
 [[noreturn]] void rethrow_at(std::string_view op, const Location& at);
 template <class F>

@@ -19,6 +19,8 @@ std::string_view long_name_of(DType d) {
   return names[static_cast<int>(d)];
 }
 
+std::ostream& operator<<(std::ostream& out, DType d) { return out << name_of(d); }
+
 std::string ShapeDtype::str() const { return fmt::format("{}{}", name_of(dtype), shape.str()); }
 
 std::ostream& operator<<(std::ostream& out, const ShapeDtype& type) { return out << type.str(); }

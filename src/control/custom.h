@@ -56,7 +56,7 @@ struct CustomVjpParams : ir::ParamsOf<CustomVjpParams> {
 // tangents of the arguments that have one. Outputs: tangents of the floating-point outputs.
 struct LinearMap {
   detail::VjpBackward backward;
-  Types in, out;             // of the function: one cotangent per `out` comes, one per `in` goes
+  Types in, out;  // of the function: one cotangent per `out` comes, one per `in` goes
   Forms in_forms = {}, out_forms = {}, residuals = {};
   std::vector<bool> active;  // per `in`: has a tangent
   bool symbolic_zeros = false;
@@ -81,6 +81,10 @@ Arrays for_rule(std::span<const Array> x, const Forms& forms);
 // Throws where a value that f captured has a tangent, which no rule can give back.
 void check_captured(std::span<const Array> t, int constants, std::span<const Array> x, std::string_view op,
                     const Location& at);
+// What a rule gave that ran under `trace` in the place of `by`: with the mapped axis in front; or, where no argument is
+// mapped, as it is, and GivesMapped is thrown if it has that axis all the same.
+class BatchTrace;
+void outputs_of_rule(Arrays& y, const BatchTrace& trace, bool mapped, const std::weak_ptr<Trace>& by);
 // Primal outputs of a rule as the primal side of the derivative sees them; throws where one depends on a tangent.
 Array primal_of_rule(const Array& y, std::string_view op, const Location& at);
 

@@ -91,10 +91,7 @@ Closed close_custom(const FlatFunction& f, std::span<const Array> args, std::str
   // Values are computed beside the Program only if somebody asks for one: that costs a second run of f.
   try {
     return close_over(f, args, what, at);
-  } catch (const Error& e) {
-    if (std::string_view(e.what()).find("its value is not known while the function is traced for") ==
-        std::string_view::npos)
-      throw;
+  } catch (const UnknownValue&) {
   }
   return close_over_values(f, args, what, at);
 }

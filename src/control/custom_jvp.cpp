@@ -55,6 +55,14 @@ Array primal_of_rule(const Array& y, std::string_view op, const Location& at) {
   return split->known(y);
 }
 
+void outputs_of_rule(Arrays& y, const BatchTrace& trace, bool mapped, const std::weak_ptr<Trace>& by) {
+  for (Array& a : y) {
+    if (!a.value()) continue;
+    if (mapped) a = trace.unbox(a);
+    else if (trace.mapped(a)) throw GivesMapped{by.lock().get()};
+  }
+}
+
 namespace {
 
 const CustomJvpParams& of(const ParamsRef& p) { return static_cast<const CustomJvpParams&>(*p); }
@@ -93,13 +101,14 @@ ir::NestedJvp jvp_custom(const ParamsRef& params, std::span<const Array> x, std:
 ir::Batched batch_custom(const ir::BatchArgs& a) {
   const CustomJvpParams& p = of(a.params);
   auto q = std::make_shared<CustomJvpParams>(p);
-  std::vector<bool> all(p.program->outputs.size(), true);
-  q->program = share(batch_program(p.program, a.mapped, a.size, all).program);
+  const bool any = std::find(a.mapped.begin(), a.mapped.end(), true) != a.mapped.end();
+  const std::vector<bool> all(p.program->outputs.size(), any);
+  if (any) q->program = share(batch_program(p.program, a.mapped, a.size, all).program);
   std::vector<bool> mapped(a.mapped.begin() + p.constants, a.mapped.end());
   q->rule.variant += fmt::format(" batch {} {}", a.size, fmt::join(mapped, ","));
-  q->rule.f = [rule = p.rule.f, mapped, size = a.size](std::span<const Array> primals,
-                                                       std::span<const Array> tangents) {
-    auto trace = std::make_shared<BatchTrace>(current_trace(), size, "vmap", Location::current());
+  q->rule.f = [rule = p.rule.f, mapped, any, size = a.size, by = std::weak_ptr(a.trace)](
+                  std::span<const Array> primals, std::span<const Array> tangents) {
+    auto trace = std::make_shared<BatchTrace>(current_trace(), size, by);
     TraceLife life(trace);
     auto boxed = [&](std::span<const Array> xs) {
       Arrays out(xs.begin(), xs.end());
@@ -113,12 +122,10 @@ ir::Batched batch_custom(const ir::BatchArgs& a) {
       TraceScope scope(trace.get());
       made = rule(x, t);
     }
-    for (Arrays* list : {&made.first, &made.second})
-      for (Array& y : *list)
-        if (y.value()) y = trace->unbox(y);
+    for (Arrays* list : {&made.first, &made.second}) outputs_of_rule(*list, *trace, any, by);
     return made;
   };
-  return {anew::bind(custom_jvp_row(), q, a.x, a.at)};
+  return {anew::bind(custom_jvp_row(), q, a.x, a.at), all};
 }
 
 }  // namespace
@@ -134,7 +141,7 @@ const ir::Primitive& custom_jvp_row() {
           },
       .parse = &CustomJvpParams::parse,
       .batch = batch_custom,
-      .facts = {.inlines = true},
+      .facts = {.inlines = true, .calls_user = true},
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp = jvp_custom,
       .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_program(of(a.params).program, a); },

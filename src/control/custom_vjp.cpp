@@ -58,9 +58,9 @@ ir::NestedJvp jvp_custom(const ParamsRef& params, std::span<const Array> x, std:
 
 // The user's backward pass, between batched arrays.
 detail::VjpBackward batched(const detail::VjpBackward& backward, std::vector<bool> mapped_residuals,
-                            std::vector<bool> mapped_in, std::int64_t size) {
+                            std::vector<bool> mapped_in, std::int64_t size, const std::weak_ptr<Trace>& by) {
   return [=](std::span<const Array> residuals, std::span<const Array> ct) {
-    auto trace = std::make_shared<BatchTrace>(current_trace(), size, "vmap", Location::current());
+    auto trace = std::make_shared<BatchTrace>(current_trace(), size, by);
     TraceLife life(trace);
     Arrays res(residuals.begin(), residuals.end()), cts(ct.begin(), ct.end()), out;
     for (std::size_t i = 0; i < res.size(); ++i)
@@ -84,12 +84,14 @@ detail::VjpBackward batched(const detail::VjpBackward& backward, std::vector<boo
 ir::Batched batch_custom(const ir::BatchArgs& a) {
   const CustomVjpParams& p = of(a.params);
   auto q = std::make_shared<CustomVjpParams>(p);
-  std::vector<bool> all(p.program->outputs.size(), true);
-  q->program = share(batch_program(p.program, a.mapped, a.size, all).program);
+  const bool any = std::find(a.mapped.begin(), a.mapped.end(), true) != a.mapped.end();
+  const std::vector<bool> all(p.program->outputs.size(), any);
+  if (any) q->program = share(batch_program(p.program, a.mapped, a.size, all).program);
   std::vector<bool> mapped(a.mapped.begin() + p.constants, a.mapped.end());
   q->forward.variant += fmt::format(" batch {} {}", a.size, fmt::join(mapped, ","));
-  q->forward.f = [forward = p.forward.f, mapped, size = a.size](std::span<const Array> x) {
-    auto trace = std::make_shared<BatchTrace>(current_trace(), size, "vmap", Location::current());
+  q->forward.f = [forward = p.forward.f, mapped, any, size = a.size,
+                  by = std::weak_ptr(a.trace)](std::span<const Array> x) {
+    auto trace = std::make_shared<BatchTrace>(current_trace(), size, by);
     TraceLife life(trace);
     Arrays in(x.begin(), x.end());
     for (std::size_t i = 0; i < in.size(); ++i)
@@ -99,17 +101,20 @@ ir::Batched batch_custom(const ir::BatchArgs& a) {
       TraceScope scope(trace.get());
       made = forward(in);
     }
-    for (Array& y : made.y)
-      if (y.value()) y = trace->unbox(y);
+    outputs_of_rule(made.y, *trace, any, by);
+    if (!any) {
+      outputs_of_rule(made.residuals, *trace, false, by);
+      return made;
+    }
     std::vector<bool> mapped_residuals;
     for (Array& r : made.residuals) {
       mapped_residuals.push_back(r.value() && trace->mapped(r));
       if (mapped_residuals.back()) r = trace->held(r);
     }
-    made.backward = batched(made.backward, mapped_residuals, mapped, size);
+    made.backward = batched(made.backward, mapped_residuals, mapped, size, by);
     return made;
   };
-  return {anew::bind(custom_vjp_row(), q, a.x, a.at)};
+  return {anew::bind(custom_vjp_row(), q, a.x, a.at), all};
 }
 
 // ---- custom_lin
@@ -183,7 +188,7 @@ ir::Batched batch_lin(const ir::BatchArgs& a) {
   for (Type& t : map.out) t.shape.insert(0, a.size);
   map.backward = batched(p.backward.f.backward,
                          std::vector<bool>(a.mapped.begin(), a.mapped.begin() + static_cast<std::ptrdiff_t>(n)),
-                         mapped_in, a.size);
+                         mapped_in, a.size, a.trace);
   q->backward.variant += fmt::format(" batch {} {}", a.size, fmt::join(a.mapped, ","));
   return {anew::bind(custom_lin_row(), q, a.x, a.at)};
 }
@@ -201,7 +206,7 @@ const ir::Primitive& custom_vjp_row() {
           },
       .parse = &CustomVjpParams::parse,
       .batch = batch_custom,
-      .facts = {.inlines = true},
+      .facts = {.inlines = true, .calls_user = true},
       .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
       .nested_jvp = jvp_custom,
       .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_program(of(a.params).program, a); },

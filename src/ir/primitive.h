@@ -15,8 +15,9 @@
 #include "loops/kernel.h"
 
 namespace anew {
+class Trace;
 class SplitTrace;  // src/transforms
-}
+}  // namespace anew
 
 namespace anew::ir {
 
@@ -45,9 +46,10 @@ struct TransposeArgs {
 struct BatchArgs {
   const ParamsRef& params;
   std::span<const Array> x;
-  const std::vector<bool>& mapped;  // per operand; at least one
+  const std::vector<bool>& mapped;  // per operand; at least one, but for rows that call users
   std::int64_t size;                // of the mapped axis
   const Location& at;
+  const std::shared_ptr<Trace>& trace;  // that maps
 };
 struct Batched {
   Arrays y;
@@ -101,6 +103,8 @@ struct Facts {
   // A higher-order row that evaluates the one Program it holds, once, or else binds other rows: it may be replaced by
   // those equations.
   bool inlines = false;
+  // Calls a function of the user's, which may have captured anything: `batch` is asked even where no operand is mapped.
+  bool calls_user = false;
 };
 
 // A call with inputs on which the laws are run. Inputs are described, so that `ir` needs no random numbers.

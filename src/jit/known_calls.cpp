@@ -2,6 +2,7 @@
 #include <anew/jit.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
@@ -13,46 +14,51 @@ namespace anew::flat {
 // ---- keys
 
 void CallKey::text(std::string_view s) {
-  words_.push_back(s.size());
+  word(s.size());
   for (std::size_t i = 0; i < s.size(); i += 8) {
     std::uint64_t w = 0;
     std::memcpy(&w, s.data() + i, std::min<std::size_t>(8, s.size() - i));
-    words_.push_back(w);
+    word(w);
   }
 }
 
+void CallKey::add_more(std::uint64_t w) {
+  if (more_.empty()) more_.assign(few_.begin(), few_.end());
+  more_.push_back(w);
+}
+
 void CallKey::arrays(std::span<const Array> x) {
-  words_.push_back(x64_enabled());
+  word(x64_enabled());
   for (const Array& a : x) {
     const anew::Value& v = *a.value();
-    words_.push_back(static_cast<std::uint64_t>(v.type.dtype) | std::uint64_t{v.weak} << 8 |
-                     static_cast<std::uint64_t>(v.type.shape.ndim()) << 16);
-    for (std::int64_t n : v.type.shape) words_.push_back(static_cast<std::uint64_t>(n));
+    word(static_cast<std::uint64_t>(v.type.dtype) | std::uint64_t{v.weak} << 8 |
+         static_cast<std::uint64_t>(v.type.shape.ndim()) << 16);
+    for (std::int64_t n : v.type.shape) word(static_cast<std::uint64_t>(n));
   }
 }
 
 std::size_t CallKey::hash() const {
-  std::size_t h = words_.size();
-  for (std::uint64_t w : words_) hash_combine(h, w);
+  std::size_t h = words().size();
+  for (std::uint64_t w : words()) hash_combine(h, w);
   return h;
 }
 
 bool operator==(const CallKey& a, const CallKey& b) {
-  return a.words_ == b.words_ && std::equal(a.values_.begin(), a.values_.end(), b.values_.begin(), b.values_.end(),
-                                            [](const auto& x, const auto& y) {
-                                              return x.same == y.same && x.same(x.value.get(), y.value.get());
-                                            });
+  return std::ranges::equal(a.words(), b.words()) &&
+         std::equal(
+             a.values_.begin(), a.values_.end(), b.values_.begin(), b.values_.end(),
+             [](const auto& x, const auto& y) { return x.same == y.same && x.same(x.value.get(), y.value.get()); });
 }
 
 CallKey CallKey::without_numbers() const {
   CallKey out = *this;
-  for (const NumberAt& n : numbers_) out.words_[n.word] = 0;
+  for (const NumberAt& n : numbers_) (out.more_.empty() ? out.few_[n.word] : out.more_[n.word]) = 0;
   return out;
 }
 
 std::size_t CallKey::other_number(const CallKey& before) const {
   for (const NumberAt& n : numbers_)
-    if (words_[n.word] != before.words_[n.word]) return n.argument;
+    if (words()[n.word] != before.words()[n.word]) return n.argument;
   return 0;
 }
 
@@ -61,6 +67,7 @@ std::size_t CallKey::other_number(const CallKey& before) const {
 struct KnownCalls::State {
   std::mutex guard;
   Lru<std::shared_ptr<const Entry>> entries{256};
+  std::shared_ptr<const Entry> last;  // found: mostly asked for again, and then no hash is needed
   std::atomic<bool> captures = false;
   // Of calls that differ in static numbers only: how often they were compiled.
   struct Repeated {
@@ -81,10 +88,10 @@ void KnownCalls::captures() const { state_->captures = true; }
 bool KnownCalls::capturing() const { return state_->captures; }
 
 std::shared_ptr<const KnownCalls::Entry> KnownCalls::find(const CallKey& key) const {
-  const std::size_t h = key.hash();
   std::lock_guard lock(state_->guard);
-  auto* found = state_->entries.find(h, [&](const auto& e) { return e->key == key; });
-  return found ? *found : nullptr;
+  if (state_->last && state_->last->key == key) return state_->last;
+  auto* found = state_->entries.find(key.hash(), [&](const auto& e) { return e->key == key; });
+  return found ? state_->last = *found : nullptr;
 }
 
 std::shared_ptr<const KnownCalls::Entry> KnownCalls::add(Entry entry) const {

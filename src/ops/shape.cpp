@@ -429,14 +429,14 @@ Array reshape(const ArrayLike& x, const Shape& wanted) {
   return bind1(rows().reshape, make_params(ReshapeParams(shape)), {strong(x.value, x.at)}, x.at);
 }
 
-Array transpose(const ArrayLike& x, const std::optional<std::vector<int>>& axes) {
+Array transpose(const ArrayLike& x, const Axes& axes) {
   check_operand(x.value, line_or(x.at));
   const Type type = type_of(x.value);
   std::vector<int> order;
-  if (!axes)
+  if (axes.all())
     for (int i = type.shape.ndim(); i-- > 0;) order.push_back(i);
   else
-    for (int a : *axes) order.push_back(checked_axis("transpose", a, type.shape.ndim(), type, x.at));
+    for (int a : axes.list()) order.push_back(checked_axis("transpose", a, type.shape.ndim(), type, x.at));
   if (order == axis_range(0, type.shape.ndim())) return strong(x.value, x.at);
   return bind1(rows().transpose, make_params(TransposeParams(order)), {x.value}, x.at);
 }

@@ -68,7 +68,7 @@ class BufferRef {
 };
 
 // Memory with undefined contents. Zero bytes are allowed and have an address of their own.
-// Where there is none, an Error at the user's line, or NoMemory if that is not known here.
+// Where there is none, an Error at the user's line, or std::bad_alloc if that is not known here.
 BufferRef allocate(std::size_t bytes, const Location& at = Location());
 // Memory of somebody else, kept alive by `owner` (its deleter runs when the last reference goes).
 BufferRef borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner);

@@ -34,7 +34,7 @@ Array concrete(const Array& x, std::string_view wanted, const Location& at) {
   while (y.value()->trace && y.value()->trace->concrete_values) y = y.value()->first;
   const Value& v = *y.value();
   if (v.trace)
-    throw Error(
+    throw UnknownValue(
         fmt::format("{} of a traced array {}: its value is not known while the function is traced for {} at {}", wanted,
                     v.type.str(), v.trace->what(), source_line(v.trace->at).str()),
         place(x, at),

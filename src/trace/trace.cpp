@@ -139,7 +139,7 @@ Arrays bind(const Primitive& p, const ParamsRef& params, std::span<const Array> 
 }
 
 Array bind1(const Primitive& p, const ParamsRef& params, std::initializer_list<Array> inputs, const Location& at) {
-  return anew::bind(p, params, std::span<const Array>(inputs.begin(), inputs.size()), at)[0];
+  return std::move(anew::bind(p, params, std::span<const Array>(inputs.begin(), inputs.size()), at)[0]);
 }
 
 Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {

@@ -218,6 +218,12 @@ Forms forms_of(std::span<const Array> x, const Location& at);  // checks each
 Arrays exact(std::span<const Array> x);
 Arrays as_formed(Arrays x, std::span<const Form> forms);  // results of a Program: numbers again where they were
 
+// The concretization error: a value was asked for that is not known while tracing.
+class UnknownValue : public Error {
+ public:
+  using Error::Error;
+};
+
 // ---- evaluation
 // Runs a Program under the current trace, releasing each value after its last use.
 Arrays evaluate(const ir::Program& p, std::span<const Array> inputs);

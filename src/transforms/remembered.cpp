@@ -140,21 +140,13 @@ Arrays remembered(const Transformation& which, const FlatFunction& f, std::span<
   };
   Trace& trace = *current_trace();
   Staged s = stage(bare, types, trace.what(), trace.at);
+  // Functions of the user's may do another thing each time, and may have captured values of a vmap that was traced
+  // above and has ended: f is called again.
   if (numbers || ir::holds_functions(s.program)) {
     const TraceDirectly scope;
-    auto directly = [&](const FlatFunction& g) {
-      Arrays out = transform(g, x, more);
-      if (which.receive) which.receive(which.payload());
-      return out;
-    };
-    if (numbers) return directly(f);
-    const ir::Program p = inline_remembered(s.program);
-    auto g = [&](std::span<const Array> args) {
-      Arrays all = s.constants;
-      all.insert(all.end(), args.begin(), args.end());
-      return evaluate(p, all);
-    };
-    return directly(g);
+    Arrays out = transform(f, x, more);
+    if (which.receive) which.receive(which.payload());
+    return out;
   }
   std::vector<std::int64_t> options;
   if (which.options) options = which.options();

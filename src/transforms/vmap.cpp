@@ -36,6 +36,11 @@ BatchTrace::BatchTrace(Trace* parent, std::int64_t size, std::string_view what, 
   at = where;
 }
 
+BatchTrace::BatchTrace(Trace* parent, std::int64_t size, const std::weak_ptr<Trace>& instead_of)
+    : BatchTrace(parent, size, "vmap", Location::current()) {
+  instead_of_ = instead_of.lock();
+}
+
 Array BatchTrace::box(const Array& batched) {
   Type t = type_of(batched);
   if (t.shape.ndim() == 0 || t.shape[0] != size_)
@@ -61,7 +66,7 @@ Arrays BatchTrace::process(const Request& r) {
     is_mapped.push_back(mapped(in));
     any = any || is_mapped.back();
   }
-  if (!any) return bind_under(parent_, r.primitive, r.params, x, r.at);
+  if (!any && !r.primitive.facts.calls_user) return bind_under(parent_, r.primitive, r.params, x, r.at);
 
   Types in_types;
   for (const Array& in : r.inputs) in_types.push_back(type_of(in));
@@ -70,8 +75,18 @@ Arrays BatchTrace::process(const Request& r) {
   {
     TraceScope scope(parent_);
     RuleScope rule(current_rule(), r.at);
-    ir::BatchArgs args{r.params, x, is_mapped, size_, r.at};
-    if (r.primitive.batch) b = r.primitive.batch(args);
+    const std::shared_ptr<Trace> self = shared_from_this();
+    ir::BatchArgs args{r.params, x, is_mapped, size_, r.at, self};
+    if (r.primitive.batch && !any) {
+      try {
+        b = r.primitive.batch(args);
+      } catch (const GivesMapped& e) {
+        if (e.trace != this) throw;
+        x[0] = repeat_in_front(x[0], size_);
+        is_mapped[0] = true;
+        b = r.primitive.batch(args);
+      }
+    } else if (r.primitive.batch) b = r.primitive.batch(args);
     else if (r.primitive.facts.elementwise) b = batch_elementwise(r.primitive, args);
     else ir::missing_rule(r.primitive, "batch", r.primitive.higher_order() ? "control" : "ops", r.at);
   }

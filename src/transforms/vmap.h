@@ -9,11 +9,17 @@ namespace anew {
 class BatchTrace final : public Trace {
  public:
   BatchTrace(Trace* parent, std::int64_t size, std::string_view what, const Location& at);
+  // For a user's rule that is called while `instead_of` maps: values of that trace, which the rule may have captured, are
+  // mapped here too.
+  BatchTrace(Trace* parent, std::int64_t size, const std::weak_ptr<Trace>& instead_of);
   Arrays process(const Request& r) override;
   std::string_view what() const override { return what_; }
   std::int64_t size() const { return size_; }
   Array box(const Array& batched);  // the mapped axis is in front
-  bool mapped(const Array& x) const { return x.value()->trace.get() == this; }
+  bool mapped(const Array& x) const {
+    const Trace* t = x.value()->trace.get();
+    return t && (t == this || t == instead_of_.get());
+  }
   // As an array with the mapped axis in front, repeated along it where x does not depend on it.
   Array unbox(const Array& x) const;
   Array held(const Array& x) const { return mapped(x) ? x.value()->first : x; }  // with the axis or without it
@@ -22,6 +28,13 @@ class BatchTrace final : public Trace {
   Trace* parent_;
   std::int64_t size_;
   std::string what_;
+  std::shared_ptr<const Trace> instead_of_;
+};
+
+// Thrown by a user's rule that gives values mapped by this trace, captured ones, though no argument of it is mapped: the
+// equation is then bound again, with an operand repeated along the mapped axis.
+struct GivesMapped {
+  const Trace* trace;
 };
 
 // A Program over batched inputs: those marked have the mapped axis in front; so have the outputs marked in the result,

@@ -125,6 +125,27 @@ TEST(Shape, HashFollowsEquality) {
   EXPECT_NE(hash_value(ShapeDtype{{2}, f32}), hash_value(ShapeDtype{{2}, f64}));
 }
 
+TEST(DType, GoesToAStream) {
+  std::ostringstream out;
+  out << f32 << " " << bool_ << " " << ShapeDtype{{2, 3}, bf16};
+  EXPECT_EQ(out.str(), "f32 bool bf16[2,3]");
+}
+
+TEST(Shape, CopiesAllOfItsAxes) {
+  Shape most;
+  for (int n = 0; n <= Shape::max_ndim; ++n) {
+    Shape copy = most, other{7, 7, 7, 7, 7, 7};
+    other = most;
+    EXPECT_EQ(copy, most);
+    EXPECT_EQ(other, most);
+    EXPECT_EQ(copy.ndim(), n);
+    for (int i = 0; i < n; ++i) EXPECT_EQ(copy[i], i + 2);
+    if (n < Shape::max_ndim) most.push_back(n + 2);
+  }
+  constexpr Shape known{2, 3, 4, 5, 6};
+  static_assert(known[4] == 6 && known == Shape{2, 3, 4, 5, 6});
+}
+
 TEST(Literals, Bytes) { static_assert(1_KiB == 1024 && 3_MiB == 3 * 1024 * 1024 && 2_GiB == std::size_t{2} << 30); }
 
 }  // namespace

@@ -421,6 +421,48 @@ TEST(Custom, AnIfOnAKnownValue) {
   EXPECT_NEAR(jvp(kinked_jvp, -0.5, 1.0).second.item(), -3, 1e-6);
 }
 
+// A rule may capture a value that is mapped: it is called while that vmap runs.
+TEST(Custom, RulesCaptureMappedValues) {
+  auto f = [](Array x, Array c) {
+    return custom_jvp([](Array y) { return sin(y); },
+                      [c](std::tuple<Array> p, std::tuple<Array> t) {
+                        return std::pair(sin(std::get<0>(p)), std::get<0>(t) * cos(std::get<0>(p)) * c);
+                      })(x);
+  };
+  const Array x = array({0.5, 1.0, 1.5}), c = array({2.0, 3.0, 4.0});
+  const Array want = cos(x) * c;
+  auto all = [&](Array x) { return sum(vmap(f)(x, c)); };
+  EXPECT_TRUE(allclose(grad(all)(x), want));
+  EXPECT_TRUE(allclose(vmap(grad(f))(x, c), want));
+  EXPECT_TRUE(allclose(jit(grad(all))(x), want));
+  // The argument is the same for all examples, what the rule captures is not.
+  auto shared = [&](Array x) { return sum(vmap(f, {.in_axes = {no_axis, 0}})(x, c)); };
+  EXPECT_NEAR(grad(shared)(1.0).item(), 9 * std::cos(1.0), 1e-5);
+  EXPECT_NEAR(jit(grad(shared))(1.0).item(), 9 * std::cos(1.0), 1e-5);
+  // Of an outer vmap, and of both.
+  auto outer = [&](Array x) {
+    return sum(vmap([&](Array a, Array b) { return vmap([&](Array q) { return f(q, b); })(stack({a, 2 * a})); })(x, c));
+  };
+  EXPECT_TRUE(allclose(grad(outer)(x), c * (cos(x) + 2 * cos(2 * x))));
+  auto both = [&](Array x) {
+    return sum(vmap([&](Array b) { return vmap([&](Array d) { return f(x, b * d); })(c); })(c));
+  };
+  EXPECT_NEAR(grad(both)(1.0).item(), 81 * std::cos(1.0), 1e-4);
+  EXPECT_NEAR(jvp(both, std::tuple(Array(1.0)), std::tuple(Array(1.0))).second.item(), 81 * std::cos(1.0), 1e-4);
+  EXPECT_THROW(grad([&](Array x) { return sum(vmap(checkpoint(f))(x, c)); })(x), Error);
+}
+
+TEST(Custom, ForwardRulesCaptureMappedValues) {
+  const Array x = array({0.5, 1.0, 1.5}), c = array({2.0, 3.0, 4.0});
+  auto f = [](Array x, Array c) {
+    return custom_vjp([](Array y) { return sin(y); }, [c](Array y) { return std::pair(sin(y), cos(y) * c); },
+                      [](Array r, Array ct) { return std::tuple(ct * r); })(x);
+  };
+  EXPECT_TRUE(allclose(grad([&](Array x) { return sum(vmap(f)(x, c)); })(x), cos(x) * c));
+  auto shared = [&](Array x) { return sum(vmap(f, {.in_axes = {no_axis, 0}})(x, c)); };
+  EXPECT_NEAR(grad(shared)(1.0).item(), 9 * std::cos(1.0), 1e-5);
+}
+
 // The branch is that of this call; what the function captures is still no argument of the rule.
 TEST(Custom, AnIfDoesNotHideWhatIsCaptured) {
   auto f = [](Array c) {

@@ -17,6 +17,8 @@ TEST(Shape, ReshapeAndFriends) {
   expect_values(x.T().reshape({2, 3}), {0, 3, 1, 4, 2, 5});
   EXPECT_EQ(counted({2, 1, 3}).reshape({1, 6, 1}).shape(), (Shape{1, 6, 1}));
   expect_values(transpose(counted({2, 3, 4}), {{2, 0, 1}})[{1, 1}], {13, 17, 21});
+  expect_values(transpose(counted({2, 3, 4}), {2, 0, 1})[{1, 1}], {13, 17, 21});
+  EXPECT_EQ(transpose(counted({2, 3, 4}), {}).shape(), (Shape{4, 3, 2}));
   EXPECT_EQ(swapaxes(counted({2, 3, 4}), 0, -1).shape(), (Shape{4, 3, 2}));
   EXPECT_EQ(moveaxis(counted({2, 3, 4}), {0, 1}, {-1, 0}).shape(), (Shape{3, 4, 2}));
   EXPECT_EQ(moveaxis(counted({2, 3, 4}), -1, 0).shape(), (Shape{4, 2, 3}));
