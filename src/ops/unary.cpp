@@ -58,7 +58,7 @@ Primitive negation() {
 
 // n is not 0.
 Expr power_by_squaring(Expr x, int n) {
-  auto k = static_cast<unsigned>(n < 0 ? -n : n);
+  unsigned k = n < 0 ? 0u - static_cast<unsigned>(n) : static_cast<unsigned>(n);  // the least int has no negative
   while (k % 2 == 0) x = x * x, k /= 2;
   Expr y = x;
   while (k /= 2) {
@@ -80,7 +80,8 @@ Primitive integer_power() {
     int n = params_of<IntegerPowParams>(*a.params).y;
     if (n == 0) return Arrays{Array()};
     if (n == 1) return Arrays{a.t[0]};
-    return Arrays{a.t[0] * (n * lax::integer_pow(a.x[0], n - 1))};
+    const bool least = n == std::numeric_limits<int>::min();
+    return Arrays{a.t[0] * (n * (least ? lax::integer_pow(a.x[0], n) / a.x[0] : lax::integer_pow(a.x[0], n - 1)))};
   };
   p.samples = [] {
     std::vector<ir::Sample> out;

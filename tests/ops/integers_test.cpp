@@ -111,5 +111,14 @@ TEST(Integers, BytesOfAPlan) {
             "[jit] the arrays of the program are more bytes than can be counted");
 }
 
+// The least int, which has no negative, is an exponent like any other.
+TEST(Integers, PowersByTheLeastInt) {
+  constexpr int least = std::numeric_limits<int>::min();
+  const Array x = array({1.0, -1.0, 2.0, 0.5});
+  EXPECT_TRUE(array_equal(lax::integer_pow(x, least), array({1.0, 1.0, 0.0, INFINITY})));
+  EXPECT_EQ(grad([](Array x) { return lax::integer_pow(x, least); })(-1.0).item(), -static_cast<double>(least));
+  EXPECT_EQ(grad([](Array x) { return lax::integer_pow(x, least); })(1.0).item(), static_cast<double>(least));
+}
+
 }  // namespace
 }  // namespace anew
