@@ -10,25 +10,20 @@
 #include <string_view>
 #include <vector>
 
-#include "loops/kernel.h"
+#include "loops/target.h"
 
 namespace anew::codegen {
 
-// A kernel and where the elements of its operands lie: per operand one stride per dimension, in elements. Zero and
-// negative strides are allowed; they are fixed at compile time, addresses are not.
-struct Source {
-  const loops::Kernel* kernel = nullptr;
-  std::vector<Shape> strides;
-};
+using Source = loops::LaidKernel;
 // Dense row-major strides of a shape.
 Shape dense_strides(const Shape& shape);
 
 // Null where the kernel has to be interpreted. The caller sets the floating point mode. An operand is the address of
 // element 0; an output may share the memory of an input that has the same index map and strides.
 struct Function {
-  // Units [begin, end) of loops::Bytecode(kernel).partition(), into its scratch.
+  // Units [begin, end) of its schedule, into its scratch.
   void (*run)(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) = nullptr;
-  // After all units; null where the partition has no scratch.
+  // After all units; null where the schedule has no scratch.
   void (*finish)(std::byte* const* operands, std::byte* scratch) = nullptr;
 };
 

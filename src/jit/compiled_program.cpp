@@ -11,7 +11,6 @@
 #include "base/per_thread.h"
 #include "codegen/codegen.h"
 #include "jit/code_cache.h"
-#include "loops/interpreter.h"
 #include "passes/generate.h"
 #include "passes/plan_program.h"
 #include "runtime/arena.h"
@@ -24,15 +23,14 @@ std::atomic<Backend> chosen = [] {
   return name && std::strcmp(name, "interpreter") == 0 ? Backend::interpreter : Backend::machine_code;
 }();
 
+using loops::KernelCode;
+using loops::LaidKernel;
+
 class MachineKernel final : public KernelCode {
  public:
-  MachineKernel(const codegen::Function& f, std::shared_ptr<const codegen::Module> module,
-                const loops::Partition& partition)
-      : f_(f), module_(std::move(module)) {
-    units = partition.units;
-    scratch = partition.scratch;
-    nanoseconds = partition.nanoseconds;
-  }
+  MachineKernel(const loops::Schedule& schedule, const codegen::Function& f,
+                std::shared_ptr<const codegen::Module> module)
+      : KernelCode(schedule), f_(f), module_(std::move(module)) {}
   void run(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) const override {
     f_.run(operands, begin, end, scratch);
   }
@@ -43,21 +41,18 @@ class MachineKernel final : public KernelCode {
   std::shared_ptr<const codegen::Module> module_;
 };
 
-std::vector<std::shared_ptr<const KernelCode>> compile_kernels(std::span<const passes::LaidKernel> kernels) {
-  auto codes = passes::interpret_kernels(kernels);
-  if (backend() == Backend::interpreter) return codes;
-  std::vector<codegen::Source> sources;
-  for (const passes::LaidKernel& k : kernels) sources.push_back({k.kernel, k.strides});
+std::vector<std::shared_ptr<const KernelCode>> compile_kernels(std::span<const LaidKernel> kernels) {
   std::shared_ptr<const codegen::Module> module;
   try {
-    module = compile_cached(sources);
+    if (backend() == Backend::machine_code) module = compile_cached(kernels);
   } catch (const std::bad_alloc&) {  // no memory for LLVM; the interpreter needs less
   }
-  if (!module) return codes;
-  for (std::size_t i = 0; i < codes.size(); ++i)
-    if (const codegen::Function& f = module->functions()[i]; f.run)
-      codes[i] = std::make_shared<MachineKernel>(
-          f, module, loops::Partition{codes[i]->units, codes[i]->scratch, codes[i]->nanoseconds});
+  std::vector<std::shared_ptr<const KernelCode>> codes;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const codegen::Function f = module ? module->functions()[i] : codegen::Function{};
+    if (f.run) codes.push_back(std::make_shared<MachineKernel>(kernels[i].schedule, f, module));
+    else codes.push_back(passes::interpreted(kernels[i]));
+  }
   return codes;
 }
 

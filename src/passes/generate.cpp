@@ -12,11 +12,9 @@ namespace {
 
 class InterpretedKernel final : public KernelCode {
  public:
-  explicit InterpretedKernel(const LaidKernel& k) : code_(*k.kernel), strides_(k.strides) {
+  explicit InterpretedKernel(const LaidKernel& k)
+      : KernelCode(k.schedule), code_(*k.kernel, k.schedule), strides_(k.strides) {
     if (strides_.size() > max_operands) throw InternalError("[generate] a kernel of too many operands");
-    units = code_.partition().units;
-    scratch = code_.partition().scratch;
-    nanoseconds = code_.partition().nanoseconds;
   }
   void run(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) const override {
     with(operands, [&](std::span<const loops::Operand> o) { loops::run(code_, o, {begin, end}, scratch); });
@@ -119,7 +117,7 @@ class KernelTable {
     for (const Step& s : body.steps) {
       for (const auto& nested : s.bodies) collect(*nested);
       if (s.kind != Step::Kind::kernel) continue;
-      LaidKernel k{&s.kernel, {}};
+      LaidKernel k{&s.kernel, s.schedule, {}};
       for (int v : s.in) k.strides.push_back(body.values[static_cast<std::size_t>(v)].strides);
       for (int v : s.out) k.strides.push_back(body.values[static_cast<std::size_t>(v)].strides);
       auto [begin, end] = seen_.equal_range(hash_of(k));
@@ -400,10 +398,8 @@ class Generator {
 
 }  // namespace
 
-std::vector<std::shared_ptr<const KernelCode>> interpret_kernels(std::span<const LaidKernel> kernels) {
-  std::vector<std::shared_ptr<const KernelCode>> codes;
-  for (const LaidKernel& k : kernels) codes.push_back(std::make_shared<InterpretedKernel>(k));
-  return codes;
+std::shared_ptr<const KernelCode> interpreted(const LaidKernel& kernel) {
+  return std::make_shared<InterpretedKernel>(kernel);
 }
 
 std::unique_ptr<Code> generate(const Body& body, const CompileKernels& compile) {

@@ -8,18 +8,13 @@
 
 namespace anew::passes {
 
-// A kernel over operands that lie as the strides say.
-struct LaidKernel {
-  const loops::Kernel* kernel;
-  std::vector<Strides> strides;
-  friend bool operator==(const LaidKernel& a, const LaidKernel& b) {
-    return *a.kernel == *b.kernel && a.strides == b.strides;
-  }
-};
+using loops::KernelCode;
+using loops::LaidKernel;
+
 // Codes of distinct kernels, one each, in order.
 using CompileKernels =
     std::function<std::vector<std::shared_ptr<const KernelCode>>(std::span<const LaidKernel> kernels)>;
-std::vector<std::shared_ptr<const KernelCode>> interpret_kernels(std::span<const LaidKernel> kernels);
+std::shared_ptr<const KernelCode> interpreted(const LaidKernel& kernel);
 
 std::unique_ptr<Code> generate(const Body& body, const CompileKernels& compile);
 

@@ -15,7 +15,7 @@
 
 #include "ir/primitive.h"
 #include "ir/program.h"
-#include "loops/kernel.h"
+#include "loops/schedule.h"
 
 namespace anew::passes {
 
@@ -90,6 +90,7 @@ struct Step {
   Kind kind = Kind::kernel;
   std::vector<int> in, out;  // values; a kernel's operands are `in`, then `out`
   loops::Kernel kernel;
+  loops::Schedule schedule = {};  // of the kernel; set by `schedule`
   std::function<void(std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch)> call = {};
   std::size_t scratch = 0;  // bytes that the step needs while it runs, nested plans included
   // Set by `place`: where parts of the scratch begin. Branch: the plan of the branch taken. Tiles: the plan of each lane.
@@ -166,6 +167,8 @@ struct TileLimits {
   std::int64_t tile = 8192, least = 16384;
 };
 TileLimits set_tile_limits(TileLimits limits);
+// How the work of each kernel is cut; kernels do not change from here on.
+void schedule(Body& body);
 // Storages that can share memory are one: in place, carries.
 void alias(Body& body);
 // Temporaries that are dead before an output is written lie in that output's memory. Part of `place`, which knows scratch.

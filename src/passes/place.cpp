@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "loops/interpreter.h"
 #include "passes/lowered.h"
 
 namespace anew::passes {
@@ -102,7 +101,7 @@ void drop_optional_scratch(Body& body) {
 
 void place(Body& body) {
   for (Step& s : body.steps) {
-    if (s.kind == Step::Kind::kernel) s.scratch = loops::Bytecode(s.kernel).partition().scratch;
+    if (s.kind == Step::Kind::kernel) s.scratch = s.schedule.scratch;
     else if (s.kind == Step::Kind::call) s.scratch = scratch_of(body, s).bytes;
     else place_scratch(body, s);
   }

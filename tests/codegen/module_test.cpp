@@ -15,7 +15,7 @@ Kernel scaled(std::int64_t n, double by) {
   return elementwise({{{n}, f32}}, [&](Expr x) { return x * by; });
 }
 Source dense(const Kernel& k) {
-  Source s{&k, {}};
+  Source s{&k, schedule_of(k), {}};
   for (const ShapeDtype& o : k.operands) s.strides.push_back(dense_strides(o.shape));
   return s;
 }
@@ -156,7 +156,7 @@ TEST_F(Modules, ResultsMayReplaceOperands) {
   k.stores = {{2, {2, map}}, {3, {3, map}}};
   for (const Machine& machine : {host(), plain_machine()})
     for (const Shape& strides : {Shape{50, 1}, Shape{1, 350}}) {
-      const auto module = compile(std::vector<Source>{{&k, std::vector<Shape>(4, strides)}}, machine);
+      const auto module = compile(std::vector<Source>{{&k, schedule_of(k), std::vector<Shape>(4, strides)}}, machine);
       std::vector<float> x(17500), y(17500), sum(17500), product(17500);
       for (std::size_t i = 0; i < 17500; ++i) {
         x[i] = static_cast<float>(i), y[i] = static_cast<float>(i % 9);
@@ -174,7 +174,7 @@ TEST_F(Modules, MisuseIsNamed) {
   const Kernel k = scaled(3, 2);
   auto text = [&](const std::vector<Shape>& strides) -> std::string {
     try {
-      compile(std::vector<Source>{{&k, strides}});
+      compile(std::vector<Source>{{&k, schedule_of(k), strides}});
       return "";
     } catch (const InternalError& e) {
       return e.what();
