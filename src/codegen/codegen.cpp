@@ -165,8 +165,6 @@ void finish_marker(std::byte* const*, std::byte*) {}
 
 }  // namespace
 
-bool available() { return true; }
-
 std::shared_ptr<const Module> compile(std::span<const Source> kernels) { return compile(kernels, host()); }
 
 std::shared_ptr<const Module> compile(std::span<const Source> kernels, const Machine& machine) {

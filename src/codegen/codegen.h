@@ -15,8 +15,6 @@
 namespace anew::codegen {
 
 using Source = loops::LaidKernel;
-// Dense row-major strides of a shape.
-Shape dense_strides(const Shape& shape);
 
 // Null where the kernel has to be interpreted. The caller sets the floating point mode. An operand is the address of
 // element 0; an output may share the memory of an input that has the same index map and strides.
@@ -42,8 +40,10 @@ class Module {
   std::size_t code_bytes_ = 0;
 };
 
-bool available();
-// One module for all of them; null without LLVM, and when the process is ending. Thread-safe.
+// All of the below as a target; null without LLVM, where there is nothing else of it.
+const loops::Target* machine_code();
+
+// One module for all of them; null when the process is ending. Thread-safe.
 std::shared_ptr<const Module> compile(std::span<const Source> kernels);
 // What is given to LLVM, for inspection; empty where the kernel has to be interpreted.
 std::string llvm_ir(const Source& kernel);
@@ -51,9 +51,9 @@ std::string llvm_ir(const Source& kernel);
 // ---- code that is kept, for src/jit/code_cache.h. `key` says all that the code was made from; build, machine and LLVM
 // are added here.
 
-// A name for it, in letters that suit a file; empty without LLVM.
+// A name for it, in letters that suit a file.
 std::string entry_name(std::string_view key);
-// The module as bytes; empty without LLVM.
+// The module as bytes.
 std::vector<std::byte> object(const Module& module, std::string_view key);
 // Null where the bytes are not what `object` gave for this key and `count` kernels, in this build, on this machine.
 std::shared_ptr<const Module> load(std::span<const std::byte> bytes, std::string_view key, std::size_t count);

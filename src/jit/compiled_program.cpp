@@ -12,7 +12,7 @@
 #include "codegen/codegen.h"
 #include "jit/code_cache.h"
 #include "passes/generate.h"
-#include "passes/plan_program.h"
+#include "passes/pipeline.h"
 #include "runtime/arena.h"
 
 namespace anew::compiled {
@@ -22,39 +22,6 @@ std::atomic<Backend> chosen = [] {
   const char* name = std::getenv("ANEW_BACKEND");
   return name && std::strcmp(name, "interpreter") == 0 ? Backend::interpreter : Backend::machine_code;
 }();
-
-using loops::KernelCode;
-using loops::LaidKernel;
-
-class MachineKernel final : public KernelCode {
- public:
-  MachineKernel(const loops::Schedule& schedule, const codegen::Function& f,
-                std::shared_ptr<const codegen::Module> module)
-      : KernelCode(schedule), f_(f), module_(std::move(module)) {}
-  void run(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) const override {
-    f_.run(operands, begin, end, scratch);
-  }
-  void finish(std::byte* const* operands, std::byte* scratch) const override { f_.finish(operands, scratch); }
-
- private:
-  codegen::Function f_;
-  std::shared_ptr<const codegen::Module> module_;
-};
-
-std::vector<std::shared_ptr<const KernelCode>> compile_kernels(std::span<const LaidKernel> kernels) {
-  std::shared_ptr<const codegen::Module> module;
-  try {
-    if (backend() == Backend::machine_code) module = compile_cached(kernels);
-  } catch (const std::bad_alloc&) {  // no memory for LLVM; the interpreter needs less
-  }
-  std::vector<std::shared_ptr<const KernelCode>> codes;
-  for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const codegen::Function f = module ? module->functions()[i] : codegen::Function{};
-    if (f.run) codes.push_back(std::make_shared<MachineKernel>(kernels[i].schedule, f, module));
-    else codes.push_back(passes::interpreted(kernels[i]));
-  }
-  return codes;
-}
 
 // Pointer tables of the calls of a thread, one behind the other (a call may call back and so hold others).
 class Table {
@@ -89,11 +56,16 @@ class Table {
 
 }  // namespace
 
-Backend backend() { return codegen::available() ? chosen.load() : Backend::interpreter; }
+Backend backend() { return codegen::machine_code() ? chosen.load() : Backend::interpreter; }
 void set_backend(Backend b) { chosen = b; }
+const loops::Target& target() {
+  if (backend() == Backend::interpreter) return loops::interpreter();
+  static const loops::Target& machine_code = with_code_cache(*codegen::machine_code());
+  return machine_code;
+}
 
 CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs)
-    : program_(std::move(program)), inputs_(std::move(inputs)) {
+    : target_(compiled::target()), program_(std::move(program)), inputs_(std::move(inputs)) {
   check_countable(*program_);
   for (const Type& t : program_->output_types()) outputs_.push_back({t, t.bytes(), row_major(t.shape)});
   static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
@@ -103,7 +75,7 @@ CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides
 }
 
 const Code& CompiledProgram::code() const {
-  std::call_once(once_, [&] { code_ = passes::generate(*body_, compile_kernels); });
+  std::call_once(once_, [&] { code_ = passes::generate(*body_, target_); });
   return *code_;
 }
 
@@ -151,7 +123,6 @@ std::size_t hash_of(const ir::ProgramRef& program, std::span<const ir::Strides> 
   std::size_t h = ir::hash_value(program);
   for (const ir::Strides& s : inputs)
     for (std::int64_t n : s) hash_combine(h, static_cast<std::size_t>(n));
-  hash_combine(h, static_cast<std::size_t>(backend()));
   return h;
 }
 
@@ -162,7 +133,8 @@ std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& progr
   Cache& c = cache();
   const std::size_t h = hash_of(program, inputs);
   auto same = [&](const std::shared_ptr<const CompiledProgram>& p) {
-    return std::equal(inputs.begin(), inputs.end(), p->inputs().begin(), p->inputs().end()) &&
+    return &p->target() == &target() &&
+           std::equal(inputs.begin(), inputs.end(), p->inputs().begin(), p->inputs().end()) &&
            (&p->program() == program.get() || ir::equal(p->program(), *program));
   };
   {

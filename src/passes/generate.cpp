@@ -4,38 +4,16 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "loops/interpreter.h"
 #include "runtime/product.h"
 
 namespace anew::passes {
 namespace {
 
-class InterpretedKernel final : public KernelCode {
- public:
-  explicit InterpretedKernel(const LaidKernel& k)
-      : KernelCode(k.schedule), code_(*k.kernel, k.schedule), strides_(k.strides) {
-    if (strides_.size() > max_operands) throw InternalError("[generate] a kernel of too many operands");
-  }
-  void run(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) const override {
-    with(operands, [&](std::span<const loops::Operand> o) { loops::run(code_, o, {begin, end}, scratch); });
-  }
-  void finish(std::byte* const* operands, std::byte* scratch) const override {
-    with(operands, [&](std::span<const loops::Operand> o) { loops::finish(code_, o, scratch); });
-  }
+using loops::KernelCode;
+using loops::LaidKernel;
 
- private:
-  template <class F>
-  void with(std::byte* const* operands, F f) const {
-    loops::Operand o[max_operands];
-    for (std::size_t i = 0; i < strides_.size(); ++i) o[i] = {operands[i], strides_[i].begin()};
-    f(std::span<const loops::Operand>(o, strides_.size()));
-  }
-  static constexpr std::size_t max_operands = 256;
-  loops::Bytecode code_;
-  std::vector<Strides> strides_;
-};
-
-class CallStep final : public ExecutableStep {
+// A call into the runtime.
+class CallStep : public ExecutableStep {
  public:
   struct Operand {
     Place place;
@@ -47,7 +25,11 @@ class CallStep final : public ExecutableStep {
     auto empty = [](const Operand& o) { return o.type.shape.size() == 0; };
     nothing_ = !s.effects && !out_.empty() && std::all_of(out_.begin(), out_.end(), empty);
   }
-  void run(std::byte* const* table, std::byte**) const override {
+  void run(std::byte* const* table, std::byte**) const override { with_memory(table, call_); }
+
+ protected:
+  template <class F>
+  void with_memory(std::byte* const* table, const F& call) const {
     if (nothing_) return;
     constexpr std::size_t few = 8;
     std::array<ir::Memory, few> near;
@@ -58,23 +40,22 @@ class CallStep final : public ExecutableStep {
     for (std::size_t i = 0; i < in_.size(); ++i) m[i] = {in_[i].place.in(table), in_[i].type, in_[i].strides};
     for (std::size_t i = 0; i < out_.size(); ++i)
       m[in_.size() + i] = {out_[i].place.in(table), out_[i].type, out_[i].strides};
-    call_(std::span<const ir::Memory>(m, in_.size()), std::span<const ir::Memory>(m + in_.size(), out_.size()),
-          scratch_.storage < 0 ? nullptr : scratch_.in(table));
+    call(std::span<const ir::Memory>(m, in_.size()), std::span<const ir::Memory>(m + in_.size(), out_.size()),
+         scratch_.storage < 0 ? nullptr : scratch_.in(table));
   }
 
  private:
-  std::function<void(std::span<const ir::Memory>, std::span<const ir::Memory>, std::byte*)> call_;
+  ir::Lowered::Call call_;
   std::vector<Operand> in_, out_;
   Place scratch_;
   bool nothing_ = false;  // is made; a call would walk the other axes all the same, however long they are
 };
 
 // A product and the kernel behind it, which runs on tiles of the result as they are finished, if the product tells them.
-class EpilogueStep final : public ExecutableStep {
+class EpilogueStep final : public CallStep {
  public:
-  EpilogueStep(std::unique_ptr<const ExecutableStep> call, std::unique_ptr<const ExecutableStep> whole,
-               std::shared_ptr<const KernelCode> code, std::vector<Place> operands)
-      : call_(std::move(call)), whole_(std::move(whole)), code_(std::move(code)), operands_(std::move(operands)) {}
+  EpilogueStep(CallStep call, std::shared_ptr<const KernelCode> code, std::vector<Place> operands, Place scratch)
+      : CallStep(std::move(call)), code_(code), operands_(operands), whole_(code, operands, scratch) {}
   void run(std::byte* const* table, std::byte** more) const override {
     std::byte** const free = more + operands_.size();
     for (std::size_t i = 0; i < operands_.size(); ++i) more[i] = operands_[i].in(table);
@@ -87,15 +68,15 @@ class EpilogueStep final : public ExecutableStep {
     ProductEpilogue epilogue{code_->units, tile};
     {
       const EpilogueScope scope(epilogue);
-      call_->run(table, free);
+      CallStep::run(table, free);
     }
-    if (!epilogue.taken) whole_->run(table, free);
+    if (!epilogue.taken) whole_.run(table, free);
   }
 
  private:
-  std::unique_ptr<const ExecutableStep> call_, whole_;
   std::shared_ptr<const KernelCode> code_;
   std::vector<Place> operands_;
+  KernelStep whole_;
 };
 
 std::size_t hash_of(const LaidKernel& k) {
@@ -136,7 +117,7 @@ class KernelTable {
 
 class Generator {
  public:
-  Generator(const Body& body, const KernelTable& table, std::span<const std::shared_ptr<const KernelCode>> codes)
+  Generator(const Body& body, const KernelTable& table, const loops::Codes& codes)
       : b_(body), table_(table), codes_(codes) {}
 
   std::unique_ptr<Code> run() {
@@ -154,14 +135,8 @@ class Generator {
     for (int v : b_.inputs) code->inputs.push_back(value(v).storage);
     for (int v : b_.outputs) code->outputs.push_back(value(v).storage);
     for (std::size_t i = 0; i < b_.steps.size(); ++i) {
-      auto made = step(i);
-      code->doer.push_back(code->steps.size());
-      if (i + 1 < b_.steps.size() && is_epilogue(i)) {
-        made = with_epilogue(i, std::move(made));
-        code->doer.push_back(code->steps.size());
-        ++i;
-      }
-      code->steps.push_back(std::move(made));
+      if (!b_.steps[i].on_tiles) code->steps.push_back(step(i));
+      code->doer.push_back(code->steps.size() - 1);
     }
     code->table = code->storages + deepest_;
     return code;
@@ -187,18 +162,11 @@ class Generator {
     const Step& s = b_.steps[i];
     switch (s.kind) {
       case Step::Kind::kernel: {
-        std::vector<Place> operands;
-        for (int v : s.in) operands.push_back(place(v));
-        for (int v : s.out) operands.push_back(place(v));
+        std::vector<Place> operands = operands_of(s);
         needs(static_cast<int>(operands.size()));
         return std::make_unique<KernelStep>(codes_[table_.of(s)], std::move(operands), scratch(i));
       }
-      case Step::Kind::call: {
-        std::vector<CallStep::Operand> in, out;
-        for (int v : s.in) in.push_back({place(v), value(v).type, value(v).strides});
-        for (int v : s.out) out.push_back({place(v), value(v).type, value(v).strides});
-        return std::make_unique<CallStep>(s, std::move(in), std::move(out), s.scratch ? scratch(i) : Place{});
-      }
+      case Step::Kind::call: return call(i);
       case Step::Kind::branch: return branch(i);
       case Step::Kind::loop: return loop(i);
       case Step::Kind::unwind: return unwind(i);
@@ -207,77 +175,25 @@ class Generator {
     throw InternalError("[generate] a step of no kind");
   }
 
-  // The memory that a value lies in: bytes of the arena, or of a storage of the caller.
-  struct Extent {
-    int storage;
-    std::int64_t begin, end;
-    bool meets(const Extent& o) const { return storage == o.storage && begin < o.end && o.begin < end; }
-  };
-  Extent extent(int v) const {
-    const Value& x = value(v);
-    const bool arena = b_.storages[static_cast<std::size_t>(x.storage)].kind == Storage::Kind::temporary;
-    const auto bytes = static_cast<std::int64_t>(b_.storages[static_cast<std::size_t>(x.storage)].bytes);
-    const auto begin = arena ? static_cast<std::int64_t>(b_.offsets[static_cast<std::size_t>(x.storage)]) : 0;
-    return {arena ? base_ : x.storage, begin, begin + bytes};
-  }
-
-  // May the kernel at i + 1 run on parts of what the call at i makes? It reads each element of it where it writes, and
-  // writes nothing that the call still reads.
-  bool is_epilogue(std::size_t i) const {
-    const Step &call = b_.steps[i], &s = b_.steps[i + 1];
-    if (call.kind != Step::Kind::call || !call.tells_tiles || s.kind != Step::Kind::kernel || s.effects ||
-        s.kernel.combine != loops::Combine::none)
-      return false;
-    const Value& product = value(call.out[0]);
-    const loops::Kernel& k = s.kernel;
-    if (!product.dense() || product.type.shape.ndim() == 0 || product.type.shape.size() == 0) return false;
-    Shape extents;
-    for (std::int64_t n : k.extents) extents.push_back(n);
-    if (extents != product.type.shape) return false;
-    auto identity = [&](const loops::Access& a) {
-      if (a.index.size() != k.extents.size()) return false;
-      for (std::size_t d = 0; d < a.index.size(); ++d) {
-        if (a.index[d].constant != 0) return false;
-        for (std::size_t v = 0; v < k.extents.size(); ++v)
-          if (a.index[d].coefficients[v] != (v == d ? 1 : 0)) return false;
-      }
-      return true;
-    };
-    bool reads = false;
-    for (const loops::Access& a : k.accesses) {
-      const Value& x = value(s.in[static_cast<std::size_t>(a.operand)]);
-      if (x.storage != product.storage) continue;
-      if (!identity(a) || x.strides != product.strides || x.offset != product.offset) return false;
-      reads = true;
-    }
-    if (!reads) return false;
-    const std::int64_t scratch = static_cast<std::int64_t>(b_.scratch_offsets[i]);
-    const Extent working{base_, scratch, scratch + static_cast<std::int64_t>(call.scratch)};
-    for (const loops::Store& t : k.stores) {
-      if (!identity(t.to)) return false;
-      const int out = s.out[static_cast<std::size_t>(t.to.operand) - s.in.size()];
-      const Extent e = extent(out);
-      if (e.meets(working)) return false;
-      for (int v : call.in)
-        if (e.meets(extent(v))) return false;
-      // Over the product itself only element by element.
-      const Value& x = value(out);
-      if (e.meets(extent(call.out[0])) &&
-          (x.storage != product.storage || x.strides != product.strides || x.offset != product.offset ||
-           size_of(x.type.dtype) != size_of(product.type.dtype)))
-        return false;
-    }
-    return true;
-  }
-
-  std::unique_ptr<const ExecutableStep> with_epilogue(std::size_t i, std::unique_ptr<const ExecutableStep> call) {
-    const Step& s = b_.steps[i + 1];
+  std::vector<Place> operands_of(const Step& s) const {
     std::vector<Place> operands;
     for (int v : s.in) operands.push_back(place(v));
     for (int v : s.out) operands.push_back(place(v));
-    auto whole = step(i + 1);
+    return operands;
+  }
+
+  std::unique_ptr<const ExecutableStep> call(std::size_t i) {
+    const Step& s = b_.steps[i];
+    std::vector<CallStep::Operand> in, out;
+    for (int v : s.in) in.push_back({place(v), value(v).type, value(v).strides});
+    for (int v : s.out) out.push_back({place(v), value(v).type, value(v).strides});
+    CallStep made(s, std::move(in), std::move(out), s.scratch ? scratch(i) : Place{});
+    if (i + 1 == b_.steps.size() || !b_.steps[i + 1].on_tiles) return std::make_unique<CallStep>(std::move(made));
+    const Step& kernel = b_.steps[i + 1];
+    std::vector<Place> operands = operands_of(kernel);
     needs(static_cast<int>(2 * operands.size()));
-    return std::make_unique<EpilogueStep>(std::move(call), std::move(whole), codes_[table_.of(s)], std::move(operands));
+    return std::make_unique<EpilogueStep>(std::move(made), codes_[table_.of(kernel)], std::move(operands),
+                                          scratch(i + 1));
   }
 
   std::unique_ptr<const ExecutableStep> branch(std::size_t i) {
@@ -392,19 +308,15 @@ class Generator {
 
   const Body& b_;
   const KernelTable& table_;
-  std::span<const std::shared_ptr<const KernelCode>> codes_;
+  const loops::Codes& codes_;
   int base_ = 0, deepest_ = 0;
 };
 
 }  // namespace
 
-std::shared_ptr<const KernelCode> interpreted(const LaidKernel& kernel) {
-  return std::make_shared<InterpretedKernel>(kernel);
-}
-
-std::unique_ptr<Code> generate(const Body& body, const CompileKernels& compile) {
+std::unique_ptr<Code> generate(const Body& body, const loops::Target& target) {
   KernelTable table(body);
-  auto codes = compile(table.kernels());
+  const loops::Codes codes = loops::compile(target, table.kernels());
   return Generator(body, table, codes).run();
 }
 

@@ -1,5 +1,5 @@
-// A placed Body becomes a Code (runtime/executable.h): machine code or bytecode once per distinct kernel, pointers
-// instead of values.
+// A placed Body becomes a Code (runtime/executable.h): the target's code once per distinct kernel, pointers instead of
+// values. Nothing is decided here.
 #pragma once
 #include <memory>
 
@@ -8,14 +8,6 @@
 
 namespace anew::passes {
 
-using loops::KernelCode;
-using loops::LaidKernel;
-
-// Codes of distinct kernels, one each, in order.
-using CompileKernels =
-    std::function<std::vector<std::shared_ptr<const KernelCode>>(std::span<const LaidKernel> kernels)>;
-std::shared_ptr<const KernelCode> interpreted(const LaidKernel& kernel);
-
-std::unique_ptr<Code> generate(const Body& body, const CompileKernels& compile);
+std::unique_ptr<Code> generate(const Body& body, const loops::Target& target);
 
 }  // namespace anew::passes

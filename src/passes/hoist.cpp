@@ -35,16 +35,6 @@ class Hoisting {
  private:
   std::size_t storage(int v) const { return static_cast<std::size_t>(b_.values[static_cast<std::size_t>(v)].storage); }
 
-  static bool identity(const loops::Access& a, std::size_t variables) {
-    if (a.index.size() != variables) return false;
-    for (std::size_t d = 0; d < variables; ++d) {
-      if (a.index[d].constant != 0) return false;
-      for (std::size_t v = 0; v < variables; ++v)
-        if (a.index[d].coefficients[v] != (v == d ? 1 : 0)) return false;
-    }
-    return true;
-  }
-
   void try_one(std::size_t m) {
     Step& reduction = b_.steps[m];
     const loops::Kernel& k = reduction.kernel;
@@ -71,7 +61,7 @@ class Hoisting {
         if (storage(out) != storage(reduction.in[o])) continue;
         const loops::Node& node = maker.kernel.nodes[static_cast<std::size_t>(t.node)];
         if (!(w.type == v.type) || w.strides != v.strides || w.offset != v.offset || node.dtype != v.type.dtype ||
-            !identity(t.to, k.extents.size()))
+            !is_identity(t.to, k.extents.size()))
           return;
         stored[static_cast<int>(o)] = &t;
         if (only_for_this(out)) saved += v.type.bytes();
@@ -79,7 +69,7 @@ class Hoisting {
       if (!stored.count(static_cast<int>(o))) return;
     }
     for (const loops::Access& a : k.accesses)
-      if (stored.count(a.operand) && !identity(a, k.extents.size())) return;
+      if (stored.count(a.operand) && !is_identity(a, k.extents.size())) return;
     const loops::Store result = k.stores[0];
     const loops::Node& value = k.nodes[static_cast<std::size_t>(result.node)];
     if (value.op == loops::Op::load) return;

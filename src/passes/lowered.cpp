@@ -39,6 +39,16 @@ int Body::add_temporary(const Type& type, const ir::Primitive* primitive, const 
   return add_value({type, storage, 0, row_major(type.shape), primitive, at});
 }
 
+bool is_identity(const loops::Access& access, std::size_t variables) {
+  if (access.index.size() != variables) return false;
+  for (std::size_t d = 0; d < variables; ++d) {
+    if (access.index[d].constant != 0) return false;
+    for (std::size_t v = 0; v < variables; ++v)
+      if (access.index[d].coefficients[v] != (v == d ? 1 : 0)) return false;
+  }
+  return true;
+}
+
 Body clone(const Body& body) {
   Body copy = body;
   for (Step& s : copy.steps)

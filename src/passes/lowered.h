@@ -91,15 +91,16 @@ struct Step {
   std::vector<int> in, out;  // values; a kernel's operands are `in`, then `out`
   loops::Kernel kernel;
   loops::Schedule schedule = {};  // of the kernel; set by `schedule`
-  std::function<void(std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch)> call = {};
+  ir::Lowered::Call call = {};
   std::size_t scratch = 0;  // bytes that the step needs while it runs, nested plans included
-  // Set by `place`: where parts of the scratch begin. Branch: the plan of the branch taken. Tiles: the plan of each lane.
+  // Set by `count_scratch`: where parts of the scratch begin. Branch: the plan of the branch taken. Tiles: the plan of each lane.
   // Loop: its body's plan, its condition's, the decision, then the second buffer of each carry. Unwind: plans of advance
   // and step; per stack its two buffers and its copy; then the second buffer of each linear carry.
   std::vector<std::size_t> parts = {};
   std::function<ir::Scratch(std::span<const Strides>)> scratch_of = {};  // of a call, by the strides of its inputs
   int in_place = -1;         // of a call: the input that output 0 may share memory with
   bool tells_tiles = false;  // of a call: a kernel behind it may run on tiles of output 0 as they are finished
+  bool on_tiles = false;     // of a kernel: on those of the call before it; set by `attach_epilogues`
   bool effects = false;
   std::vector<std::shared_ptr<Body>> bodies = {};  // branches of a cond: inputs of the step behind the index
   LoopInfo loop = {};
@@ -141,6 +142,8 @@ struct Span {
   int first = 1 << 30, last = -2;
 };
 std::vector<Span> spans_of(const Body& body);
+// Element (i, j, ...) in iteration (i, j, ...) of a nest of so many variables?
+bool is_identity(const loops::Access& access, std::size_t variables);
 // A copy that shares no nested Body.
 Body clone(const Body& body);
 
@@ -171,9 +174,14 @@ TileLimits set_tile_limits(TileLimits limits);
 void schedule(Body& body);
 // Storages that can share memory are one: in place, carries.
 void alias(Body& body);
-// Temporaries that are dead before an output is written lie in that output's memory. Part of `place`, which knows scratch.
+// Of one Body, once those nested in it are placed: the scratch of its steps; temporaries that are dead before an output is
+// written lie in that output's memory; what a product can do without is not given where it would be the peak of a large
+// arena; offsets of temporaries and scratch in one arena. `plan_memory` (pipeline.h) does all of it.
+void count_scratch(Body& body);
 void lend(Body& body);
-// Offsets of temporaries and scratch in one arena.
+void spare_scratch(Body& body);
 void place(Body& body);
+// Kernels behind products run on their tiles, where the placement lets them.
+void attach_epilogues(Body& body);
 
 }  // namespace anew::passes

@@ -1,5 +1,6 @@
-// One arena: offsets of temporaries and of every step's scratch. A nested Body is planned first; to the plan outside it
-// is scratch of that size (branches: the largest). A loop's condition never runs beside its body, so they share memory.
+// One arena: how much scratch every step needs, and offsets of temporaries and scratch. A nested Body is planned first; to
+// the plan outside it is scratch of that size (branches: the largest). A loop's condition never runs beside its body, so
+// they share memory.
 #include "plan/place.h"
 
 #include <algorithm>
@@ -33,7 +34,6 @@ class Pieces {
 };
 
 void place_scratch(Body& body, Step& s) {
-  for (const auto& nested : s.bodies) place(*nested);
   Pieces pieces(s);
   auto bytes_of = [&](int v) { return body.type(v).bytes(); };
   switch (s.kind) {
@@ -82,7 +82,17 @@ ir::Scratch scratch_of(const Body& body, const Step& s) {
 // What a product packs in makes it faster, but no large arena larger: where it would be the peak, it is not given.
 constexpr std::size_t small_arena = std::size_t{16} << 20;
 
-void drop_optional_scratch(Body& body) {
+}  // namespace
+
+void count_scratch(Body& body) {
+  for (Step& s : body.steps) {
+    if (s.kind == Step::Kind::kernel) s.scratch = s.schedule.scratch;
+    else if (s.kind == Step::Kind::call) s.scratch = scratch_of(body, s).bytes;
+    else place_scratch(body, s);
+  }
+}
+
+void spare_scratch(Body& body) {
   const std::vector<Span> spans = spans_of(body);
   std::vector<std::size_t> live(body.steps.size());
   for (std::size_t i = 0; i < body.storages.size(); ++i) {
@@ -97,16 +107,7 @@ void drop_optional_scratch(Body& body) {
     if (Step& s = body.steps[k]; live[k] + s.scratch > most && scratch_of(body, s).optional) s.scratch = 0;
 }
 
-}  // namespace
-
 void place(Body& body) {
-  for (Step& s : body.steps) {
-    if (s.kind == Step::Kind::kernel) s.scratch = s.schedule.scratch;
-    else if (s.kind == Step::Kind::call) s.scratch = scratch_of(body, s).bytes;
-    else place_scratch(body, s);
-  }
-  lend(body);
-  drop_optional_scratch(body);
   std::vector<Span> spans = spans_of(body);
   std::vector<plan::Interval> intervals;
   std::vector<std::size_t*> to;

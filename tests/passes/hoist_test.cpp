@@ -2,7 +2,7 @@
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
-#include "passes/plan_program.h"
+#include "passes/pipeline.h"
 #include "support/support.h"
 #include "trace/trace.h"
 

@@ -4,7 +4,7 @@
 
 #include "jit/compiled_program.h"
 #include "passes/lowered.h"
-#include "passes/plan_program.h"
+#include "passes/pipeline.h"
 #include "support/support.h"
 #include "trace/trace.h"
 
