@@ -23,12 +23,10 @@ class Epilogues {
   // May the kernel at i + 1 run on parts of what the call at i makes?
   bool attaches(std::size_t i) const {
     const Step &call = b_.steps[i], &s = b_.steps[i + 1];
-    if (call.kind != Step::Kind::call || !call.tells_tiles || s.kind != Step::Kind::kernel || s.effects ||
-        s.kernel.combine != loops::Combine::none)
-      return false;
+    if (!call.is<Call>() || !call.as<Call>()->tells_tiles || !s.is_elementwise() || s.effects) return false;
     const Value& product = value(call.out[0]);
     if (!product.dense() || product.type.shape.ndim() == 0 || product.type.shape.size() == 0) return false;
-    return std::equal(s.kernel.extents.begin(), s.kernel.extents.end(), product.type.shape.begin(),
+    return std::equal(s.kernel().extents.begin(), s.kernel().extents.end(), product.type.shape.begin(),
                       product.type.shape.end()) &&
            reads_where_it_writes(s, product) && writes_apart(s, i);
   }
@@ -41,14 +39,14 @@ class Epilogues {
 
   bool reads_where_it_writes(const Step& s, const Value& product) const {
     bool reads = false;
-    for (const loops::Access& a : s.kernel.accesses) {
+    for (const loops::Access& a : s.kernel().accesses) {
       const Value& x = value(s.in[static_cast<std::size_t>(a.operand)]);
       if (x.storage != product.storage) continue;
-      if (!is_identity(a, s.kernel.extents.size()) || !same_place(x, product)) return false;
+      if (!is_identity(a, s.kernel().extents.size()) || !same_place(x, product)) return false;
       reads = true;
     }
-    for (const loops::Store& t : s.kernel.stores)
-      if (!is_identity(t.to, s.kernel.extents.size())) return false;
+    for (const loops::Store& t : s.kernel().stores)
+      if (!is_identity(t.to, s.kernel().extents.size())) return false;
     return reads;
   }
 
@@ -88,7 +86,7 @@ void attach_epilogues(Body& body) {
     for (const auto& nested : s.bodies) attach_epilogues(*nested);
   const Epilogues epilogues(body);
   for (std::size_t i = 0; i + 1 < body.steps.size(); ++i)
-    if (epilogues.attaches(i)) body.steps[++i].on_tiles = true;
+    if (epilogues.attaches(i)) body.steps[++i].as<Kernel>()->on_tiles = true;
 }
 
 }  // namespace anew::passes

@@ -21,7 +21,7 @@ class CallStep : public ExecutableStep {
     Strides strides;
   };
   CallStep(const Step& s, std::vector<Operand> in, std::vector<Operand> out, Place scratch)
-      : call_(s.call), in_(std::move(in)), out_(std::move(out)), scratch_(scratch) {
+      : call_(s.as<Call>()->call), in_(std::move(in)), out_(std::move(out)), scratch_(scratch) {
     auto empty = [](const Operand& o) { return o.type.shape.size() == 0; };
     nothing_ = !s.effects && !out_.empty() && std::all_of(out_.begin(), out_.end(), empty);
   }
@@ -97,8 +97,9 @@ class KernelTable {
   void collect(const Body& body) {
     for (const Step& s : body.steps) {
       for (const auto& nested : s.bodies) collect(*nested);
-      if (s.kind != Step::Kind::kernel) continue;
-      LaidKernel k{&s.kernel, s.schedule, {}};
+      const Kernel* kernel = s.as<Kernel>();
+      if (!kernel) continue;
+      LaidKernel k{&kernel->kernel, kernel->schedule, {}};
       for (int v : s.in) k.strides.push_back(body.values[static_cast<std::size_t>(v)].strides);
       for (int v : s.out) k.strides.push_back(body.values[static_cast<std::size_t>(v)].strides);
       auto [begin, end] = seen_.equal_range(hash_of(k));
@@ -135,7 +136,7 @@ class Generator {
     for (int v : b_.inputs) code->inputs.push_back(value(v).storage);
     for (int v : b_.outputs) code->outputs.push_back(value(v).storage);
     for (std::size_t i = 0; i < b_.steps.size(); ++i) {
-      if (!b_.steps[i].on_tiles) code->steps.push_back(step(i));
+      if (!on_tiles(i)) code->steps.push_back(step(i));
       code->doer.push_back(code->steps.size() - 1);
     }
     code->table = code->storages + deepest_;
@@ -146,10 +147,13 @@ class Generator {
   const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
   Place place(int v) const { return {value(v).storage, value(v).offset}; }
   StridedPlace strided(int v) const { return {place(v), value(v).type, value(v).strides}; }
-  Place scratch(std::size_t i, std::size_t part = 0) const {
-    const Step& s = b_.steps[i];
-    std::size_t at = b_.scratch_offsets[i] + (s.parts.empty() ? 0 : s.parts[part]);
-    return {base_, static_cast<std::int64_t>(at)};
+  // A part of the scratch of step i.
+  Place scratch(std::size_t i, const Part& part = {}) const {
+    return {base_, static_cast<std::int64_t>(b_.scratch_offsets[i] + part.offset)};
+  }
+  bool on_tiles(std::size_t i) const {
+    const Kernel* kernel = i < b_.steps.size() ? b_.steps[i].as<Kernel>() : nullptr;
+    return kernel && kernel->on_tiles;
   }
   Rows rows(int v) const {
     const Value& x = value(v);
@@ -159,20 +163,13 @@ class Generator {
   std::unique_ptr<const Code> nested(const Body& body) const { return Generator(body, table_, codes_).run(); }
 
   std::unique_ptr<const ExecutableStep> step(std::size_t i) {
-    const Step& s = b_.steps[i];
-    switch (s.kind) {
-      case Step::Kind::kernel: {
-        std::vector<Place> operands = operands_of(s);
-        needs(static_cast<int>(operands.size()));
-        return std::make_unique<KernelStep>(codes_[table_.of(s)], std::move(operands), scratch(i));
-      }
-      case Step::Kind::call: return call(i);
-      case Step::Kind::branch: return branch(i);
-      case Step::Kind::loop: return loop(i);
-      case Step::Kind::unwind: return unwind(i);
-      case Step::Kind::tiles: return tiles(i);
-    }
-    throw InternalError("[generate] a step of no kind");
+    return std::visit([&](const auto& work) { return make(i, b_.steps[i], work); }, b_.steps[i].work);
+  }
+
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Kernel&) {
+    std::vector<Place> operands = operands_of(s);
+    needs(static_cast<int>(operands.size()));
+    return std::make_unique<KernelStep>(codes_[table_.of(s)], std::move(operands), scratch(i));
   }
 
   std::vector<Place> operands_of(const Step& s) const {
@@ -182,13 +179,12 @@ class Generator {
     return operands;
   }
 
-  std::unique_ptr<const ExecutableStep> call(std::size_t i) {
-    const Step& s = b_.steps[i];
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Call&) {
     std::vector<CallStep::Operand> in, out;
     for (int v : s.in) in.push_back({place(v), value(v).type, value(v).strides});
     for (int v : s.out) out.push_back({place(v), value(v).type, value(v).strides});
     CallStep made(s, std::move(in), std::move(out), s.scratch ? scratch(i) : Place{});
-    if (i + 1 == b_.steps.size() || !b_.steps[i + 1].on_tiles) return std::make_unique<CallStep>(std::move(made));
+    if (!on_tiles(i + 1)) return std::make_unique<CallStep>(std::move(made));
     const Step& kernel = b_.steps[i + 1];
     std::vector<Place> operands = operands_of(kernel);
     needs(static_cast<int>(2 * operands.size()));
@@ -196,11 +192,10 @@ class Generator {
                                           scratch(i + 1));
   }
 
-  std::unique_ptr<const ExecutableStep> branch(std::size_t i) {
-    const Step& s = b_.steps[i];
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Branch& branch) {
     auto to = std::make_unique<BranchStep>();
     to->index = place(s.in[0]);
-    to->scratch = scratch(i);
+    to->scratch = scratch(i, branch.plan);
     for (std::size_t k = 1; k < s.in.size(); ++k) to->inputs.push_back(place(s.in[k]));
     for (int v : s.out) to->outputs.push_back(place(v));
     for (const auto& body : s.bodies) {
@@ -210,15 +205,14 @@ class Generator {
     return to;
   }
 
-  std::unique_ptr<const ExecutableStep> tiles(std::size_t i) {
-    const Step& s = b_.steps[i];
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Tiles& tiles) {
     auto to = std::make_unique<TileStep>();
-    to->outer = s.tiles.outer;
-    for (std::size_t k = 0; k < s.in.size(); ++k) to->inputs.push_back({place(s.in[k]), s.tiles.in[k]});
-    for (std::size_t k = 0; k < s.out.size(); ++k) to->outputs.push_back({place(s.out[k]), s.tiles.out[k]});
-    for (std::size_t lane = 0; lane < s.parts.size(); ++lane) to->scratch.push_back(scratch(i, lane));
+    to->outer = tiles.outer;
+    for (std::size_t k = 0; k < s.in.size(); ++k) to->inputs.push_back({place(s.in[k]), tiles.in[k]});
+    for (std::size_t k = 0; k < s.out.size(); ++k) to->outputs.push_back({place(s.out[k]), tiles.out[k]});
+    for (const Part& plan : tiles.plans) to->scratch.push_back(scratch(i, plan));
     to->body = nested(*s.bodies[0]);
-    needs(static_cast<int>(s.parts.size()) * to->body->table);
+    needs(static_cast<int>(tiles.plans.size()) * to->body->table);
     return to;
   }
 
@@ -226,9 +220,7 @@ class Generator {
     return {strided(in), place(out), other, in_place, value(out).type.bytes()};
   }
 
-  std::unique_ptr<const ExecutableStep> loop(std::size_t i) {
-    const Step& s = b_.steps[i];
-    const LoopInfo& l = s.loop;
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Loop& l) {
     auto k = static_cast<std::size_t>(l.constants), c = static_cast<std::size_t>(l.carries);
     auto to = std::make_unique<LoopStep>();
     to->name = s.primitive->name;
@@ -236,13 +228,13 @@ class Generator {
     to->length = l.length;
     to->reverse = l.reverse;
     to->body = nested(*s.bodies[0]);
-    to->body_base = scratch(i, 0);
-    to->condition_base = scratch(i, 1);
-    to->decision = scratch(i, 2);
+    to->body_base = scratch(i, l.body);
+    to->condition_base = scratch(i, l.condition);
+    to->decision = scratch(i, l.decision);
     if (s.bodies.size() > 1) to->condition = nested(*s.bodies[1]);
     for (std::size_t n = 0; n < k; ++n) to->constants.push_back(place(s.in[n]));
     for (std::size_t n = 0; n < c; ++n)
-      to->carries.push_back(carry(s.in[k + n], s.out[n], l.in_place[n], scratch(i, 3 + n)));
+      to->carries.push_back(carry(s.in[k + n], s.out[n], l.in_place[n], scratch(i, l.others[n])));
     for (std::size_t n = k + c; n < s.in.size(); ++n) to->xs.push_back(rows(s.in[n]));
     std::size_t out = s.bodies[0]->outputs.size();
     for (std::size_t n = c; n < out; ++n) to->ys.push_back(rows(s.out[n]));
@@ -265,9 +257,7 @@ class Generator {
     return to;
   }
 
-  std::unique_ptr<const ExecutableStep> unwind(std::size_t i) {
-    const Step& s = b_.steps[i];
-    const UnwindInfo& u = s.unwind;
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Unwind& u) {
     auto to = std::make_unique<UnwindStep>();
     to->at = s.at;
     to->length = u.length;
@@ -275,28 +265,27 @@ class Generator {
     to->backward = u.backward;
     to->advance = nested(*s.bodies[0]);
     to->step = nested(*s.bodies[1]);
-    to->advance_base = scratch(i, 0);
-    to->step_base = scratch(i, 1);
-    std::size_t at = 0, part = 2;
+    to->advance_base = scratch(i, u.advance);
+    to->step_base = scratch(i, u.step);
+    std::size_t at = 0;
     for (int n = 0; n < u.constants; ++n) to->constants.push_back(place(s.in[at++]));
     for (int n = 0; n < u.xs; ++n) to->xs.push_back(rows(s.in[at++]));
     if (u.length < 0) {
       to->step_count = strided(s.in[at++]);
       to->kept_steps = strided(s.in[at++]);
     }
-    for (int n = 0; n < u.carries; ++n, part += 3) {
-      int stack = s.in[at++];
-      const Value& v = value(stack);
-      to->slots = v.type.shape[0];
-      std::size_t bytes = s.bodies[0]->type(s.bodies[0]->outputs[static_cast<std::size_t>(n)]).bytes();
-      Place work = u.own_stacks[static_cast<std::size_t>(n)] ? place(stack) : scratch(i, part + 2);
-      to->stacks.push_back(
-          {strided(stack), {work, static_cast<std::int64_t>(bytes)}, {scratch(i, part), scratch(i, part + 1)}, bytes});
+    for (std::size_t n = 0; n < u.stacks.size(); ++n) {
+      const Unwind::Stack& parts = u.stacks[n];
+      const int stack = s.in[at++];
+      to->slots = value(stack).type.shape[0];
+      const std::size_t bytes = parts.buffers[0].bytes;
+      const Rows work{u.own_stacks[n] ? place(stack) : scratch(i, parts.copy), static_cast<std::int64_t>(bytes)};
+      to->stacks.push_back({strided(stack), work, {scratch(i, parts.buffers[0]), scratch(i, parts.buffers[1])}, bytes});
     }
     for (int n = 0; n < u.linear_constants; ++n) to->linear_constants.push_back(place(s.in[at++]));
     for (int n = 0; n < u.linear_carries; ++n) {
       auto c = static_cast<std::size_t>(n);
-      to->linear_carries.push_back(carry(s.in[at++], s.out[c], u.in_place[c], scratch(i, part++)));
+      to->linear_carries.push_back(carry(s.in[at++], s.out[c], u.in_place[c], scratch(i, u.others[c])));
     }
     while (at < s.in.size()) to->linear_xs.push_back(rows(s.in[at++]));
     for (std::size_t n = static_cast<std::size_t>(u.linear_carries); n < s.out.size(); ++n)

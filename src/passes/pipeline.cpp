@@ -63,7 +63,8 @@ std::int64_t steps_in(const Body& body) {
 
 bool same_steps(const Body& a, const Body& b) {
   return std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), [](const Step& s, const Step& t) {
-    return s.kind == t.kind && s.in == t.in && s.out == t.out && s.kernel == t.kernel &&
+    return s.work.index() == t.work.index() && s.in == t.in && s.out == t.out &&
+           (!s.is<Kernel>() || s.kernel() == t.kernel()) &&
            std::equal(s.bodies.begin(), s.bodies.end(), t.bodies.begin(), t.bodies.end(),
                       [](const auto& x, const auto& y) { return same_steps(*x, *y); });
   });

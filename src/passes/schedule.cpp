@@ -6,7 +6,7 @@ namespace anew::passes {
 void schedule(Body& body) {
   for (Step& s : body.steps) {
     for (const auto& nested : s.bodies) schedule(*nested);
-    if (s.kind == Step::Kind::kernel) s.schedule = loops::schedule_of(s.kernel);
+    if (auto* k = s.as<Kernel>()) k->schedule = loops::schedule_of(k->kernel);
   }
 }
 

@@ -25,8 +25,8 @@ std::int64_t product(std::span<const std::int64_t> n) {
 
 // The leading variables of a kernel that are not reduced; none where a reduced one comes before one that is not.
 Numbers rows_of(const Step& s) {
-  if (s.kind != Step::Kind::kernel) return {};
-  const loops::Kernel& k = s.kernel;
+  if (!s.is<Kernel>()) return {};
+  const loops::Kernel& k = s.kernel();
   std::size_t r = 0;
   while (r < k.extents.size() && !k.reduced[r]) ++r;
   if (std::find(k.reduced.begin() + static_cast<std::ptrdiff_t>(r), k.reduced.end(), false) != k.reduced.end())
@@ -43,9 +43,9 @@ std::int64_t stride_of(const loops::Access& a, const Strides& strides, std::size
 
 template <class F>
 void for_each_access(const Step& s, int operand, F f) {
-  for (const loops::Access& a : s.kernel.accesses)
+  for (const loops::Access& a : s.kernel().accesses)
     if (a.operand == operand) f(a);
-  for (const loops::Store& t : s.kernel.stores)
+  for (const loops::Store& t : s.kernel().stores)
     if (t.to.operand == operand) f(t.to);
 }
 
@@ -83,7 +83,7 @@ class Tiling {
     if (rows_.empty()) return i + 1;
     std::size_t end = i + 1, good = i + 1;
     Numbers good_rows = rows_;
-    bool reduces = step(i).kernel.combine != loops::Combine::none;
+    bool reduces = step(i).kernel().combine != loops::Combine::none;
     note_made(step(i));
     for (; end < b_.steps.size(); ++end) {
       const Step& next = step(end);
@@ -96,7 +96,7 @@ class Tiling {
       if (rows.empty() || !connected(i, end, next)) break;
       rows_ = rows;
       note_made(next);
-      reduces = reduces || next.kernel.combine != loops::Combine::none;
+      reduces = reduces || next.kernel().combine != loops::Combine::none;
       if (reduces && large_enough(i, end + 1, rows_)) good = end + 1, good_rows = rows_;
     }
     rows_ = good_rows;
@@ -129,7 +129,7 @@ class Tiling {
 
   // May this kernel run on some rows only? `rows` of its variables count them.
   bool legal(const Step& s, std::size_t rows) const {
-    const loops::Kernel& k = s.kernel;
+    const loops::Kernel& k = s.kernel();
     for (const loops::Node& n : k.nodes)
       if (n.op == loops::Op::index && n.imm < rows) return false;
     for (std::size_t o = 0; o < s.in.size(); ++o) {
@@ -186,7 +186,7 @@ class Tiling {
   std::int64_t row_elements(std::size_t i, std::size_t end, std::size_t rows) const {
     std::int64_t most = 1;
     for (std::size_t k = i; k < end; ++k)
-      most = std::max(most, product(std::span(step(k).kernel.extents).subspan(rows)));
+      most = std::max(most, product(std::span(step(k).kernel().extents).subspan(rows)));
     return most;
   }
   bool large_enough(std::size_t i, std::size_t end, const Numbers& rows) const {
@@ -204,6 +204,7 @@ class Tiling {
   // A step of tiles on its way: tiles of `tile` rows each, over `rows` row variables, of the steps before `end`.
   struct Group {
     Step to = {};
+    Tiles work = {};
     std::shared_ptr<Body> body = std::make_shared<Body>();
     std::size_t end, rows;
     std::int64_t tile;
@@ -221,17 +222,17 @@ class Tiling {
     std::int64_t t = std::clamp<std::int64_t>(limits.tile / row_elements(i, end, rows_.size()), 1, rows_.back());
     while (rows_.back() % t != 0) --t;
     Group g{.end = end, .rows = rows_.size(), .tile = t};
-    g.to.kind = Step::Kind::tiles;
-    g.to.tiles.outer = rows_;
-    g.to.tiles.outer.back() /= t;
-    const std::int64_t tiles = product(g.to.tiles.outer);
+    g.work.outer = rows_;
+    g.work.outer.back() /= t;
+    const std::int64_t tiles = product(g.work.outer);
     if (tiles < 2) return false;
     for (std::size_t k = i; k < end; ++k) add_kernel(g, step(k), tiles);
     add_inputs(g);
     if (g.inside > g.inside_whole) return false;
     std::int64_t lanes = std::min(most_lanes, tiles);
     while (lanes > 1 && static_cast<std::size_t>(lanes) * g.inside > g.inside_whole / 2) lanes /= 2;
-    g.to.tiles.lanes = lanes;
+    g.work.lanes = lanes;
+    g.to.work = std::move(g.work);
     g.to.bodies.push_back(std::move(g.body));
     to = std::move(g.to);
     return true;
@@ -239,7 +240,7 @@ class Tiling {
 
   void add_kernel(Group& g, const Step& s, std::int64_t tiles) {
     Step n;
-    n.kernel = restricted(s.kernel, g.rows, g.tile);
+    n.kernel() = restricted(s.kernel(), g.rows, g.tile);
     n.primitive = s.primitive;
     n.at = s.at;
     n.flops = s.flops / static_cast<double>(tiles);
@@ -248,8 +249,8 @@ class Tiling {
     g.to.made.insert(g.to.made.end(), s.made.begin(), s.made.end());
     g.to.primitive = s.primitive;
     g.to.at = s.at;
-    for (std::size_t o = 0; o < s.in.size(); ++o) n.in.push_back(add_operand(g, s, o, n.kernel));
-    for (std::size_t o = 0; o < s.out.size(); ++o) n.out.push_back(add_result(g, s, o, n.kernel));
+    for (std::size_t o = 0; o < s.in.size(); ++o) n.in.push_back(add_operand(g, s, o, n.kernel()));
+    for (std::size_t o = 0; o < s.out.size(); ++o) n.out.push_back(add_result(g, s, o, n.kernel()));
     g.body->steps.push_back(std::move(n));
   }
 
@@ -304,7 +305,7 @@ class Tiling {
     const int made = g.body->add_value(std::move(w));
     if (outside) {
       g.to.out.push_back(s.out[o]);
-      g.to.tiles.out.push_back(tile_steps(s, s.in.size() + o, v, g.rows, g.tile));
+      g.work.out.push_back(tile_steps(s, s.in.size() + o, v, g.rows, g.tile));
       g.body->outputs.push_back(made);
     }
     return made;
@@ -315,7 +316,7 @@ class Tiling {
     Body& body = *g.body;
     for (std::size_t u = 0; u < g.uses.size(); ++u) {
       g.to.in.push_back(g.uses[u].value);
-      g.to.tiles.in.push_back(g.uses[u].steps);
+      g.work.in.push_back(g.uses[u].steps);
       int largest = -1;
       for (std::size_t v = 0; v < body.values.size(); ++v)
         if (body.values[v].storage == g.use_storage[u] &&
@@ -374,7 +375,7 @@ class Tiling {
     Numbers steps(rows, 0);
     for_each_access(s, static_cast<int>(operand), [&](const loops::Access& a) {
       for (std::size_t q = 0; q < rows; ++q)
-        if (s.kernel.extents[q] > 1)
+        if (s.kernel().extents[q] > 1)
           steps[q] = stride_of(a, v.strides, q) * static_cast<std::int64_t>(size_of(v.type.dtype));
     });
     steps.back() *= tile;

@@ -23,7 +23,7 @@ class Tile : public testing::Test {
   static int tiles_in(const passes::Body& body) {
     int n = 0;
     for (const passes::Step& s : body.steps) {
-      n += s.kind == passes::Step::Kind::tiles;
+      n += s.is<passes::Tiles>();
       for (const auto& nested : s.bodies) n += tiles_in(*nested);
     }
     return n;
