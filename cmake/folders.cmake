@@ -4,9 +4,9 @@
 
 anew_folder(base)
 anew_folder(plan base)
-anew_folder(runtime base plan)
 anew_folder(loops base)
-anew_folder(ir runtime loops)
+anew_folder(runtime loops plan)
+anew_folder(ir runtime)
 anew_folder(trace ir)
 anew_folder(tree trace)
 anew_folder(ops trace)

@@ -165,8 +165,6 @@ void finish_marker(std::byte* const*, std::byte*) {}
 
 }  // namespace
 
-bool available() { return true; }
-
 std::shared_ptr<const Module> compile(std::span<const Source> kernels) { return compile(kernels, host()); }
 
 std::shared_ptr<const Module> compile(std::span<const Source> kernels, const Machine& machine) {
@@ -180,7 +178,7 @@ std::shared_ptr<const Module> compile(std::span<const Source> kernels, const Mac
   std::vector<Function> present(kernels.size());
   std::vector<std::size_t> numbers;
   for (std::size_t n = 0; n < kernels.size(); ++n)
-    if (can_compile(*kernels[n].kernel)) numbers.push_back(n);
+    if (can_compile(kernels[n])) numbers.push_back(n);
   // A part costs about as much as a small kernel by itself. Neighbours are often alike, so parts take turns.
   const std::size_t parts =
       std::min<std::size_t>(std::max(1u, std::thread::hardware_concurrency()), (numbers.size() + 3) / 4);
@@ -221,7 +219,7 @@ std::shared_ptr<const Module> compile(std::span<const Source> kernels, const Mac
 std::string llvm_ir(const Source& kernel) { return llvm_ir(kernel, host()); }
 
 std::string llvm_ir(const Source& kernel, const Machine& machine) {
-  if (!can_compile(*kernel.kernel)) return "";
+  if (!can_compile(kernel)) return "";
   llvm::LLVMContext context;
   llvm::Module module("kernel", context);
   set_target(module, machine);

@@ -10,25 +10,18 @@
 #include <string_view>
 #include <vector>
 
-#include "loops/kernel.h"
+#include "loops/target.h"
 
 namespace anew::codegen {
 
-// A kernel and where the elements of its operands lie: per operand one stride per dimension, in elements. Zero and
-// negative strides are allowed; they are fixed at compile time, addresses are not.
-struct Source {
-  const loops::Kernel* kernel = nullptr;
-  std::vector<Shape> strides;
-};
-// Dense row-major strides of a shape.
-Shape dense_strides(const Shape& shape);
+using Source = loops::LaidKernel;
 
 // Null where the kernel has to be interpreted. The caller sets the floating point mode. An operand is the address of
 // element 0; an output may share the memory of an input that has the same index map and strides.
 struct Function {
-  // Units [begin, end) of loops::Bytecode(kernel).partition(), into its scratch.
+  // Units [begin, end) of its schedule, into its scratch.
   void (*run)(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) = nullptr;
-  // After all units; null where the partition has no scratch.
+  // After all units; null where the schedule has no scratch.
   void (*finish)(std::byte* const* operands, std::byte* scratch) = nullptr;
 };
 
@@ -47,8 +40,10 @@ class Module {
   std::size_t code_bytes_ = 0;
 };
 
-bool available();
-// One module for all of them; null without LLVM, and when the process is ending. Thread-safe.
+// All of the below as a target; null without LLVM, where there is nothing else of it.
+const loops::Target* machine_code();
+
+// One module for all of them; null when the process is ending. Thread-safe.
 std::shared_ptr<const Module> compile(std::span<const Source> kernels);
 // What is given to LLVM, for inspection; empty where the kernel has to be interpreted.
 std::string llvm_ir(const Source& kernel);
@@ -56,9 +51,9 @@ std::string llvm_ir(const Source& kernel);
 // ---- code that is kept, for src/jit/code_cache.h. `key` says all that the code was made from; build, machine and LLVM
 // are added here.
 
-// A name for it, in letters that suit a file; empty without LLVM.
+// A name for it, in letters that suit a file.
 std::string entry_name(std::string_view key);
-// The module as bytes; empty without LLVM.
+// The module as bytes.
 std::vector<std::byte> object(const Module& module, std::string_view key);
 // Null where the bytes are not what `object` gave for this key and `count` kernels, in this build, on this machine.
 std::shared_ptr<const Module> load(std::span<const std::byte> bytes, std::string_view key, std::size_t count);

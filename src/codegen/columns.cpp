@@ -26,13 +26,13 @@ class Columns {
   }
 
   void run() {
-    if (layout_.body().reduced > 0) e_.emit(Place::entry);
-    layout_.body().by_blocks ? blocks() : results();
+    if (layout_.schedule.reduced > 0) e_.emit(Place::entry);
+    layout_.schedule.by_blocks ? blocks() : results();
   }
 
   void finish() {
-    const std::int64_t blocks = layout_.body().blocks, inner = layout_.body().inner;
-    e_.loop(e_.number(0), e_.number(layout_.body().outer), 1, [&](Value* o) {
+    const std::int64_t blocks = layout_.schedule.blocks, inner = layout_.schedule.inner;
+    e_.loop(e_.number(0), e_.number(layout_.schedule.outer), 1, [&](Value* o) {
       rows_of(o, [&](Value* column) {
         Value* from = at(e_.argument(1), b_.CreateAdd(b_.CreateMul(o, e_.number(blocks * inner)), column));
         e_.for_lanes(e_.number(0), e_.number(extent_), 4, [&](const Lanes& lanes) {
@@ -68,7 +68,7 @@ class Columns {
       move(row);
       Value* lo = e_.larger(b_.CreateSub(from, start), e_.number(0));
       Value* hi = e_.smaller(b_.CreateSub(to, start), extent);
-      const std::int64_t count = layout_.body().reduced;
+      const std::int64_t count = layout_.schedule.reduced;
       if (count > 0) e_.emit(Place::row);
       e_.for_lanes(lo, hi, copies(), [&](const Lanes& lanes) {
         if (count == 0) {
@@ -84,10 +84,10 @@ class Columns {
   }
 
   void blocks() {
-    const std::int64_t count = layout_.body().blocks, inner = layout_.body().inner;
+    const std::int64_t count = layout_.schedule.blocks, inner = layout_.schedule.inner;
     e_.loop(e_.argument(1), e_.argument(2), 1, [&](Value* unit) {
       Value* from = b_.CreateMul(b_.CreateURem(unit, e_.number(count)), e_.number(column_block));
-      Value* to = e_.smaller(b_.CreateAdd(from, e_.number(column_block)), e_.number(layout_.body().reduced));
+      Value* to = e_.smaller(b_.CreateAdd(from, e_.number(column_block)), e_.number(layout_.schedule.reduced));
       rows_of(b_.CreateUDiv(unit, e_.number(count)), [&](Value* column) {
         e_.emit(Place::row);
         Value* out = at(e_.argument(3), b_.CreateAdd(b_.CreateMul(unit, e_.number(inner)), column));
@@ -107,7 +107,7 @@ class Columns {
 
   // All rows of the innermost loop of outer index o; `body` gets the number of the first column.
   void rows_of(Value* o, FunctionRef<void(Value*)> body) {
-    const std::int64_t rows = layout_.body().inner / extent_;
+    const std::int64_t rows = layout_.schedule.inner / extent_;
     e_.loop(e_.number(0), e_.number(rows), 1, [&](Value* row) {
       const Emitter::Position before = e_.position();
       move(b_.CreateAdd(b_.CreateMul(o, e_.number(rows)), row));

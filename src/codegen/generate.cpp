@@ -28,12 +28,9 @@ llvm::Function* declare(llvm::Module& module, const std::string& name, bool fini
 }  // namespace
 
 // A search keeps values with their indices; very long rows would need levels of blocks that never occur elsewhere.
-bool can_compile(const loops::Kernel& kernel) {
-  if (kernel.combine >= Combine::argmax) return false;
-  std::int64_t joined = 1;
-  for (std::size_t v = 0; v < kernel.extents.size(); ++v)
-    if (kernel.reduced[v]) joined *= kernel.extents[v];
-  return joined <= loops::row_block * loops::row_block || loops::Bytecode(kernel).body().by_blocks;
+bool can_compile(const Source& source) {
+  if (source.kernel->combine >= Combine::argmax) return false;
+  return source.schedule.reduced <= loops::row_block * loops::row_block || source.schedule.by_blocks;
 }
 
 std::string run_name(std::size_t n) { return fmt::format("kernel{}_run", n); }
@@ -41,20 +38,19 @@ std::string finish_name(std::size_t n) { return fmt::format("kernel{}_finish", n
 
 bool generate(llvm::Module& module, const Source& source, std::size_t n, const Machine& machine) {
   const Layout layout(source);
-  const loops::Partition& partition = layout.code.partition();
   Emitter run(declare(module, run_name(n), false, machine), layout, machine);
-  if (partition.units > 0)
+  if (layout.schedule.units > 0)
     run.when(run.b.CreateICmpSLT(run.argument(1), run.argument(2)), [&] {
-      switch (layout.body().form) {
+      switch (layout.schedule.form) {
         case Form::elementwise: return emit_elementwise(run);
         case Form::rows: return emit_rows(run, false);
         case Form::columns: return emit_columns(run, false);
       }
     });
   run.b.CreateRetVoid();
-  if (!partition.scratch) return false;
+  if (!layout.schedule.scratch) return false;
   Emitter finish(declare(module, finish_name(n), true, machine), layout, machine);
-  layout.body().form == Form::rows ? emit_rows(finish, true) : emit_columns(finish, true);
+  layout.schedule.form == Form::rows ? emit_rows(finish, true) : emit_columns(finish, true);
   finish.b.CreateRetVoid();
   return true;
 }

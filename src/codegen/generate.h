@@ -7,7 +7,7 @@
 namespace anew::codegen {
 
 // Can the kernel be compiled at all?
-bool can_compile(const loops::Kernel& kernel);
+bool can_compile(const Source& source);
 // Symbols of kernel number n.
 std::string run_name(std::size_t n);
 std::string finish_name(std::size_t n);

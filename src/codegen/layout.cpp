@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "loops/build.h"
+#include "loops/instruction.h"
 
 namespace anew::codegen {
 namespace {
@@ -26,7 +27,7 @@ void add_access(loops::Stream& s, Stream& out, const loops::Access& access, cons
 
 }  // namespace
 
-Layout::Layout(const Source& source) : code(*source.kernel), kernel(loops::expand(*source.kernel)) {
+Layout::Layout(const Source& source) : schedule(source.schedule), kernel(loops::expand(*source.kernel)) {
   if (source.strides.size() != kernel.operands.size())
     throw InternalError("[codegen] a kernel is compiled with the strides of each of its operands");
   for (std::size_t o = 0; o < kernel.operands.size(); ++o)
@@ -76,15 +77,15 @@ void Layout::make_streams(const Source& source) {
 
 void Layout::make_nest(std::vector<loops::Stream>& raw) {
   loops::Nest nest;
-  const auto& loops = body().loops;
+  const auto& loops = schedule.loops;
   loops::make_nest(nest, loops.data(), static_cast<int>(loops.size()), raw.data(), raw.size());
   extents.assign(nest.extent, nest.extent + nest.rank);
   sections.assign(nest.section, nest.section + nest.rank);
   for (std::size_t s = 0; s < streams.size(); ++s) streams[s].strides.assign(raw[s].stride, raw[s].stride + nest.rank);
   // Loops of one iteration are gone; every form needs those it is written for.
-  if (body().form == Form::elementwise) ensure(0, 1);
-  if (body().form != Form::elementwise) ensure(1, 0);
-  if (body().form == Form::columns) ensure(2, 1);
+  if (schedule.form == Form::elementwise) ensure(0, 1);
+  if (schedule.form != Form::elementwise) ensure(1, 0);
+  if (schedule.form == Form::columns) ensure(2, 1);
 }
 
 void Layout::ensure(int section, std::int64_t stride_of_stores) {
@@ -102,7 +103,7 @@ void Layout::find_places() {
   const std::uint32_t last = 1u << inner();
   const std::uint32_t reduced = ((1u << first_of(2)) - 1) & ~((1u << first_of(1)) - 1);
   auto placed = [&](std::uint32_t depends) {
-    switch (body().form) {
+    switch (schedule.form) {
       case Form::elementwise: return depends & last ? Place::vector : depends ? Place::row : Place::entry;
       case Form::rows:
         return depends & last ? Place::vector : depends & reduced ? Place::row : depends ? Place::result : Place::entry;

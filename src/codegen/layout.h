@@ -3,7 +3,7 @@
 // No LLVM in it: everything follows from the kernel and the strides of its operands.
 #pragma once
 #include "codegen/codegen.h"
-#include "loops/bytecode.h"
+#include "loops/nest.h"
 
 namespace anew::codegen {
 
@@ -29,7 +29,7 @@ struct Stream {
 struct Layout {
   explicit Layout(const Source& source);
 
-  loops::Bytecode code;               // of the kernel as given: its form and partition
+  const loops::Schedule& schedule;    // of the kernel as given
   loops::Kernel kernel;               // with calls expanded
   std::vector<std::int64_t> extents;  // of the merged nest: outer dimensions, then reduced, then inner ones
   std::vector<int> sections;          // 0, 1, 2
@@ -39,7 +39,6 @@ struct Layout {
   std::vector<Place> place;    // by node
   std::vector<bool> splat;     // by node: computed once, read by lane
 
-  const loops::Bytecode::Body& body() const { return code.body(); }
   int rank() const { return static_cast<int>(extents.size()); }
   int inner() const { return rank() - 1; }
   int first_of(int section) const;  // the first dimension of the section or a later one

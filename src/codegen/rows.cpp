@@ -22,15 +22,15 @@ class Rows {
         join_(e.b, e.layout),
         node_(e.layout.kernel.stores[0].node),
         first_(e.layout.first_of(1)),
-        length_(e.layout.body().reduced),
+        length_(e.layout.schedule.reduced),
         vectors_(static_cast<int>(row_lanes) / e.width) {}
 
   void run() {
-    const std::int64_t blocks = layout_.body().blocks;
+    const std::int64_t blocks = layout_.schedule.blocks;
     if (length_ > 0) e_.emit(Place::entry);
     e_.loop(e_.argument(1), e_.argument(2), 1, [&](Value* unit) {
       const Emitter::Position before = e_.position();
-      if (layout_.body().by_blocks) {
+      if (layout_.schedule.by_blocks) {
         e_.move_flat(0, first_, b_.CreateUDiv(unit, e_.number(blocks)));
         e_.emit(Place::result);
         Value* from = b_.CreateMul(b_.CreateURem(unit, e_.number(blocks)), e_.number(row_block));
@@ -45,9 +45,9 @@ class Rows {
   }
 
   void finish() {
-    e_.loop(e_.number(0), e_.number(layout_.body().outer), 1, [&](Value* o) {
+    e_.loop(e_.number(0), e_.number(layout_.schedule.outer), 1, [&](Value* o) {
       const Emitter::Position before = e_.position();
-      std::int64_t count = layout_.body().blocks;
+      std::int64_t count = layout_.schedule.blocks;
       Value* from = at(e_.argument(1), b_.CreateMul(o, e_.number(count)));
       while (count > row_block) {  // a block's result goes where elements have been read already
         const std::int64_t blocks = (count + row_block - 1) / row_block;
@@ -70,7 +70,7 @@ class Rows {
   // One result, whole.
   Value* row() {
     if (length_ <= row_block) return block(e_.number(0));
-    const std::int64_t blocks = layout_.body().blocks;
+    const std::int64_t blocks = layout_.schedule.blocks;
     Value* partials = e_.local(join_.type(), blocks);
     e_.loop(e_.number(0), e_.number(blocks), 1,
             [&](Value* k) { e_.store_dense(block(b_.CreateMul(k, e_.number(row_block))), at(partials, k), nullptr); });

@@ -26,7 +26,7 @@ class Tiles {
   }
   bool any() const {
     // Small arrays stay in the nearest cache as they are; turning costs thrice the time to compile.
-    if (layout_.rank() < 2 || rows_ < e_.width || columns_ < e_.width || layout_.body().iterations < 1 << 14)
+    if (layout_.rank() < 2 || rows_ < e_.width || columns_ < e_.width || layout_.schedule.iterations < 1 << 14)
       return false;
     for (std::size_t s = 0; s < layout_.streams.size(); ++s)
       if (is_turned(s)) return true;

@@ -9,13 +9,13 @@
 
 #include "jit/compiled_program.h"
 #include "jit/describe.h"
+#include "plan/place.h"
 #include "trace/trace.h"
 
 namespace anew {
 namespace {
 
 using passes::Body;
-using Kind = passes::Step::Kind;
 
 // ---- time
 
@@ -125,10 +125,10 @@ double visited(const loops::Kernel& kernel, const loops::Access& access) {
 
 // `near`: a storage that does not count, since its elements are in the cache already; -1: none.
 double moved_by_kernel(const Body& body, const passes::Step& s, int near = -1) {
-  std::vector<double> elements(s.kernel.operands.size(), 0);
-  auto visit = [&](const loops::Access& a) { elements[static_cast<std::size_t>(a.operand)] += visited(s.kernel, a); };
-  for (const loops::Access& a : s.kernel.accesses) visit(a);
-  for (const loops::Store& t : s.kernel.stores) visit(t.to);
+  std::vector<double> elements(s.kernel().operands.size(), 0);
+  auto visit = [&](const loops::Access& a) { elements[static_cast<std::size_t>(a.operand)] += visited(s.kernel(), a); };
+  for (const loops::Access& a : s.kernel().accesses) visit(a);
+  for (const loops::Store& t : s.kernel().stores) visit(t.to);
   double bytes = 0;
   for (std::size_t k = 0; k < elements.size(); ++k) {
     const passes::Value& v = body.values[static_cast<std::size_t>(k < s.in.size() ? s.in[k] : s.out[k - s.in.size()])];
@@ -141,12 +141,13 @@ double moved_by_kernel(const Body& body, const passes::Step& s, int near = -1) {
 double moved_by_call(const Body& body, const passes::Step& s) {
   auto value = [&](int v) -> const passes::Value& { return body.values[static_cast<std::size_t>(v)]; };
   auto bytes_of = [&](int v) { return unique_elements(value(v)) * static_cast<double>(size_of(value(v).type.dtype)); };
+  const int in_place = s.is<passes::Call>() ? s.as<passes::Call>()->in_place : -1;
   const bool updates =
-      s.in_place >= 0 && value(s.in[static_cast<std::size_t>(s.in_place)]).storage == value(s.out[0]).storage;
+      in_place >= 0 && value(s.in[static_cast<std::size_t>(in_place)]).storage == value(s.out[0]).storage;
   double bytes = 0, written = 0;
   for (int v : s.out) written += bytes_of(v);
   for (std::size_t i = 0; i < s.in.size(); ++i) {
-    if (updates && static_cast<int>(i) == s.in_place) continue;
+    if (updates && static_cast<int>(i) == in_place) continue;
     // What computes nothing takes its elements from operand 0, as many as it gives.
     const double all = bytes_of(s.in[i]);
     bytes += i == 0 && s.flops == 0 && !s.effects ? std::min(all, written) : all;
@@ -224,7 +225,7 @@ class Gathering {
     }
     if (!compiled::is_control(s) && row.runs >= 0) {
       const auto n = static_cast<double>(row.runs);
-      row.bytes = n * (s.kind == Kind::kernel ? moved_by_kernel(body, s) : moved_by_call(body, s));
+      row.bytes = n * (s.is<passes::Kernel>() ? moved_by_kernel(body, s) : moved_by_call(body, s));
       row.flops = n * s.flops;
     }
     r_.steps.push_back(std::move(row));
@@ -247,8 +248,8 @@ class Gathering {
   }
 
   static std::string body_name(const passes::Step& s, std::size_t k) {
-    if (s.kind == Kind::branch) return "branch " + std::to_string(k);
-    if (s.kind == Kind::loop) return k == 0 ? "body" : "condition";
+    if (s.is<passes::Branch>()) return "branch " + std::to_string(k);
+    if (s.is<passes::Loop>()) return k == 0 ? "body" : "condition";
     return k == 0 ? "advance" : "back";
   }
   static const Code* nested_code(const Code* code, std::size_t i, std::size_t k) {
@@ -263,7 +264,8 @@ class Gathering {
   void nested(const passes::Step& s, const Code* code, std::size_t i, int depth, std::size_t live, std::size_t base,
               std::int64_t runs) {
     const std::size_t own = r_.steps.size() - 1;
-    const std::int64_t length = s.kind == Kind::loop && s.bodies.size() == 1 ? s.loop.length : -1;
+    const auto* loop = s.as<passes::Loop>();
+    const std::int64_t length = loop && s.bodies.size() == 1 ? loop->length : -1;
     double bytes = 0, flops = 0;
     for (std::size_t k = 0; k < s.bodies.size(); ++k) {
       const Body& body = *s.bodies[k];
@@ -274,9 +276,8 @@ class Gathering {
         MemoryReport::Step row{.depth = depth + 1, .what = body_name(s, k), .live_bytes = outside + body.bytes};
         r_.steps.push_back(std::move(row));
       }
-      const Sums sums =
-          walk(body, nested_code(code, i, k), depth + 1 + header, outside,
-               base + s.parts[s.kind == Kind::branch ? 0 : k], runs < 0 || length < 0 ? -1 : runs * length);
+      const Sums sums = walk(body, nested_code(code, i, k), depth + 1 + header, outside,
+                             base + passes::plan_of(s, k).offset, runs < 0 || length < 0 ? -1 : runs * length);
       if (header) {
         MemoryReport::Step& row = r_.steps[at];
         if (!body.steps.empty()) row.runs = r_.steps[at + 1].runs;
@@ -289,12 +290,11 @@ class Gathering {
     }
     r_.steps[own].bytes = bytes;
     r_.steps[own].flops = flops;
-    if (s.kind == Kind::branch) return;
-    for (std::size_t part = s.kind == Kind::loop ? 3 : 2; part < s.parts.size(); ++part) {
-      const std::size_t end = part + 1 < s.parts.size() ? std::min(s.parts[part + 1], s.scratch) : s.scratch;
-      if (end > s.parts[part])
-        r_.pieces.push_back({"buffer of " + compiled::step_name(s), "", source_line(s.at), base + s.parts[part],
-                             end - s.parts[part], own, r_.steps.size() - 1});
+    for (const passes::Part& part : passes::buffers_of(s)) {
+      const std::size_t end = std::min(plan::rounded(part.offset + part.bytes), s.scratch);
+      if (end > part.offset)
+        r_.pieces.push_back({"buffer of " + compiled::step_name(s), "", source_line(s.at), base + part.offset,
+                             end - part.offset, own, r_.steps.size() - 1});
     }
   }
 

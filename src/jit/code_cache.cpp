@@ -92,9 +92,9 @@ std::string objection_to_folder(const Handle& folder) {
 // ---- entries
 
 // What the code depends on besides build and machine: kernels and layouts, in text, and the bits of constants.
-std::string key_of(std::span<const codegen::Source> kernels) {
+std::string key_of(std::span<const loops::LaidKernel> kernels) {
   std::string key;
-  for (const codegen::Source& k : kernels) {
+  for (const loops::LaidKernel& k : kernels) {
     const loops::Kernel kernel = loops::expand(*k.kernel);
     key += kernel.str();
     for (const loops::Node& n : kernel.nodes)
@@ -171,36 +171,50 @@ std::string set_code_cache(std::string path) {
 namespace compiled {
 namespace {
 
-// The entry's code; null where there is none that fits.
-std::shared_ptr<const codegen::Module> find(const Handle& folder, const std::string& path, const std::string& name,
-                                            const std::string& key, std::size_t count) {
-  const Contents entry = read_entry(folder, name);
-  if (!entry.bytes.empty())
-    if (auto module = codegen::load(entry.bytes, key, count)) return module;
-  const std::string why = entry.bytes.empty() ? entry.objection : "it is not what was written for these kernels";
-  if (!why.empty()) warn(fmt::format("[jit] the cached code in {}/{} is ignored: {}", path, name, why), {});
-  return nullptr;
-}
+class CachedTarget final : public loops::Target {
+ public:
+  explicit CachedTarget(const loops::Target& of) : of_(of) {}
+  std::string_view name() const override { return of_.name(); }
+  bool can(const loops::LaidKernel& kernel) const override { return of_.can(kernel); }
+
+  loops::Codes compile(std::span<const loops::LaidKernel> kernels) const override {
+    const std::string path = folder_path();
+    if (path.empty() || kernels.empty()) return of_.compile(kernels);
+    const Handle folder(open_folder(path));
+    if (const std::string why = objection_to_folder(folder); !why.empty()) {
+      say_once(fmt::format("[jit] the code cache {} is not used: {}", path, why));
+      return of_.compile(kernels);
+    }
+    const std::string key = key_of(kernels), name = of_.entry_name(key) + ".anew";
+    loops::Codes codes = find(folder, path, name, key, kernels);
+    if (!codes.empty()) return codes;
+    codes = of_.compile(kernels);
+    if (codes.empty()) return codes;
+    const std::vector<std::byte> bytes = of_.to_bytes(codes, key);
+    const bool too_large = bytes.size() > static_cast<std::size_t>(largest_entry);
+    if (const int failed = too_large ? EFBIG : write_entry(folder, name, bytes))
+      say_once(fmt::format("[jit] cannot write to the code cache {}: {}", path, reason(failed)));
+    return codes;
+  }
+
+ private:
+  // The entry's code; none where there is none that fits.
+  loops::Codes find(const Handle& folder, const std::string& path, const std::string& name, const std::string& key,
+                    std::span<const loops::LaidKernel> kernels) const {
+    const Contents entry = read_entry(folder, name);
+    if (!entry.bytes.empty())
+      if (loops::Codes codes = of_.from_bytes(entry.bytes, key, kernels); !codes.empty()) return codes;
+    const std::string why = entry.bytes.empty() ? entry.objection : "it is not what was written for these kernels";
+    if (!why.empty()) warn(fmt::format("[jit] the cached code in {}/{} is ignored: {}", path, name, why), {});
+    return {};
+  }
+
+  const loops::Target& of_;
+};
 
 }  // namespace
 
-std::shared_ptr<const codegen::Module> compile_cached(std::span<const codegen::Source> kernels) {
-  const std::string path = folder_path();
-  if (path.empty() || kernels.empty() || !codegen::available()) return codegen::compile(kernels);
-  const Handle folder(open_folder(path));
-  if (const std::string why = objection_to_folder(folder); !why.empty()) {
-    say_once(fmt::format("[jit] the code cache {} is not used: {}", path, why));
-    return codegen::compile(kernels);
-  }
-  const std::string key = key_of(kernels), name = codegen::entry_name(key) + ".anew";
-  if (auto module = find(folder, path, name, key, kernels.size())) return module;
-  auto module = codegen::compile(kernels);
-  if (!module) return nullptr;
-  const std::vector<std::byte> bytes = codegen::object(*module, key);
-  const int failed = bytes.size() > static_cast<std::size_t>(largest_entry) ? EFBIG : write_entry(folder, name, bytes);
-  if (failed) say_once(fmt::format("[jit] cannot write to the code cache {}: {}", path, reason(failed)));
-  return module;
-}
+const loops::Target& with_code_cache(const loops::Target& target) { return *new CachedTarget(target); }
 
 }  // namespace compiled
 }  // namespace anew

@@ -4,14 +4,11 @@
 // of its files only regular ones of a sensible size are read, links are not followed. Whatever does not fit is noted and
 // compiled anew. Entries are written beside and renamed, so that readers see whole ones.
 #pragma once
-#include <memory>
-#include <span>
-
-#include "codegen/codegen.h"
+#include "loops/target.h"
 
 namespace anew::compiled {
 
-// As codegen::compile, by way of the folder, if there is one.
-std::shared_ptr<const codegen::Module> compile_cached(std::span<const codegen::Source> kernels);
+// The target, by way of the folder, if there is one; never destroyed.
+const loops::Target& with_code_cache(const loops::Target& target);
 
 }  // namespace anew::compiled

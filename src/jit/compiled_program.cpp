@@ -11,9 +11,8 @@
 #include "base/per_thread.h"
 #include "codegen/codegen.h"
 #include "jit/code_cache.h"
-#include "loops/interpreter.h"
 #include "passes/generate.h"
-#include "passes/plan_program.h"
+#include "passes/pipeline.h"
 #include "runtime/arena.h"
 
 namespace anew::compiled {
@@ -23,43 +22,6 @@ std::atomic<Backend> chosen = [] {
   const char* name = std::getenv("ANEW_BACKEND");
   return name && std::strcmp(name, "interpreter") == 0 ? Backend::interpreter : Backend::machine_code;
 }();
-
-class MachineKernel final : public KernelCode {
- public:
-  MachineKernel(const codegen::Function& f, std::shared_ptr<const codegen::Module> module,
-                const loops::Partition& partition)
-      : f_(f), module_(std::move(module)) {
-    units = partition.units;
-    scratch = partition.scratch;
-    nanoseconds = partition.nanoseconds;
-  }
-  void run(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) const override {
-    f_.run(operands, begin, end, scratch);
-  }
-  void finish(std::byte* const* operands, std::byte* scratch) const override { f_.finish(operands, scratch); }
-
- private:
-  codegen::Function f_;
-  std::shared_ptr<const codegen::Module> module_;
-};
-
-std::vector<std::shared_ptr<const KernelCode>> compile_kernels(std::span<const passes::LaidKernel> kernels) {
-  auto codes = passes::interpret_kernels(kernels);
-  if (backend() == Backend::interpreter) return codes;
-  std::vector<codegen::Source> sources;
-  for (const passes::LaidKernel& k : kernels) sources.push_back({k.kernel, k.strides});
-  std::shared_ptr<const codegen::Module> module;
-  try {
-    module = compile_cached(sources);
-  } catch (const std::bad_alloc&) {  // no memory for LLVM; the interpreter needs less
-  }
-  if (!module) return codes;
-  for (std::size_t i = 0; i < codes.size(); ++i)
-    if (const codegen::Function& f = module->functions()[i]; f.run)
-      codes[i] = std::make_shared<MachineKernel>(
-          f, module, loops::Partition{codes[i]->units, codes[i]->scratch, codes[i]->nanoseconds});
-  return codes;
-}
 
 // Pointer tables of the calls of a thread, one behind the other (a call may call back and so hold others).
 class Table {
@@ -94,11 +56,16 @@ class Table {
 
 }  // namespace
 
-Backend backend() { return codegen::available() ? chosen.load() : Backend::interpreter; }
+Backend backend() { return codegen::machine_code() ? chosen.load() : Backend::interpreter; }
 void set_backend(Backend b) { chosen = b; }
+const loops::Target& target() {
+  if (backend() == Backend::interpreter) return loops::interpreter();
+  static const loops::Target& machine_code = with_code_cache(*codegen::machine_code());
+  return machine_code;
+}
 
 CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs)
-    : program_(std::move(program)), inputs_(std::move(inputs)) {
+    : target_(compiled::target()), program_(std::move(program)), inputs_(std::move(inputs)) {
   check_countable(*program_);
   for (const Type& t : program_->output_types()) outputs_.push_back({t, t.bytes(), row_major(t.shape)});
   static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
@@ -108,7 +75,7 @@ CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides
 }
 
 const Code& CompiledProgram::code() const {
-  std::call_once(once_, [&] { code_ = passes::generate(*body_, compile_kernels); });
+  std::call_once(once_, [&] { code_ = passes::generate(*body_, target_); });
   return *code_;
 }
 
@@ -156,7 +123,6 @@ std::size_t hash_of(const ir::ProgramRef& program, std::span<const ir::Strides> 
   std::size_t h = ir::hash_value(program);
   for (const ir::Strides& s : inputs)
     for (std::int64_t n : s) hash_combine(h, static_cast<std::size_t>(n));
-  hash_combine(h, static_cast<std::size_t>(backend()));
   return h;
 }
 
@@ -167,7 +133,8 @@ std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& progr
   Cache& c = cache();
   const std::size_t h = hash_of(program, inputs);
   auto same = [&](const std::shared_ptr<const CompiledProgram>& p) {
-    return std::equal(inputs.begin(), inputs.end(), p->inputs().begin(), p->inputs().end()) &&
+    return &p->target() == &target() &&
+           std::equal(inputs.begin(), inputs.end(), p->inputs().begin(), p->inputs().end()) &&
            (&p->program() == program.get() || ir::equal(p->program(), *program));
   };
   {

@@ -20,6 +20,7 @@ namespace anew::compiled {
 enum class Backend { machine_code, interpreter };
 Backend backend();  // machine_code only where there is LLVM
 void set_backend(Backend b);
+const loops::Target& target();  // of the backend
 
 class CompiledProgram {
  public:
@@ -29,6 +30,7 @@ class CompiledProgram {
   // `inputs`: concrete, of the Program's types and laid out as said. Gives the measured peak to `high_water`, if any.
   Arrays run(std::span<const Array> inputs, const Location& at, std::size_t* high_water = nullptr) const;
 
+  const loops::Target& target() const { return target_; }
   const ir::Program& program() const { return *program_; }
   const std::vector<ir::Strides>& inputs() const { return inputs_; }
   const passes::Body& body() const { return *body_; }
@@ -37,6 +39,7 @@ class CompiledProgram {
   const Code& code() const;
 
  private:
+  const loops::Target& target_;
   ir::ProgramRef program_;
   std::vector<ir::Strides> inputs_;
   std::shared_ptr<const passes::Body> body_;

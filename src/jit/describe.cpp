@@ -15,13 +15,12 @@ std::string readable_bytes(double bytes) {
 }
 
 std::string step_name(const passes::Step& step) {
-  using Kind = passes::Step::Kind;
   const std::string own = step.primitive ? step.primitive->name : "copy";
-  const std::int64_t length = step.kind == Kind::loop     ? step.loop.length
-                              : step.kind == Kind::unwind ? step.unwind.length
-                                                          : -1;
+  const auto* loop = step.as<passes::Loop>();
+  const auto* unwind = step.as<passes::Unwind>();
+  const std::int64_t length = loop ? loop->length : unwind ? unwind->length : -1;
   if (length >= 0) return fmt::format("{}[{}]", own, length);
-  if (step.kind != Kind::kernel && step.kind != Kind::tiles) return own;
+  if (!step.is<passes::Kernel>() && !step.is<passes::Tiles>()) return own;
   if (step.made.empty()) return "copy";
   std::string out;
   for (std::size_t i = 0; i < step.made.size();) {
@@ -36,8 +35,7 @@ std::string step_name(const passes::Step& step) {
 }
 
 bool is_control(const passes::Step& step) {
-  using Kind = passes::Step::Kind;
-  return step.kind == Kind::loop || step.kind == Kind::branch || step.kind == Kind::unwind;
+  return step.is<passes::Loop>() || step.is<passes::Branch>() || step.is<passes::Unwind>();
 }
 
 int arena_storage(const passes::Body& body, int value) {

@@ -1,5 +1,4 @@
-// Translation of a kernel to Bytecode: uniform nodes are hoisted, registers are reused after the last reader, loops are
-// ordered by what the form of reduction needs, and the partition for threads is decided, all from the kernel alone.
+// Translation of a kernel to Bytecode: uniform nodes are hoisted, registers are reused after the last reader.
 #include "loops/bytecode.h"
 
 #include <algorithm>
@@ -14,58 +13,21 @@ bool constant_access(const Access& access) {
   return true;
 }
 
-double cost_of(const Node& node) {  // ns per element, to an order of magnitude
-  switch (node.op) {
-    case Op::constant: return 0;
-    case Op::div:
-    case Op::sqrt: return 0.2;
-    case Op::rem: return 3;
-    case Op::call: return node.dtype == f64 ? 12 : 1.5;
-    default: return size_of(node.dtype) == 8 ? 0.15 : 0.08;
-  }
-}
-
 class Translator {
  public:
-  explicit Translator(const Kernel& kernel) { out_.kernel = kernel; }
+  Translator(const Kernel& kernel, const Schedule& schedule) {
+    static_cast<Schedule&>(out_) = schedule;
+    out_.kernel = kernel;
+  }
 
   Bytecode::Body translate() {
-    order_loops();
     make_steps();
     allocate_registers();
     find_direct_store();
-    make_partition();
     return std::move(out_);
   }
 
  private:
-  void order_loops() {
-    const Kernel& k = out_.kernel;
-    const int rank = static_cast<int>(k.extents.size());
-    auto add = [&](std::vector<Loop>& to, int v, int section) {
-      to.push_back({v, section, k.extents[static_cast<std::size_t>(v)]});
-    };
-    for (std::int64_t e : k.extents) out_.iterations *= e;
-    if (k.combine == Combine::none) {
-      for (int v = 0; v < rank; ++v) add(out_.loops, v, 0);
-      return;
-    }
-    int inner_from = rank;  // trailing kept variables
-    while (inner_from > 0 && !k.reduced[static_cast<std::size_t>(inner_from - 1)]) --inner_from;
-    out_.form = inner_from == rank ? Form::rows : Form::columns;
-    for (int v = 0; v < inner_from; ++v)
-      if (!k.reduced[static_cast<std::size_t>(v)])
-        add(out_.loops, v, 0), out_.outer *= k.extents[static_cast<std::size_t>(v)];
-    for (const Loop& l : out_.loops) out_.result_loops.push_back(l);
-    for (int v = 0; v < inner_from; ++v)
-      if (k.reduced[static_cast<std::size_t>(v)])
-        add(out_.loops, v, 1), out_.reduced *= k.extents[static_cast<std::size_t>(v)];
-    for (int v = inner_from; v < rank; ++v) {
-      add(out_.loops, v, 2), add(out_.result_loops, v, 0);
-      out_.inner *= k.extents[static_cast<std::size_t>(v)];
-    }
-  }
-
   void make_steps() {
     const Kernel& k = out_.kernel;
     const std::size_t count = k.nodes.size();
@@ -152,40 +114,18 @@ class Translator {
     if (out_.steps.back().node == out_.steps.back().a || k.stores.size() > 1) out_.direct = -1;
   }
 
-  void make_partition() {
-    const Kernel& k = out_.kernel;
-    double cost = 0.1;
-    for (const Node& n : k.nodes) cost += cost_of(n);
-    out_.partition.nanoseconds = cost * static_cast<double>(out_.iterations);
-    out_.partition.units = out_.iterations;
-    if (out_.form == Form::elementwise) return;
-    const std::int64_t results = out_.outer * out_.inner;
-    const std::int64_t block = out_.form == Form::rows ? row_block : column_block;
-    out_.partition.units = results;
-    out_.blocks = (out_.reduced + block - 1) / block;
-    // Many results share the work well; few of them are cut into the blocks of their sums.
-    const bool few = out_.form == Form::rows ? results < 32 : results < 1024;
-    out_.by_blocks = few && out_.blocks >= (out_.form == Form::rows ? 2 : 4) && results > 0;
-    if (!out_.by_blocks) return;
-    const DType value = register_type(k.nodes[static_cast<std::size_t>(k.stores[0].node)].dtype);
-    const bool finds_index = k.combine >= Combine::argmax;
-    out_.partition.units = out_.outer * out_.blocks;
-    out_.partition.scratch = static_cast<std::size_t>(results * out_.blocks) * (size_of(value) + (finds_index ? 8 : 0));
-  }
-
   Bytecode::Body out_;
   std::vector<bool> uniform_;
 };
 
 }  // namespace
 
-Bytecode::Bytecode(const Kernel& kernel) {
-  verify(kernel);
-  body_ = std::make_unique<const Body>(Translator(kernel).translate());
-}
+Bytecode::Bytecode(const Kernel& kernel) : Bytecode(kernel, schedule_of(kernel)) {}
+Bytecode::Bytecode(const Kernel& kernel, const Schedule& schedule)
+    : body_(std::make_unique<const Body>(Translator(kernel, schedule).translate())) {}
 Bytecode::Bytecode(Bytecode&&) noexcept = default;
 Bytecode& Bytecode::operator=(Bytecode&&) noexcept = default;
 Bytecode::~Bytecode() = default;
-const Partition& Bytecode::partition() const { return body_->partition; }
+const Schedule& Bytecode::schedule() const { return *body_; }
 
 }  // namespace anew::loops

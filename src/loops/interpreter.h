@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "loops/kernel.h"
+#include "loops/schedule.h"
 
 namespace anew::loops {
 
@@ -20,21 +20,15 @@ struct Range {
   std::int64_t begin = 0, end = 0;
 };
 
-// Into how many independent units a kernel may be cut; by shapes only.
-struct Partition {
-  std::int64_t units = 0;   // elementwise: iterations; reductions: results, or blocks of few results
-  std::size_t scratch = 0;  // bytes for partial results, shared by all pieces; 0: results are complete after `run`
-  double nanoseconds = 0;   // estimate of the whole work on one thread, to decide whether threads pay
-};
-
 // A kernel translated to block instructions: made once, immutable, usable from several threads at a time.
 class Bytecode {
  public:
-  explicit Bytecode(const Kernel& kernel);  // verifies
+  explicit Bytecode(const Kernel& kernel);
+  Bytecode(const Kernel& kernel, const Schedule& schedule);
   Bytecode(Bytecode&&) noexcept;
   Bytecode& operator=(Bytecode&&) noexcept;
   ~Bytecode();
-  const Partition& partition() const;
+  const Schedule& schedule() const;
   struct Body;
   const Body& body() const { return *body_; }
 
@@ -46,7 +40,7 @@ class Bytecode {
 void run(const Bytecode& code, std::span<const Operand> operands);
 void run(const Kernel& kernel, std::span<const Operand> operands);
 
-// A piece. `scratch` has partition().scratch bytes, aligned to 8, the same for all pieces and for `finish`.
+// A piece. `scratch` has schedule().scratch bytes, aligned to 8, the same for all pieces and for `finish`.
 void run(const Bytecode& code, std::span<const Operand> operands, Range units, void* scratch = nullptr);
 void finish(const Bytecode& code, std::span<const Operand> operands, void* scratch);
 

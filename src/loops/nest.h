@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "loops/kernel.h"
+#include "loops/schedule.h"
 
 namespace anew::loops {
 
@@ -54,13 +54,6 @@ struct Nest {
     for (int d = 0; d < rank; ++d) at += index[d] * stride[d];
     return at;
   }
-};
-
-// A loop variable on its way into a nest; variables of different sections are never merged.
-struct Loop {
-  int variable;
-  int section;
-  std::int64_t extent;
 };
 
 // Makes the nest of `loops` for `streams`, whose `raw` strides are set.

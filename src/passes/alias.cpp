@@ -24,19 +24,14 @@ class Aliasing {
   void run() {
     for (std::size_t i = 0; i < b_.steps.size(); ++i) {
       Step& s = b_.steps[i];
-      switch (s.kind) {
-        case Step::Kind::kernel: in_kernel(i); break;
-        case Step::Kind::call:
-          if (s.in_place >= 0) join(i, s.in[static_cast<std::size_t>(s.in_place)], s.out[0]);
-          break;
-        case Step::Kind::loop:
-          for (int c = 0; c < s.loop.carries; ++c)
-            join(i, s.in[static_cast<std::size_t>(s.loop.constants + c)], s.out[static_cast<std::size_t>(c)]);
-          break;
-        case Step::Kind::unwind: in_unwind(i); break;
-        case Step::Kind::tiles: in_tiles(i); break;
-        case Step::Kind::branch: break;
-      }
+      if (s.is<Kernel>()) in_kernel(i);
+      else if (auto* call = s.as<Call>(); call && call->in_place >= 0)
+        join(i, s.in[static_cast<std::size_t>(call->in_place)], s.out[0]);
+      else if (auto* loop = s.as<Loop>())
+        for (int c = 0; c < loop->carries; ++c)
+          join(i, s.in[static_cast<std::size_t>(loop->constants + c)], s.out[static_cast<std::size_t>(c)]);
+      else if (auto* unwind = s.as<Unwind>()) in_unwind(i, *unwind);
+      else if (s.is<Tiles>()) in_tiles(i);
     }
   }
 
@@ -113,7 +108,8 @@ class Aliasing {
     auto another = [&](const Value& v) {
       return v.storage == in.storage && (!(v.type == in.type) || v.strides != in.strides || v.offset != 0);
     };
-    return s.tiles.in[in_at] == s.tiles.out[out_at] && in.type == out.type && in.dense() && in.offset == 0 &&
+    const Tiles& tiles = *s.as<Tiles>();
+    return tiles.in[in_at] == tiles.out[out_at] && in.type == out.type && in.dense() && in.offset == 0 &&
            std::none_of(body.values.begin(), body.values.end(), another) && Aliasing(body).overwrite(in_at, out_at);
   }
   void in_tiles(std::size_t i) {
@@ -128,27 +124,26 @@ class Aliasing {
 
   // May a step write storage `to` where it reads `from`? Where it may, it will: tiles are told.
   bool works_in_place(Step& s, int from, int to) const {
-    if (s.kind == Step::Kind::tiles) {
+    if (s.is<Tiles>()) {
       for (std::size_t k = 0; k < s.in.size(); ++k)
         for (std::size_t o = 0; o < s.out.size(); ++o)
           if (storage_of(s.in[k]) == from && storage_of(s.out[o]) == to)
             return readers(s, from) == 1 && whole(s.in[k]) && whole(s.out[o]) && tile_over(s, k, o);
       return false;
     }
-    if (s.kind == Step::Kind::call)
-      return s.in_place >= 0 && readers(s, from) == 1 && storage_of(s.out[0]) == to &&
-             storage_of(s.in[static_cast<std::size_t>(s.in_place)]) == from &&
-             whole(s.in[static_cast<std::size_t>(s.in_place)]) && whole(s.out[0]);
-    if (s.kind == Step::Kind::loop) {
-      for (int c = 0; c < s.loop.carries; ++c) {
-        int in = s.in[static_cast<std::size_t>(s.loop.constants + c)], out = s.out[static_cast<std::size_t>(c)];
+    if (auto* call = s.as<Call>())
+      return call->in_place >= 0 && readers(s, from) == 1 && storage_of(s.out[0]) == to &&
+             storage_of(s.in[static_cast<std::size_t>(call->in_place)]) == from &&
+             whole(s.in[static_cast<std::size_t>(call->in_place)]) && whole(s.out[0]);
+    if (auto* loop = s.as<Loop>()) {
+      for (int c = 0; c < loop->carries; ++c) {
+        int in = s.in[static_cast<std::size_t>(loop->constants + c)], out = s.out[static_cast<std::size_t>(c)];
         if (storage_of(out) == to && storage_of(in) == from) return readers(s, from) == 1 && whole(in) && whole(out);
       }
       return false;
     }
-    if (s.kind != Step::Kind::kernel) return false;
-    const loops::Kernel& k = s.kernel;
-    if (k.combine != loops::Combine::none) return false;
+    if (!s.is_elementwise()) return false;
+    const loops::Kernel& k = s.kernel();
     const loops::Store* store = nullptr;
     for (const loops::Store& t : k.stores) {
       auto at = static_cast<std::size_t>(t.to.operand) - s.in.size();
@@ -192,16 +187,15 @@ class Aliasing {
     }
   }
 
-  void in_unwind(std::size_t i) {
-    Step& s = b_.steps[i];
-    const UnwindInfo& u = s.unwind;
+  void in_unwind(std::size_t i, Unwind& u) {
+    const Step& s = b_.steps[i];
     int states = u.constants + u.xs + (u.length < 0 ? 2 : 0);
-    s.unwind.own_stacks.assign(static_cast<std::size_t>(u.carries), false);
+    u.own_stacks.assign(static_cast<std::size_t>(u.carries), false);
     for (int c = 0; c < u.carries; ++c) {
       int v = s.in[static_cast<std::size_t>(states + c)], at = storage_of(v);
-      s.unwind.own_stacks[static_cast<std::size_t>(c)] =
-          storage(at).kind == Storage::Kind::temporary && whole(v) && readers(s, at) == 1 &&
-          spans_[static_cast<std::size_t>(at)].last == static_cast<int>(i);
+      u.own_stacks[static_cast<std::size_t>(c)] = storage(at).kind == Storage::Kind::temporary && whole(v) &&
+                                                  readers(s, at) == 1 &&
+                                                  spans_[static_cast<std::size_t>(at)].last == static_cast<int>(i);
     }
     const int linear = states + u.carries + u.linear_constants;
     for (int c = 0; c < u.linear_carries; ++c)
@@ -218,11 +212,10 @@ void alias_nested(Step& s) {
   for (std::size_t n = 0; n < s.bodies.size(); ++n) {
     Body& body = *s.bodies[n];
     alias(body);
-    if (s.kind == Step::Kind::loop && n == 0)
-      s.loop.in_place = Aliasing(body).carries(s.loop.constants, s.loop.carries, s.loop.record);
-    if (s.kind == Step::Kind::unwind && n == 1)
-      s.unwind.in_place = Aliasing(body).carries(
-          s.unwind.constants + s.unwind.carries + s.unwind.xs + s.unwind.linear_constants, s.unwind.linear_carries, {});
+    if (auto* l = s.as<Loop>(); l && n == 0) l->in_place = Aliasing(body).carries(l->constants, l->carries, l->record);
+    if (auto* u = s.as<Unwind>(); u && n == 1)
+      u->in_place =
+          Aliasing(body).carries(u->constants + u->carries + u->xs + u->linear_constants, u->linear_carries, {});
   }
 }
 

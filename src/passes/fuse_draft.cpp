@@ -91,7 +91,7 @@ int NodeTable::add(std::vector<Node>& nodes, const Node& node) {
 }
 
 Draft::Draft(const Body& body, const Step& step, const std::vector<int>& same) {
-  const loops::Kernel& k = step.kernel;
+  const loops::Kernel& k = step.kernel();
   if (!joins_nothing(k)) combine_ = k.combine;
   // Variables that run once: gone, but for reductions, whose order depends on which variable is the last.
   for (std::size_t v = 0; v < k.extents.size(); ++v) {
@@ -269,7 +269,7 @@ void Draft::prune() {
 }
 
 void Draft::finish(const Body& body, Step& step) const {
-  loops::Kernel& k = step.kernel;
+  loops::Kernel& k = step.kernel();
   k = {};
   k.extents = extents_;
   k.reduced = reduced_;

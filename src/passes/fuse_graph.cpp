@@ -44,7 +44,7 @@ FuseGraph::FuseGraph(Body& body)
       readers_(body.storages.size()) {
   const std::vector<int> same = same_values(body_);
   for (const Step& s : body_.steps) {
-    is_kernel_.push_back(s.kind == Step::Kind::kernel);
+    is_kernel_.push_back(s.is<Kernel>());
     can_change_.push_back(is_kernel_.back() && !s.effects);
   }
   for (int s = -1; s < count(); ++s) next_.push_back(s + 1), previous_.push_back(s);

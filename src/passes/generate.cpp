@@ -4,40 +4,16 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "loops/interpreter.h"
 #include "runtime/product.h"
 
 namespace anew::passes {
 namespace {
 
-class InterpretedKernel final : public KernelCode {
- public:
-  explicit InterpretedKernel(const LaidKernel& k) : code_(*k.kernel), strides_(k.strides) {
-    if (strides_.size() > max_operands) throw InternalError("[generate] a kernel of too many operands");
-    units = code_.partition().units;
-    scratch = code_.partition().scratch;
-    nanoseconds = code_.partition().nanoseconds;
-  }
-  void run(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) const override {
-    with(operands, [&](std::span<const loops::Operand> o) { loops::run(code_, o, {begin, end}, scratch); });
-  }
-  void finish(std::byte* const* operands, std::byte* scratch) const override {
-    with(operands, [&](std::span<const loops::Operand> o) { loops::finish(code_, o, scratch); });
-  }
+using loops::KernelCode;
+using loops::LaidKernel;
 
- private:
-  template <class F>
-  void with(std::byte* const* operands, F f) const {
-    loops::Operand o[max_operands];
-    for (std::size_t i = 0; i < strides_.size(); ++i) o[i] = {operands[i], strides_[i].begin()};
-    f(std::span<const loops::Operand>(o, strides_.size()));
-  }
-  static constexpr std::size_t max_operands = 256;
-  loops::Bytecode code_;
-  std::vector<Strides> strides_;
-};
-
-class CallStep final : public ExecutableStep {
+// A call into the runtime.
+class CallStep : public ExecutableStep {
  public:
   struct Operand {
     Place place;
@@ -45,11 +21,15 @@ class CallStep final : public ExecutableStep {
     Strides strides;
   };
   CallStep(const Step& s, std::vector<Operand> in, std::vector<Operand> out, Place scratch)
-      : call_(s.call), in_(std::move(in)), out_(std::move(out)), scratch_(scratch) {
+      : call_(s.as<Call>()->call), in_(std::move(in)), out_(std::move(out)), scratch_(scratch) {
     auto empty = [](const Operand& o) { return o.type.shape.size() == 0; };
     nothing_ = !s.effects && !out_.empty() && std::all_of(out_.begin(), out_.end(), empty);
   }
-  void run(std::byte* const* table, std::byte**) const override {
+  void run(std::byte* const* table, std::byte**) const override { with_memory(table, call_); }
+
+ protected:
+  template <class F>
+  void with_memory(std::byte* const* table, const F& call) const {
     if (nothing_) return;
     constexpr std::size_t few = 8;
     std::array<ir::Memory, few> near;
@@ -60,23 +40,22 @@ class CallStep final : public ExecutableStep {
     for (std::size_t i = 0; i < in_.size(); ++i) m[i] = {in_[i].place.in(table), in_[i].type, in_[i].strides};
     for (std::size_t i = 0; i < out_.size(); ++i)
       m[in_.size() + i] = {out_[i].place.in(table), out_[i].type, out_[i].strides};
-    call_(std::span<const ir::Memory>(m, in_.size()), std::span<const ir::Memory>(m + in_.size(), out_.size()),
-          scratch_.storage < 0 ? nullptr : scratch_.in(table));
+    call(std::span<const ir::Memory>(m, in_.size()), std::span<const ir::Memory>(m + in_.size(), out_.size()),
+         scratch_.storage < 0 ? nullptr : scratch_.in(table));
   }
 
  private:
-  std::function<void(std::span<const ir::Memory>, std::span<const ir::Memory>, std::byte*)> call_;
+  ir::Lowered::Call call_;
   std::vector<Operand> in_, out_;
   Place scratch_;
   bool nothing_ = false;  // is made; a call would walk the other axes all the same, however long they are
 };
 
 // A product and the kernel behind it, which runs on tiles of the result as they are finished, if the product tells them.
-class EpilogueStep final : public ExecutableStep {
+class EpilogueStep final : public CallStep {
  public:
-  EpilogueStep(std::unique_ptr<const ExecutableStep> call, std::unique_ptr<const ExecutableStep> whole,
-               std::shared_ptr<const KernelCode> code, std::vector<Place> operands)
-      : call_(std::move(call)), whole_(std::move(whole)), code_(std::move(code)), operands_(std::move(operands)) {}
+  EpilogueStep(CallStep call, std::shared_ptr<const KernelCode> code, std::vector<Place> operands, Place scratch)
+      : CallStep(std::move(call)), code_(code), operands_(operands), whole_(code, operands, scratch) {}
   void run(std::byte* const* table, std::byte** more) const override {
     std::byte** const free = more + operands_.size();
     for (std::size_t i = 0; i < operands_.size(); ++i) more[i] = operands_[i].in(table);
@@ -89,15 +68,15 @@ class EpilogueStep final : public ExecutableStep {
     ProductEpilogue epilogue{code_->units, tile};
     {
       const EpilogueScope scope(epilogue);
-      call_->run(table, free);
+      CallStep::run(table, free);
     }
-    if (!epilogue.taken) whole_->run(table, free);
+    if (!epilogue.taken) whole_.run(table, free);
   }
 
  private:
-  std::unique_ptr<const ExecutableStep> call_, whole_;
   std::shared_ptr<const KernelCode> code_;
   std::vector<Place> operands_;
+  KernelStep whole_;
 };
 
 std::size_t hash_of(const LaidKernel& k) {
@@ -118,8 +97,9 @@ class KernelTable {
   void collect(const Body& body) {
     for (const Step& s : body.steps) {
       for (const auto& nested : s.bodies) collect(*nested);
-      if (s.kind != Step::Kind::kernel) continue;
-      LaidKernel k{&s.kernel, {}};
+      const Kernel* kernel = s.as<Kernel>();
+      if (!kernel) continue;
+      LaidKernel k{&kernel->kernel, kernel->schedule, {}};
       for (int v : s.in) k.strides.push_back(body.values[static_cast<std::size_t>(v)].strides);
       for (int v : s.out) k.strides.push_back(body.values[static_cast<std::size_t>(v)].strides);
       auto [begin, end] = seen_.equal_range(hash_of(k));
@@ -138,7 +118,7 @@ class KernelTable {
 
 class Generator {
  public:
-  Generator(const Body& body, const KernelTable& table, std::span<const std::shared_ptr<const KernelCode>> codes)
+  Generator(const Body& body, const KernelTable& table, const loops::Codes& codes)
       : b_(body), table_(table), codes_(codes) {}
 
   std::unique_ptr<Code> run() {
@@ -156,14 +136,8 @@ class Generator {
     for (int v : b_.inputs) code->inputs.push_back(value(v).storage);
     for (int v : b_.outputs) code->outputs.push_back(value(v).storage);
     for (std::size_t i = 0; i < b_.steps.size(); ++i) {
-      auto made = step(i);
-      code->doer.push_back(code->steps.size());
-      if (i + 1 < b_.steps.size() && is_epilogue(i)) {
-        made = with_epilogue(i, std::move(made));
-        code->doer.push_back(code->steps.size());
-        ++i;
-      }
-      code->steps.push_back(std::move(made));
+      if (!on_tiles(i)) code->steps.push_back(step(i));
+      code->doer.push_back(code->steps.size() - 1);
     }
     code->table = code->storages + deepest_;
     return code;
@@ -173,10 +147,13 @@ class Generator {
   const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
   Place place(int v) const { return {value(v).storage, value(v).offset}; }
   StridedPlace strided(int v) const { return {place(v), value(v).type, value(v).strides}; }
-  Place scratch(std::size_t i, std::size_t part = 0) const {
-    const Step& s = b_.steps[i];
-    std::size_t at = b_.scratch_offsets[i] + (s.parts.empty() ? 0 : s.parts[part]);
-    return {base_, static_cast<std::int64_t>(at)};
+  // A part of the scratch of step i.
+  Place scratch(std::size_t i, const Part& part = {}) const {
+    return {base_, static_cast<std::int64_t>(b_.scratch_offsets[i] + part.offset)};
+  }
+  bool on_tiles(std::size_t i) const {
+    const Kernel* kernel = i < b_.steps.size() ? b_.steps[i].as<Kernel>() : nullptr;
+    return kernel && kernel->on_tiles;
   }
   Rows rows(int v) const {
     const Value& x = value(v);
@@ -186,107 +163,39 @@ class Generator {
   std::unique_ptr<const Code> nested(const Body& body) const { return Generator(body, table_, codes_).run(); }
 
   std::unique_ptr<const ExecutableStep> step(std::size_t i) {
-    const Step& s = b_.steps[i];
-    switch (s.kind) {
-      case Step::Kind::kernel: {
-        std::vector<Place> operands;
-        for (int v : s.in) operands.push_back(place(v));
-        for (int v : s.out) operands.push_back(place(v));
-        needs(static_cast<int>(operands.size()));
-        return std::make_unique<KernelStep>(codes_[table_.of(s)], std::move(operands), scratch(i));
-      }
-      case Step::Kind::call: {
-        std::vector<CallStep::Operand> in, out;
-        for (int v : s.in) in.push_back({place(v), value(v).type, value(v).strides});
-        for (int v : s.out) out.push_back({place(v), value(v).type, value(v).strides});
-        return std::make_unique<CallStep>(s, std::move(in), std::move(out), s.scratch ? scratch(i) : Place{});
-      }
-      case Step::Kind::branch: return branch(i);
-      case Step::Kind::loop: return loop(i);
-      case Step::Kind::unwind: return unwind(i);
-      case Step::Kind::tiles: return tiles(i);
-    }
-    throw InternalError("[generate] a step of no kind");
+    return std::visit([&](const auto& work) { return make(i, b_.steps[i], work); }, b_.steps[i].work);
   }
 
-  // The memory that a value lies in: bytes of the arena, or of a storage of the caller.
-  struct Extent {
-    int storage;
-    std::int64_t begin, end;
-    bool meets(const Extent& o) const { return storage == o.storage && begin < o.end && o.begin < end; }
-  };
-  Extent extent(int v) const {
-    const Value& x = value(v);
-    const bool arena = b_.storages[static_cast<std::size_t>(x.storage)].kind == Storage::Kind::temporary;
-    const auto bytes = static_cast<std::int64_t>(b_.storages[static_cast<std::size_t>(x.storage)].bytes);
-    const auto begin = arena ? static_cast<std::int64_t>(b_.offsets[static_cast<std::size_t>(x.storage)]) : 0;
-    return {arena ? base_ : x.storage, begin, begin + bytes};
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Kernel&) {
+    std::vector<Place> operands = operands_of(s);
+    needs(static_cast<int>(operands.size()));
+    return std::make_unique<KernelStep>(codes_[table_.of(s)], std::move(operands), scratch(i));
   }
 
-  // May the kernel at i + 1 run on parts of what the call at i makes? It reads each element of it where it writes, and
-  // writes nothing that the call still reads.
-  bool is_epilogue(std::size_t i) const {
-    const Step &call = b_.steps[i], &s = b_.steps[i + 1];
-    if (call.kind != Step::Kind::call || !call.tells_tiles || s.kind != Step::Kind::kernel || s.effects ||
-        s.kernel.combine != loops::Combine::none)
-      return false;
-    const Value& product = value(call.out[0]);
-    const loops::Kernel& k = s.kernel;
-    if (!product.dense() || product.type.shape.ndim() == 0 || product.type.shape.size() == 0) return false;
-    Shape extents;
-    for (std::int64_t n : k.extents) extents.push_back(n);
-    if (extents != product.type.shape) return false;
-    auto identity = [&](const loops::Access& a) {
-      if (a.index.size() != k.extents.size()) return false;
-      for (std::size_t d = 0; d < a.index.size(); ++d) {
-        if (a.index[d].constant != 0) return false;
-        for (std::size_t v = 0; v < k.extents.size(); ++v)
-          if (a.index[d].coefficients[v] != (v == d ? 1 : 0)) return false;
-      }
-      return true;
-    };
-    bool reads = false;
-    for (const loops::Access& a : k.accesses) {
-      const Value& x = value(s.in[static_cast<std::size_t>(a.operand)]);
-      if (x.storage != product.storage) continue;
-      if (!identity(a) || x.strides != product.strides || x.offset != product.offset) return false;
-      reads = true;
-    }
-    if (!reads) return false;
-    const std::int64_t scratch = static_cast<std::int64_t>(b_.scratch_offsets[i]);
-    const Extent working{base_, scratch, scratch + static_cast<std::int64_t>(call.scratch)};
-    for (const loops::Store& t : k.stores) {
-      if (!identity(t.to)) return false;
-      const int out = s.out[static_cast<std::size_t>(t.to.operand) - s.in.size()];
-      const Extent e = extent(out);
-      if (e.meets(working)) return false;
-      for (int v : call.in)
-        if (e.meets(extent(v))) return false;
-      // Over the product itself only element by element.
-      const Value& x = value(out);
-      if (e.meets(extent(call.out[0])) &&
-          (x.storage != product.storage || x.strides != product.strides || x.offset != product.offset ||
-           size_of(x.type.dtype) != size_of(product.type.dtype)))
-        return false;
-    }
-    return true;
-  }
-
-  std::unique_ptr<const ExecutableStep> with_epilogue(std::size_t i, std::unique_ptr<const ExecutableStep> call) {
-    const Step& s = b_.steps[i + 1];
+  std::vector<Place> operands_of(const Step& s) const {
     std::vector<Place> operands;
     for (int v : s.in) operands.push_back(place(v));
     for (int v : s.out) operands.push_back(place(v));
-    auto whole = step(i + 1);
-    needs(static_cast<int>(2 * operands.size()));
-    return std::make_unique<EpilogueStep>(std::move(call), std::move(whole), codes_[table_.of(s)], std::move(operands));
+    return operands;
   }
 
-  std::unique_ptr<const ExecutableStep> branch(std::size_t i) {
-    const Step& s = b_.steps[i];
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Call&) {
+    std::vector<CallStep::Operand> in, out;
+    for (int v : s.in) in.push_back({place(v), value(v).type, value(v).strides});
+    for (int v : s.out) out.push_back({place(v), value(v).type, value(v).strides});
+    CallStep made(s, std::move(in), std::move(out), s.scratch ? scratch(i) : Place{});
+    if (!on_tiles(i + 1)) return std::make_unique<CallStep>(std::move(made));
+    const Step& kernel = b_.steps[i + 1];
+    std::vector<Place> operands = operands_of(kernel);
+    needs(static_cast<int>(2 * operands.size()));
+    return std::make_unique<EpilogueStep>(std::move(made), codes_[table_.of(kernel)], std::move(operands),
+                                          scratch(i + 1));
+  }
+
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Branch& branch) {
     auto to = std::make_unique<BranchStep>();
     to->index = place(s.in[0]);
-    to->scratch = scratch(i);
+    to->scratch = scratch(i, branch.plan);
     for (std::size_t k = 1; k < s.in.size(); ++k) to->inputs.push_back(place(s.in[k]));
     for (int v : s.out) to->outputs.push_back(place(v));
     for (const auto& body : s.bodies) {
@@ -296,15 +205,14 @@ class Generator {
     return to;
   }
 
-  std::unique_ptr<const ExecutableStep> tiles(std::size_t i) {
-    const Step& s = b_.steps[i];
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Tiles& tiles) {
     auto to = std::make_unique<TileStep>();
-    to->outer = s.tiles.outer;
-    for (std::size_t k = 0; k < s.in.size(); ++k) to->inputs.push_back({place(s.in[k]), s.tiles.in[k]});
-    for (std::size_t k = 0; k < s.out.size(); ++k) to->outputs.push_back({place(s.out[k]), s.tiles.out[k]});
-    for (std::size_t lane = 0; lane < s.parts.size(); ++lane) to->scratch.push_back(scratch(i, lane));
+    to->outer = tiles.outer;
+    for (std::size_t k = 0; k < s.in.size(); ++k) to->inputs.push_back({place(s.in[k]), tiles.in[k]});
+    for (std::size_t k = 0; k < s.out.size(); ++k) to->outputs.push_back({place(s.out[k]), tiles.out[k]});
+    for (const Part& plan : tiles.plans) to->scratch.push_back(scratch(i, plan));
     to->body = nested(*s.bodies[0]);
-    needs(static_cast<int>(s.parts.size()) * to->body->table);
+    needs(static_cast<int>(tiles.plans.size()) * to->body->table);
     return to;
   }
 
@@ -312,9 +220,7 @@ class Generator {
     return {strided(in), place(out), other, in_place, value(out).type.bytes()};
   }
 
-  std::unique_ptr<const ExecutableStep> loop(std::size_t i) {
-    const Step& s = b_.steps[i];
-    const LoopInfo& l = s.loop;
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Loop& l) {
     auto k = static_cast<std::size_t>(l.constants), c = static_cast<std::size_t>(l.carries);
     auto to = std::make_unique<LoopStep>();
     to->name = s.primitive->name;
@@ -322,13 +228,13 @@ class Generator {
     to->length = l.length;
     to->reverse = l.reverse;
     to->body = nested(*s.bodies[0]);
-    to->body_base = scratch(i, 0);
-    to->condition_base = scratch(i, 1);
-    to->decision = scratch(i, 2);
+    to->body_base = scratch(i, l.body);
+    to->condition_base = scratch(i, l.condition);
+    to->decision = scratch(i, l.decision);
     if (s.bodies.size() > 1) to->condition = nested(*s.bodies[1]);
     for (std::size_t n = 0; n < k; ++n) to->constants.push_back(place(s.in[n]));
     for (std::size_t n = 0; n < c; ++n)
-      to->carries.push_back(carry(s.in[k + n], s.out[n], l.in_place[n], scratch(i, 3 + n)));
+      to->carries.push_back(carry(s.in[k + n], s.out[n], l.in_place[n], scratch(i, l.others[n])));
     for (std::size_t n = k + c; n < s.in.size(); ++n) to->xs.push_back(rows(s.in[n]));
     std::size_t out = s.bodies[0]->outputs.size();
     for (std::size_t n = c; n < out; ++n) to->ys.push_back(rows(s.out[n]));
@@ -351,9 +257,7 @@ class Generator {
     return to;
   }
 
-  std::unique_ptr<const ExecutableStep> unwind(std::size_t i) {
-    const Step& s = b_.steps[i];
-    const UnwindInfo& u = s.unwind;
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Unwind& u) {
     auto to = std::make_unique<UnwindStep>();
     to->at = s.at;
     to->length = u.length;
@@ -361,28 +265,27 @@ class Generator {
     to->backward = u.backward;
     to->advance = nested(*s.bodies[0]);
     to->step = nested(*s.bodies[1]);
-    to->advance_base = scratch(i, 0);
-    to->step_base = scratch(i, 1);
-    std::size_t at = 0, part = 2;
+    to->advance_base = scratch(i, u.advance);
+    to->step_base = scratch(i, u.step);
+    std::size_t at = 0;
     for (int n = 0; n < u.constants; ++n) to->constants.push_back(place(s.in[at++]));
     for (int n = 0; n < u.xs; ++n) to->xs.push_back(rows(s.in[at++]));
     if (u.length < 0) {
       to->step_count = strided(s.in[at++]);
       to->kept_steps = strided(s.in[at++]);
     }
-    for (int n = 0; n < u.carries; ++n, part += 3) {
-      int stack = s.in[at++];
-      const Value& v = value(stack);
-      to->slots = v.type.shape[0];
-      std::size_t bytes = s.bodies[0]->type(s.bodies[0]->outputs[static_cast<std::size_t>(n)]).bytes();
-      Place work = u.own_stacks[static_cast<std::size_t>(n)] ? place(stack) : scratch(i, part + 2);
-      to->stacks.push_back(
-          {strided(stack), {work, static_cast<std::int64_t>(bytes)}, {scratch(i, part), scratch(i, part + 1)}, bytes});
+    for (std::size_t n = 0; n < u.stacks.size(); ++n) {
+      const Unwind::Stack& parts = u.stacks[n];
+      const int stack = s.in[at++];
+      to->slots = value(stack).type.shape[0];
+      const std::size_t bytes = parts.buffers[0].bytes;
+      const Rows work{u.own_stacks[n] ? place(stack) : scratch(i, parts.copy), static_cast<std::int64_t>(bytes)};
+      to->stacks.push_back({strided(stack), work, {scratch(i, parts.buffers[0]), scratch(i, parts.buffers[1])}, bytes});
     }
     for (int n = 0; n < u.linear_constants; ++n) to->linear_constants.push_back(place(s.in[at++]));
     for (int n = 0; n < u.linear_carries; ++n) {
       auto c = static_cast<std::size_t>(n);
-      to->linear_carries.push_back(carry(s.in[at++], s.out[c], u.in_place[c], scratch(i, part++)));
+      to->linear_carries.push_back(carry(s.in[at++], s.out[c], u.in_place[c], scratch(i, u.others[c])));
     }
     while (at < s.in.size()) to->linear_xs.push_back(rows(s.in[at++]));
     for (std::size_t n = static_cast<std::size_t>(u.linear_carries); n < s.out.size(); ++n)
@@ -394,21 +297,15 @@ class Generator {
 
   const Body& b_;
   const KernelTable& table_;
-  std::span<const std::shared_ptr<const KernelCode>> codes_;
+  const loops::Codes& codes_;
   int base_ = 0, deepest_ = 0;
 };
 
 }  // namespace
 
-std::vector<std::shared_ptr<const KernelCode>> interpret_kernels(std::span<const LaidKernel> kernels) {
-  std::vector<std::shared_ptr<const KernelCode>> codes;
-  for (const LaidKernel& k : kernels) codes.push_back(std::make_shared<InterpretedKernel>(k));
-  return codes;
-}
-
-std::unique_ptr<Code> generate(const Body& body, const CompileKernels& compile) {
+std::unique_ptr<Code> generate(const Body& body, const loops::Target& target) {
   KernelTable table(body);
-  auto codes = compile(table.kernels());
+  const loops::Codes codes = loops::compile(target, table.kernels());
   return Generator(body, table, codes).run();
 }
 

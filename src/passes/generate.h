@@ -1,5 +1,5 @@
-// A placed Body becomes a Code (runtime/executable.h): machine code or bytecode once per distinct kernel, pointers
-// instead of values.
+// A placed Body becomes a Code (runtime/executable.h): the target's code once per distinct kernel, pointers instead of
+// values. Nothing is decided here.
 #pragma once
 #include <memory>
 
@@ -8,19 +8,6 @@
 
 namespace anew::passes {
 
-// A kernel over operands that lie as the strides say.
-struct LaidKernel {
-  const loops::Kernel* kernel;
-  std::vector<Strides> strides;
-  friend bool operator==(const LaidKernel& a, const LaidKernel& b) {
-    return *a.kernel == *b.kernel && a.strides == b.strides;
-  }
-};
-// Codes of distinct kernels, one each, in order.
-using CompileKernels =
-    std::function<std::vector<std::shared_ptr<const KernelCode>>(std::span<const LaidKernel> kernels)>;
-std::vector<std::shared_ptr<const KernelCode>> interpret_kernels(std::span<const LaidKernel> kernels);
-
-std::unique_ptr<Code> generate(const Body& body, const CompileKernels& compile);
+std::unique_ptr<Code> generate(const Body& body, const loops::Target& target);
 
 }  // namespace anew::passes

@@ -29,25 +29,15 @@ class Hoisting {
 
   void run() {
     for (std::size_t m = 0; m < b_.steps.size(); ++m)
-      if (b_.steps[m].kind == Step::Kind::kernel && b_.steps[m].kernel.combine != loops::Combine::none) try_one(m);
+      if (b_.steps[m].is_reduction()) try_one(m);
   }
 
  private:
   std::size_t storage(int v) const { return static_cast<std::size_t>(b_.values[static_cast<std::size_t>(v)].storage); }
 
-  static bool identity(const loops::Access& a, std::size_t variables) {
-    if (a.index.size() != variables) return false;
-    for (std::size_t d = 0; d < variables; ++d) {
-      if (a.index[d].constant != 0) return false;
-      for (std::size_t v = 0; v < variables; ++v)
-        if (a.index[d].coefficients[v] != (v == d ? 1 : 0)) return false;
-    }
-    return true;
-  }
-
   void try_one(std::size_t m) {
     Step& reduction = b_.steps[m];
-    const loops::Kernel& k = reduction.kernel;
+    const loops::Kernel& k = reduction.kernel();
     // The kernel that makes the last of its operands.
     int g = -1;
     for (int v : reduction.in) {
@@ -56,22 +46,20 @@ class Hoisting {
     }
     if (g < 0) return;
     Step& maker = b_.steps[static_cast<std::size_t>(g)];
-    if (maker.kind != Step::Kind::kernel || maker.kernel.combine != loops::Combine::none ||
-        maker.kernel.extents != k.extents)
-      return;
+    if (!maker.is_elementwise() || maker.kernel().extents != k.extents) return;
     // Stores of the maker that the reduction reads, by operand of the reduction.
     std::map<int, const loops::Store*> stored;
     std::size_t saved = 0;
     for (std::size_t o = 0; o < reduction.in.size(); ++o) {
       const Value& v = b_.values[static_cast<std::size_t>(reduction.in[o])];
       if (maker_[storage(reduction.in[o])] != g) continue;
-      for (const loops::Store& t : maker.kernel.stores) {
+      for (const loops::Store& t : maker.kernel().stores) {
         int out = maker.out[static_cast<std::size_t>(t.to.operand) - maker.in.size()];
         const Value& w = b_.values[static_cast<std::size_t>(out)];
         if (storage(out) != storage(reduction.in[o])) continue;
-        const loops::Node& node = maker.kernel.nodes[static_cast<std::size_t>(t.node)];
+        const loops::Node& node = maker.kernel().nodes[static_cast<std::size_t>(t.node)];
         if (!(w.type == v.type) || w.strides != v.strides || w.offset != v.offset || node.dtype != v.type.dtype ||
-            !identity(t.to, k.extents.size()))
+            !is_identity(t.to, k.extents.size()))
           return;
         stored[static_cast<int>(o)] = &t;
         if (only_for_this(out)) saved += v.type.bytes();
@@ -79,7 +67,7 @@ class Hoisting {
       if (!stored.count(static_cast<int>(o))) return;
     }
     for (const loops::Access& a : k.accesses)
-      if (stored.count(a.operand) && !identity(a, k.extents.size())) return;
+      if (stored.count(a.operand) && !is_identity(a, k.extents.size())) return;
     const loops::Store result = k.stores[0];
     const loops::Node& value = k.nodes[static_cast<std::size_t>(result.node)];
     if (value.op == loops::Op::load) return;
@@ -99,7 +87,7 @@ class Hoisting {
     maker_.push_back(maker_[storage(reduction.in[static_cast<std::size_t>(stored.begin()->first)])]);
     readers_.push_back(1);
     // The nodes of the reduction behind those of the maker; operands that the maker lacks become its own.
-    loops::Kernel kernel = maker.kernel;
+    loops::Kernel kernel = maker.kernel();
     std::vector<int> in = maker.in, out = maker.out;
     std::vector<ShapeDtype> in_types(kernel.operands.begin(),
                                      kernel.operands.begin() + static_cast<std::ptrdiff_t>(in.size())),
@@ -107,9 +95,9 @@ class Hoisting {
     constexpr int shift = 1 << 20;  // outputs are renumbered at the end
     for (loops::Store& s : kernel.stores) s.to.operand += shift - static_cast<int>(in.size());
     std::vector<std::int32_t> node_of;
-    for (loops::Node n : reduction.kernel.nodes) {
+    for (loops::Node n : reduction.kernel().nodes) {
       if (n.op == loops::Op::load) {
-        loops::Access a = reduction.kernel.accesses[n.imm];
+        loops::Access a = reduction.kernel().accesses[n.imm];
         if (auto it = stored.find(a.operand); it != stored.end()) {
           node_of.push_back(it->second->node);
           continue;
@@ -118,7 +106,7 @@ class Hoisting {
         a.operand = static_cast<int>(in.size());
         in.push_back(v);
         in_types.push_back(
-            reduction.kernel.operands[static_cast<std::size_t>(reduction.kernel.accesses[n.imm].operand)]);
+            reduction.kernel().operands[static_cast<std::size_t>(reduction.kernel().accesses[n.imm].operand)]);
         n.imm = kernel.accesses.size();
         kernel.accesses.push_back(std::move(a));
       }
@@ -145,26 +133,26 @@ class Hoisting {
     loops::Access to{static_cast<int>(in.size() + kept.size()), {}};
     const auto rank = static_cast<int>(kernel.extents.size());
     for (int d = 0; d < rank; ++d) to.index.push_back(loops::affine(rank, d));
-    stores.push_back({node_of[static_cast<std::size_t>(reduction.kernel.stores[0].node)], to});
+    stores.push_back({node_of[static_cast<std::size_t>(reduction.kernel().stores[0].node)], to});
     kept.push_back(passed);
     kept_types.push_back(type);
     kernel.stores = std::move(stores);
     kernel.operands = in_types;
     kernel.operands.insert(kernel.operands.end(), kept_types.begin(), kept_types.end());
 
-    loops::Kernel rest = reduction.kernel;
+    loops::Kernel rest = reduction.kernel();
     rest.nodes = {{.op = loops::Op::load, .dtype = type.dtype}};
     rest.accesses = {{0, to.index}};
-    rest.operands = {type, reduction.kernel.operands.back()};
+    rest.operands = {type, reduction.kernel().operands.back()};
     rest.stores[0].node = 0;
     rest.stores[0].to.operand = 1;
     if (!reduction.made.empty()) {
       maker.made.insert(maker.made.end(), reduction.made.begin(), std::prev(reduction.made.end()));
       reduction.made = {reduction.made.back()};
     }
-    reduction.kernel = std::move(rest);
+    reduction.kernel() = std::move(rest);
     reduction.in = {passed};
-    maker.kernel = std::move(kernel);
+    maker.kernel() = std::move(kernel);
     maker.in = std::move(in);
     maker.out = std::move(kept);
   }

@@ -100,7 +100,7 @@ class Lowering {
   }
   Step copy(int from, int to) const {
     Step s;
-    s.kernel = loops::elementwise({value(from).type}, [](loops::Expr x) { return x; });
+    s.kernel() = loops::elementwise({value(from).type}, [](loops::Expr x) { return x; });
     s.in = {from};
     s.out = {to};
     s.primitive = value(to).primitive;
@@ -108,9 +108,8 @@ class Lowering {
     return s;
   }
 
-  Step step_of(const ir::Eqn& e, Step::Kind kind) {
+  Step step_of(const ir::Eqn& e) {
     Step s;
-    s.kind = kind;
     s.primitive = e.primitive;
     s.at = e.at;
     s.effects = ir::has_effects(e);
@@ -127,21 +126,18 @@ class Lowering {
     double elements = out_types.empty() ? 0 : static_cast<double>(out_types[0].shape.size());
     double flops = facts.flops ? facts.flops(*e.params, in_types, out_types) : facts.flops_per_element * elements;
     if (lowered.call) {
-      Step s = step_of(e, Step::Kind::call);
+      Step s = step_of(e);
       s.in = in;
       s.out = out;
-      s.call = std::move(lowered.call);
+      s.work = Call{std::move(lowered.call), std::move(lowered.scratch_of), lowered.in_place, lowered.tells_tiles};
       s.scratch = lowered.scratch;
-      s.scratch_of = std::move(lowered.scratch_of);
-      s.in_place = lowered.in_place;
-      s.tells_tiles = lowered.tells_tiles;
       s.flops = flops;
       if (lowered.writes) lay_out(out[0], e.outputs[0], lowered.writes);
       b_->steps.push_back(std::move(s));
       return;
     }
     for (loops::Kernel& kernel : lowered.kernels) {
-      Step s = step_of(e, Step::Kind::kernel);
+      Step s = step_of(e);
       s.flops = flops / static_cast<double>(lowered.kernels.size());
       only_used(std::move(kernel), in, out, s);
       b_->steps.push_back(std::move(s));
@@ -187,7 +183,7 @@ class Lowering {
       if (k < in.size()) s.in.push_back(in[k]);
       else s.out.push_back(out[k - in.size()]);
     }
-    s.kernel = loops::over(std::move(kernel), std::move(operands), position);
+    s.kernel() = loops::over(std::move(kernel), std::move(operands), position);
   }
 
   std::vector<Strides> layouts(std::span<const int> values) const {
@@ -214,7 +210,7 @@ class Lowering {
 
   void control(const ir::Eqn& e, std::vector<int> in, std::vector<int> out) {
     const ir::Params& params = *e.params;
-    Step s = step_of(e, Step::Kind::loop);
+    Step s = step_of(e);
     if (auto* scan = dynamic_cast<const ScanParams*>(&params)) lower_scan(*scan, in, s);
     else if (auto* loop = dynamic_cast<const LoopParams*>(&params)) lower_loop(*loop, in, s);
     else if (auto* cond = dynamic_cast<const CondParams*>(&params)) lower_cond(*cond, in, s);
@@ -227,11 +223,11 @@ class Lowering {
   }
 
   void lower_scan(const ScanParams& p, std::span<const int> in, Step& s) {
-    s.loop = {.constants = p.constants, .carries = p.carries, .length = p.length, .reverse = p.reverse};
-    s.bodies.push_back(loop_body(*p.program, s.loop, in));
+    s.work = Loop{.constants = p.constants, .carries = p.carries, .length = p.length, .reverse = p.reverse};
+    s.bodies.push_back(loop_body(*p.program, *s.as<Loop>(), in));
   }
 
-  std::shared_ptr<Body> loop_body(const ir::Program& program, const LoopInfo& l, std::span<const int> in) const {
+  std::shared_ptr<Body> loop_body(const ir::Program& program, const Loop& l, std::span<const int> in) const {
     auto k = static_cast<std::size_t>(l.constants), c = static_cast<std::size_t>(l.carries);
     std::vector<Type> types = program.input_types();
     return passes::lower(program, joined(layouts(in.first(k)), row_major_layouts(std::span(types).subspan(k, c)),
@@ -239,7 +235,7 @@ class Lowering {
   }
 
   void lower_loop(const LoopParams& p, std::span<const int> in, Step& s) {
-    s.loop = {.constants = p.constants,
+    Loop loop{.constants = p.constants,
               .carries = p.carries,
               .length = p.length,
               .reverse = p.reverse,
@@ -247,11 +243,12 @@ class Lowering {
               .record = p.record,
               .slots = slots_of(p)};
     if (auto counter = counter_of(p)) {
-      s.loop.counter = counter->carry;
-      s.loop.end_constant = counter->end_constant;
-      s.loop.end_literal = counter->end_literal;
+      loop.counter = counter->carry;
+      loop.end_constant = counter->end_constant;
+      loop.end_literal = counter->end_literal;
     }
-    s.bodies.push_back(loop_body(*p.body, s.loop, in));
+    s.bodies.push_back(loop_body(*p.body, loop, in));
+    s.work = std::move(loop);
     if (!p.condition) return;
     auto k = static_cast<std::size_t>(p.constants);
     std::vector<Type> types = p.condition->input_types();
@@ -260,22 +257,21 @@ class Lowering {
   }
 
   void lower_cond(const CondParams& p, std::span<const int> in, Step& s) {
-    s.kind = Step::Kind::branch;
+    s.work = Branch{};
     std::vector<Strides> inputs = layouts(in.subspan(1));
     for (const ir::ProgramRef& branch : p.branches) s.bodies.push_back(passes::lower(*branch, inputs));
   }
 
   void lower_unwind(const UnwindParams& p, std::span<const int> in, Step& s) {
     UnwindGroups g(p);
-    s.kind = Step::Kind::unwind;
-    s.unwind = {.constants = p.constants,
-                .xs = p.xs,
-                .carries = p.carries,
-                .linear_constants = p.linear_constants,
-                .linear_carries = p.linear_carries,
-                .length = p.condition ? -1 : p.length,
-                .reverse = p.reverse,
-                .backward = p.backward};
+    s.work = Unwind{.constants = p.constants,
+                    .xs = p.xs,
+                    .carries = p.carries,
+                    .linear_constants = p.linear_constants,
+                    .linear_carries = p.linear_carries,
+                    .length = p.condition ? -1 : p.length,
+                    .reverse = p.reverse,
+                    .backward = p.backward};
     std::vector<Type> types = p.step->input_types();
     std::vector<Strides> first =
         joined(layouts(in.first(g.constants)), row_major_layouts(std::span(types).subspan(g.constants, g.carries)),

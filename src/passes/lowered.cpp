@@ -39,6 +39,33 @@ int Body::add_temporary(const Type& type, const ir::Primitive* primitive, const 
   return add_value({type, storage, 0, row_major(type.shape), primitive, at});
 }
 
+bool is_identity(const loops::Access& access, std::size_t variables) {
+  if (access.index.size() != variables) return false;
+  for (std::size_t d = 0; d < variables; ++d) {
+    if (access.index[d].constant != 0) return false;
+    for (std::size_t v = 0; v < variables; ++v)
+      if (access.index[d].coefficients[v] != (v == d ? 1 : 0)) return false;
+  }
+  return true;
+}
+
+Part plan_of(const Step& step, std::size_t body) {
+  if (auto* loop = step.as<Loop>()) return body == 0 ? loop->body : loop->condition;
+  if (auto* unwind = step.as<Unwind>()) return body == 0 ? unwind->advance : unwind->step;
+  if (auto* tiles = step.as<Tiles>()) return tiles->plans[0];
+  return std::get<Branch>(step.work).plan;
+}
+
+std::vector<Part> buffers_of(const Step& step) {
+  if (auto* loop = step.as<Loop>()) return loop->others;
+  std::vector<Part> parts;
+  if (auto* unwind = step.as<Unwind>()) {
+    for (const Unwind::Stack& s : unwind->stacks) parts.insert(parts.end(), {s.buffers[0], s.buffers[1], s.copy});
+    parts.insert(parts.end(), unwind->others.begin(), unwind->others.end());
+  }
+  return parts;
+}
+
 Body clone(const Body& body) {
   Body copy = body;
   for (Step& s : copy.steps)
@@ -88,9 +115,10 @@ void indent(std::string& out, const std::string& text, const std::string& by) {
   }
 }
 
-const char* kind_name(Step::Kind k) {
+const char* kind_name(const Step& s) {
   static constexpr const char* names[] = {"kernel", "call", "loop", "branch", "unwind", "tiles"};
-  return names[static_cast<int>(k)];
+  static_assert(std::size(names) == std::variant_size_v<decltype(s.work)>);
+  return names[s.work.index()];
 }
 
 class Verifier {
@@ -147,16 +175,15 @@ class Verifier {
     }
     for (int v : s.out) {
       require(v >= 0 && v < std::ssize(b_.values) && value(v).storage >= 0, fmt::format("step {} writes nothing", i));
-      require((s.kind == Step::Kind::call ? value(v).packed() : value(v).dense()) &&
-                  b_.storage_of(v).kind != Storage::Kind::literal,
+      require((s.is<Call>() ? value(v).packed() : value(v).dense()) && b_.storage_of(v).kind != Storage::Kind::literal,
               fmt::format("step {} writes where it may not", i));
       written_[static_cast<std::size_t>(value(v).storage)] = true;
     }
-    if (s.kind == Step::Kind::kernel) {
-      loops::verify(s.kernel);
-      require(s.kernel.operands.size() == s.in.size() + s.out.size(), fmt::format("operands of step {}", i));
-      for (std::size_t k = 0; k < s.kernel.operands.size(); ++k)
-        require(s.kernel.operands[k] == value(k < s.in.size() ? s.in[k] : s.out[k - s.in.size()]).type,
+    if (s.is<Kernel>()) {
+      loops::verify(s.kernel());
+      require(s.kernel().operands.size() == s.in.size() + s.out.size(), fmt::format("operands of step {}", i));
+      for (std::size_t k = 0; k < s.kernel().operands.size(); ++k)
+        require(s.kernel().operands[k] == value(k < s.in.size() ? s.in[k] : s.out[k - s.in.size()]).type,
                 fmt::format("operand {} of step {} has another type", k, i));
     }
     for (const auto& body : s.bodies) verify(*body);
@@ -174,11 +201,11 @@ std::string str(const Body& body) {
   out += "\n";
   for (const Step& s : body.steps) {
     for (std::size_t i = 0; i < s.out.size(); ++i) out += (i ? ", " : "") + name_of(body, s.out[i]);
-    out += fmt::format(" = {}", s.kind == Step::Kind::kernel ? "" : kind_name(s.kind));
-    if (s.kind != Step::Kind::kernel) out += fmt::format(" {}", s.primitive ? s.primitive->name : "");
+    out += fmt::format(" = {}", s.is<Kernel>() ? "" : kind_name(s));
+    if (!s.is<Kernel>()) out += fmt::format(" {}", s.primitive ? s.primitive->name : "");
     for (std::size_t i = 0; i < s.in.size(); ++i) out += (i ? ", " : " ") + name_of(body, s.in[i]);
     out += "\n";
-    if (s.kind == Step::Kind::kernel) indent(out, s.kernel.str(), "  ");
+    if (s.is<Kernel>()) indent(out, s.kernel().str(), "  ");
     for (const auto& nested : s.bodies) indent(out, str(*nested), "  | ");
   }
   out += "out";

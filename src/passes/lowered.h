@@ -11,11 +11,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "ir/primitive.h"
 #include "ir/program.h"
-#include "loops/kernel.h"
+#include "loops/schedule.h"
 
 namespace anew::passes {
 
@@ -46,12 +47,32 @@ struct Value {
   bool packed() const;  // without gaps, in any order of its axes
 };
 
-struct Body;
+// A part of a step's scratch.
+struct Part {
+  std::size_t offset = 0, bytes = 0;
+};
 
-// What a loop is (scan, while, sweep). Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what
-// it records: for a while the number of steps and the steps of kept states; kept states. Bodies: the loop's body
-// (constants, carries, xs) -> (carries, ys), then the condition, if any: (constants, carries) -> bool.
-struct LoopInfo {
+// ---- what a step may be
+
+// Operands are the step's inputs, then its outputs.
+struct Kernel {
+  loops::Kernel kernel;
+  loops::Schedule schedule = {};  // set by `schedule`
+  bool on_tiles = false;  // set by `attach_epilogues`: runs on tiles of the call before it, as they are finished
+};
+
+// A call into the runtime.
+struct Call {
+  ir::Lowered::Call call;
+  std::function<ir::Scratch(std::span<const Strides>)> scratch_of = {};  // by the strides of its inputs
+  int in_place = -1;         // the input that output 0 may share memory with
+  bool tells_tiles = false;  // a kernel behind it may run on tiles of output 0 as they are finished
+};
+
+// scan, while, sweep. Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what it records: for a
+// while the number of steps and the steps of kept states; kept states. Bodies: the loop's body (constants, carries, xs)
+// -> (carries, ys), then the condition, if any: (constants, carries) -> bool.
+struct Loop {
   int constants = 0, carries = 0;
   std::int64_t length = -1;  // of a loop without condition
   bool reverse = false;
@@ -61,49 +82,55 @@ struct LoopInfo {
   // A while that counts: its number of steps is max(0, end - carry `counter`), known before it starts.
   int counter = -1, end_constant = -1;
   std::int64_t end_literal = 0;
-  // Set by `alias`: carry i is updated in place, or has two buffers that swap.
-  std::vector<bool> in_place = {};
+  std::vector<bool> in_place = {};  // set by `alias`: carry i is updated in place, or has two buffers that swap
+  // Set by `count_scratch`: the plans of body and condition, its decision, the second buffer of each carry.
+  Part body = {}, condition = {}, decision = {};
+  std::vector<Part> others = {};
+};
+
+// Inputs: the index, then those of every branch. Bodies: the branches.
+struct Branch {
+  Part plan = {};  // set by `count_scratch`: of the branch taken
 };
 
 // Inputs: constants, xs, (of a while: its number of steps, the steps of the kept states,) kept states, linear constants,
 // linear carries, linear xs. Outputs: linear carries, linear ys. Bodies: advance (constants, carries, xs) -> carries and
 // step (constants, carries, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys).
-struct UnwindInfo {
+struct Unwind {
   int constants = 0, xs = 0, carries = 0, linear_constants = 0, linear_carries = 0;
   std::int64_t length = -1;  // -1: an operand says it
   bool reverse = false, backward = false;
   std::vector<bool> in_place = {};    // of the linear carries; set by `alias`
   std::vector<bool> own_stacks = {};  // kept states that may be overwritten where they lie; set by `alias`
+  // Set by `count_scratch`: the plans of advance and step; of each carry two buffers for a state on its way, and a copy of
+  // the kept states; the second buffer of each linear carry.
+  Part advance = {}, step = {};
+  struct Stack {
+    Part buffers[2], copy;
+  };
+  std::vector<Stack> stacks = {};
+  std::vector<Part> others = {};
 };
 
 // Kernels that go row by row over the same rows, run tile by tile, so that what one passes to the next stays in the
 // cache and never exists as a whole. The body sees one tile: of inputs and outputs the rows of the tile (their pointers
 // move from tile to tile), of what it makes for itself only those.
-struct TileInfo {
-  std::vector<std::int64_t> outer;                 // how many tiles, along each of the variables that count rows
-  std::vector<std::vector<std::int64_t>> in, out;  // per input and output: bytes from one tile to the next, along each
-  std::int64_t lanes = 1;                          // runs of tiles, each with a plan of its own: threads share them out
+struct Tiles {
+  std::vector<std::int64_t> outer = {};  // how many tiles, along each of the variables that count rows
+  std::vector<std::vector<std::int64_t>> in = {},
+                                         out = {};  // per input and output: bytes from one tile to the next, along each
+  std::int64_t lanes = 1;        // runs of tiles, each with a plan of its own: threads share them out
+  std::vector<Part> plans = {};  // one for each lane; set by `count_scratch`
 };
 
+struct Body;
+
 struct Step {
-  enum class Kind : std::uint8_t { kernel, call, loop, branch, unwind, tiles };
-  Kind kind = Kind::kernel;
-  std::vector<int> in, out;  // values; a kernel's operands are `in`, then `out`
-  loops::Kernel kernel;
-  std::function<void(std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch)> call = {};
+  std::vector<int> in = {}, out = {};  // values
+  std::variant<Kernel, Call, Loop, Branch, Unwind, Tiles> work = {};
+  std::vector<std::shared_ptr<Body>> bodies = {};
   std::size_t scratch = 0;  // bytes that the step needs while it runs, nested plans included
-  // Set by `place`: where parts of the scratch begin. Branch: the plan of the branch taken. Tiles: the plan of each lane.
-  // Loop: its body's plan, its condition's, the decision, then the second buffer of each carry. Unwind: plans of advance
-  // and step; per stack its two buffers and its copy; then the second buffer of each linear carry.
-  std::vector<std::size_t> parts = {};
-  std::function<ir::Scratch(std::span<const Strides>)> scratch_of = {};  // of a call, by the strides of its inputs
-  int in_place = -1;         // of a call: the input that output 0 may share memory with
-  bool tells_tiles = false;  // of a call: a kernel behind it may run on tiles of output 0 as they are finished
   bool effects = false;
-  std::vector<std::shared_ptr<Body>> bodies = {};  // branches of a cond: inputs of the step behind the index
-  LoopInfo loop = {};
-  UnwindInfo unwind = {};
-  TileInfo tiles = {};
   const ir::Primitive* primitive = nullptr;  // of the equation it comes from; of a fused kernel: the last
   Location at = {};
   double flops = 0;
@@ -113,7 +140,28 @@ struct Step {
     Location at;
   };
   std::vector<Made> made = {};
+
+  template <class T>
+  bool is() const {
+    return std::holds_alternative<T>(work);
+  }
+  template <class T>
+  T* as() {
+    return std::get_if<T>(&work);
+  }
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&work);
+  }
+  loops::Kernel& kernel() { return std::get<Kernel>(work).kernel; }
+  const loops::Kernel& kernel() const { return std::get<Kernel>(work).kernel; }
+  // A kernel that reduces, or one that does not.
+  bool is_reduction() const { return is<Kernel>() && kernel().combine != loops::Combine::none; }
+  bool is_elementwise() const { return is<Kernel>() && kernel().combine == loops::Combine::none; }
 };
+// Of its scratch: the plan of one of its Bodies (of tiles: in the first lane); buffers of carries and copies of states.
+Part plan_of(const Step& step, std::size_t body);
+std::vector<Part> buffers_of(const Step& step);
 
 struct Body {
   std::vector<Storage> storages;
@@ -140,6 +188,8 @@ struct Span {
   int first = 1 << 30, last = -2;
 };
 std::vector<Span> spans_of(const Body& body);
+// Element (i, j, ...) in iteration (i, j, ...) of a nest of so many variables?
+bool is_identity(const loops::Access& access, std::size_t variables);
 // A copy that shares no nested Body.
 Body clone(const Body& body);
 
@@ -166,11 +216,18 @@ struct TileLimits {
   std::int64_t tile = 8192, least = 16384;
 };
 TileLimits set_tile_limits(TileLimits limits);
+// How the work of each kernel is cut; kernels do not change from here on.
+void schedule(Body& body);
 // Storages that can share memory are one: in place, carries.
 void alias(Body& body);
-// Temporaries that are dead before an output is written lie in that output's memory. Part of `place`, which knows scratch.
+// Of one Body, once those nested in it are placed: the scratch of its steps; temporaries that are dead before an output is
+// written lie in that output's memory; what a product can do without is not given where it would be the peak of a large
+// arena; offsets of temporaries and scratch in one arena. `plan_memory` (pipeline.h) does all of it.
+void count_scratch(Body& body);
 void lend(Body& body);
-// Offsets of temporaries and scratch in one arena.
+void spare_scratch(Body& body);
 void place(Body& body);
+// Kernels behind products run on their tiles, where the placement lets them.
+void attach_epilogues(Body& body);
 
 }  // namespace anew::passes

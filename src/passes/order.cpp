@@ -15,7 +15,7 @@ void order(Body& body) {
     for (int v : s.out) t.writes.push_back(body.values[static_cast<std::size_t>(v)].storage);
     t.scratch = s.scratch;
     t.fixed = s.effects;
-    t.in_place = s.kind == Step::Kind::kernel && s.kernel.combine == loops::Combine::none;
+    t.in_place = s.is_elementwise();
     tasks.push_back(std::move(t));
   }
   std::vector<plan::TaskValue> values;

@@ -1,5 +1,8 @@
-// The list of passes, in the order they run.
+// The way from a traced Program to code, in the order in which it is gone. Passes decide; the last one writes down.
 #include "passes/pipeline.h"
+
+#include <algorithm>
+#include <cstdlib>
 
 #include "passes/pass_log.h"
 #include "passes/passes.h"
@@ -7,25 +10,100 @@
 namespace anew::passes {
 namespace {
 
+template <class Subject>
 struct Pass {
   const char* name;
-  ir::Program (*run)(const ir::Program&);
+  Subject run;
 };
-constexpr Pass program_passes[] = {
-    {"eliminate_dead_code", eliminate_dead_code},
-    {"simplify", simplify},
-    {"eliminate_common", eliminate_common},  // before calls are inlined: what a checkpoint repeats stays repeated
-    {"inline_calls", inline_calls},
-    {"narrow", narrow},
-    {"simplify", simplify},                        // what met where a call ended, slices of slices
+
+// From Program to Program: inputs, outputs and every bit stay.
+constexpr Pass<ir::Program (*)(const ir::Program&)> program_passes[] = {
+    {"eliminate_dead_code", eliminate_dead_code},  // what no result needs is not worth a look
+    {"simplify", simplify},                        // equal things get one form, so that the next pass finds them
+    {"eliminate_common", eliminate_common},        // before calls are inlined: what a checkpoint repeats stays repeated
+    {"inline_calls", inline_calls},  // from here on one list, in which recomputation stands where it is used
+    {"narrow", narrow},              // slices move up, past where a call ended too
+    {"simplify", simplify},          // what met where a call ended, slices of slices
     {"eliminate_dead_code", eliminate_dead_code},  // what the others left behind
 };
+
+// lower is between the two lists: equations become steps over values in storages, views disappear.
+
+// From Body to Body: what is computed stays; steps, their order and their memory change.
+using BodyPass = Pass<void (*)(Body&)>;
+constexpr BodyPass fusion[] = {
+    {"fuse", fuse},  // kernels that can share a loop nest become one
+};
+constexpr BodyPass moves[] = {
+    {"sink", sink},    // a reduction between two kernels makes way
+    {"fuse", fuse},    // for them to become one
+    {"hoist", hoist},  // its arithmetic goes to the kernel that feeds it, and less is handed over
+};
+constexpr BodyPass ordering[] = {
+    {"order", order},  // a schedule of a lower peak, if there is one: of whole steps, before they are cut
+};
+constexpr BodyPass tiling[] = {
+    {"tile", tile},  // neighbours over the same rows run tile by tile; after order, which decides who is a neighbour
+};
+constexpr BodyPass memory[] = {
+    {"schedule", schedule},                  // kernels are final: units, scratch and grain of each
+    {"alias", alias},                        // in place; before memory is counted
+    {"plan_memory", plan_memory},            // offsets of everything
+    {"attach_epilogues", attach_epilogues},  // kernels that run on a product's tiles, where the placement lets them
+};
+
+// generate comes when code is first asked for: a target's code for each distinct kernel, pointers instead of values.
+
+std::int64_t steps_in(const Body& body) {
+  auto n = std::ssize(body.steps);
+  for (const Step& s : body.steps)
+    for (const auto& nested : s.bodies) n += steps_in(*nested);
+  return n;
+}
+
+bool same_steps(const Body& a, const Body& b) {
+  return std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(), [](const Step& s, const Step& t) {
+    return s.work.index() == t.work.index() && s.in == t.in && s.out == t.out &&
+           (!s.is<Kernel>() || s.kernel() == t.kernel()) &&
+           std::equal(s.bodies.begin(), s.bodies.end(), t.bodies.begin(), t.bodies.end(),
+                      [](const auto& x, const auto& y) { return same_steps(*x, *y); });
+  });
+}
+
+Subject subject(const Body& body) {
+  return {"steps", [&] { return steps_in(body); }, [&] { return str(body); }};
+}
+
+using BodyRef = std::shared_ptr<Body>;
+
+BodyRef run(std::span<const BodyPass> passes, BodyRef body) {
+  static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
+  for (const BodyPass& pass : passes) {
+    PassLog log(pass.name, subject(*body));
+    pass.run(*body);
+    log.done(subject(*body));
+    if (asked) verify(*body);
+  }
+  return body;
+}
+
+// Passes that serve speed: `finish` is applied with and without them, and the one that needs less memory is kept, with them
+// where that is equal.
+template <class Finish>
+BodyRef keep_smaller(std::span<const BodyPass> passes, const BodyRef& body, Finish finish) {
+  BodyRef with = run(passes, std::make_shared<Body>(clone(*body)));
+  const bool same = same_steps(*with, *body);
+  with = finish(std::move(with));
+  if (same) return with;
+  BodyRef without = finish(body);
+  return without->bytes < with->bytes ? without : with;
+}
 
 }  // namespace
 
 ir::Program prepare(const ir::Program& p) {
   ir::Program now = p;
-  for (const Pass& pass : program_passes) {
+  for (const auto& pass : program_passes) {
     PassLog log(pass.name, subject(now));
     ir::Program next = pass.run(now);
     log.done(subject(next));
@@ -33,6 +111,26 @@ ir::Program prepare(const ir::Program& p) {
     now = std::move(next);
   }
   return now;
+}
+
+std::shared_ptr<const Body> plan_program(const ir::Program& program, std::span<const Strides> inputs) {
+  ir::Program prepared = prepare(program);
+  PassLog lowering("lower", subject(prepared));
+  BodyRef body = lower(prepared, inputs);
+  lowering.done(subject(*body));
+  return keep_smaller(moves, run(fusion, body), [](const BodyRef& b) {
+    return keep_smaller(tiling, run(ordering, b), [](const BodyRef& c) { return run(memory, c); });
+  });
+}
+
+// Inside out: to the plan outside, a nested plan is scratch of its size.
+void plan_memory(Body& body) {
+  for (Step& s : body.steps)
+    for (const auto& nested : s.bodies) plan_memory(*nested);
+  count_scratch(body);  // of every step
+  lend(body);           // what is dead before an output is written lies in that output's memory
+  spare_scratch(body);  // what a product can do without is not given where it would be the peak of a large arena
+  place(body);          // the rest in one arena
 }
 
 }  // namespace anew::passes

@@ -1,10 +1,10 @@
-// One arena: offsets of temporaries and of every step's scratch. A nested Body is planned first; to the plan outside it
-// is scratch of that size (branches: the largest). A loop's condition never runs beside its body, so they share memory.
+// One arena: how much scratch every step needs, and offsets of temporaries and scratch. A nested Body is planned first; to
+// the plan outside it is scratch of that size (branches: the largest). A loop's condition never runs beside its body, so
+// they share memory.
 #include "plan/place.h"
 
 #include <algorithm>
 
-#include "loops/interpreter.h"
 #include "passes/lowered.h"
 
 namespace anew::passes {
@@ -12,78 +12,91 @@ namespace {
 
 using plan::rounded;
 
-// Pieces of scratch one behind the other.
-class Pieces {
+// Parts of a step's scratch, one behind the other.
+class Parts {
  public:
-  explicit Pieces(Step& s) : s_(s) { s.parts.clear(), s.scratch = 0; }
-  void add(std::size_t bytes) {
-    s_.parts.push_back(rounded(end_));
-    end_ = s_.parts.back() + bytes;
-    if (bytes) s_.scratch = end_;
+  explicit Parts(Step& s) : scratch_(s.scratch) { scratch_ = 0; }
+  Part add(std::size_t bytes) {
+    last_ = {rounded(end_), bytes};
+    end_ = last_.offset + bytes;
+    if (bytes) scratch_ = end_;
+    return last_;
   }
   // From the same place on as the last one.
-  void beside_last(std::size_t bytes) {
-    s_.parts.push_back(s_.parts.back());
-    end_ = std::max(end_, s_.parts.back() + bytes);
-    s_.scratch = std::max(s_.scratch, bytes ? end_ : 0);
+  Part beside_last(std::size_t bytes) {
+    end_ = std::max(end_, last_.offset + bytes);
+    if (bytes) scratch_ = std::max(scratch_, end_);
+    return {last_.offset, bytes};
   }
 
  private:
-  Step& s_;
+  std::size_t& scratch_;
   std::size_t end_ = 0;
+  Part last_;
 };
 
-void place_scratch(Body& body, Step& s) {
-  for (const auto& nested : s.bodies) place(*nested);
-  Pieces pieces(s);
-  auto bytes_of = [&](int v) { return body.type(v).bytes(); };
-  switch (s.kind) {
-    case Step::Kind::kernel:
-    case Step::Kind::call: return;
-    case Step::Kind::branch: {
-      std::size_t most = 0;
-      for (const auto& nested : s.bodies) most = std::max(most, nested->bytes);
-      return pieces.add(most);
-    }
-    case Step::Kind::tiles:
-      for (std::int64_t lane = 0; lane < s.tiles.lanes; ++lane) pieces.add(s.bodies[0]->bytes);
-      return;
-    case Step::Kind::loop:
-      pieces.add(s.bodies[0]->bytes);
-      pieces.beside_last(s.bodies.size() > 1 ? s.bodies[1]->bytes : 0);
-      pieces.add(s.bodies.size() > 1 ? 1 : 0);
-      for (int c = 0; c < s.loop.carries; ++c)
-        pieces.add(s.loop.in_place[static_cast<std::size_t>(c)] ? 0 : bytes_of(s.out[static_cast<std::size_t>(c)]));
-      return;
-    case Step::Kind::unwind: {
-      const UnwindInfo& u = s.unwind;
-      pieces.add(s.bodies[0]->bytes);
-      pieces.beside_last(s.bodies[1]->bytes);
-      auto stack = s.in.begin() + u.constants + u.xs + (u.length < 0 ? 2 : 0);
-      for (int c = 0; c < u.carries; ++c, ++stack) {
-        std::size_t state = s.bodies[0]->type(s.bodies[0]->outputs[static_cast<std::size_t>(c)]).bytes();
-        pieces.add(state);
-        pieces.add(state);
-        pieces.add(u.own_stacks[static_cast<std::size_t>(c)] ? 0 : bytes_of(*stack));
-      }
-      for (int c = 0; c < u.linear_carries; ++c)
-        pieces.add(u.in_place[static_cast<std::size_t>(c)] ? 0 : bytes_of(s.out[static_cast<std::size_t>(c)]));
-      return;
-    }
-  }
+void count_parts(const Body&, Step& s, Branch& branch) {
+  std::size_t most = 0;
+  for (const auto& nested : s.bodies) most = std::max(most, nested->bytes);
+  branch.plan = Parts(s).add(most);
 }
 
+void count_parts(const Body&, Step& s, Tiles& tiles) {
+  Parts parts(s);
+  tiles.plans.clear();
+  for (std::int64_t lane = 0; lane < tiles.lanes; ++lane) tiles.plans.push_back(parts.add(s.bodies[0]->bytes));
+}
+
+void count_parts(const Body& body, Step& s, Loop& loop) {
+  Parts parts(s);
+  const bool decides = s.bodies.size() > 1;
+  loop.body = parts.add(s.bodies[0]->bytes);
+  loop.condition = parts.beside_last(decides ? s.bodies[1]->bytes : 0);
+  loop.decision = parts.add(decides ? 1 : 0);
+  loop.others.clear();
+  for (std::size_t c = 0; c < loop.in_place.size(); ++c)
+    loop.others.push_back(parts.add(loop.in_place[c] ? 0 : body.type(s.out[c]).bytes()));
+}
+
+void count_parts(const Body& body, Step& s, Unwind& u) {
+  Parts parts(s);
+  u.advance = parts.add(s.bodies[0]->bytes);
+  u.step = parts.beside_last(s.bodies[1]->bytes);
+  u.stacks.clear(), u.others.clear();
+  auto stack = s.in.begin() + u.constants + u.xs + (u.length < 0 ? 2 : 0);
+  for (std::size_t c = 0; c < u.own_stacks.size(); ++c, ++stack) {
+    const std::size_t state = s.bodies[0]->type(s.bodies[0]->outputs[c]).bytes();
+    Unwind::Stack& to = u.stacks.emplace_back();
+    to.buffers[0] = parts.add(state);
+    to.buffers[1] = parts.add(state);
+    to.copy = parts.add(u.own_stacks[c] ? 0 : body.type(*stack).bytes());
+  }
+  for (std::size_t c = 0; c < u.in_place.size(); ++c)
+    u.others.push_back(parts.add(u.in_place[c] ? 0 : body.type(s.out[c]).bytes()));
+}
+
+void count_parts(const Body&, Step& s, Kernel& kernel) { s.scratch = kernel.schedule.scratch; }
+
 ir::Scratch scratch_of(const Body& body, const Step& s) {
-  if (!s.scratch_of) return {s.scratch, false};
+  const Call* call = s.as<Call>();
+  if (!call || !call->scratch_of) return {s.scratch, false};
   std::vector<Strides> in;
   for (int v : s.in) in.push_back(body.values[static_cast<std::size_t>(v)].strides);
-  return s.scratch_of(in);
+  return call->scratch_of(in);
 }
+
+void count_parts(const Body& body, Step& s, Call&) { s.scratch = scratch_of(body, s).bytes; }
 
 // What a product packs in makes it faster, but no large arena larger: where it would be the peak, it is not given.
 constexpr std::size_t small_arena = std::size_t{16} << 20;
 
-void drop_optional_scratch(Body& body) {
+}  // namespace
+
+void count_scratch(Body& body) {
+  for (Step& s : body.steps) std::visit([&](auto& work) { count_parts(body, s, work); }, s.work);
+}
+
+void spare_scratch(Body& body) {
   const std::vector<Span> spans = spans_of(body);
   std::vector<std::size_t> live(body.steps.size());
   for (std::size_t i = 0; i < body.storages.size(); ++i) {
@@ -98,16 +111,7 @@ void drop_optional_scratch(Body& body) {
     if (Step& s = body.steps[k]; live[k] + s.scratch > most && scratch_of(body, s).optional) s.scratch = 0;
 }
 
-}  // namespace
-
 void place(Body& body) {
-  for (Step& s : body.steps) {
-    if (s.kind == Step::Kind::kernel) s.scratch = loops::Bytecode(s.kernel).partition().scratch;
-    else if (s.kind == Step::Kind::call) s.scratch = scratch_of(body, s).bytes;
-    else place_scratch(body, s);
-  }
-  lend(body);
-  drop_optional_scratch(body);
   std::vector<Span> spans = spans_of(body);
   std::vector<plan::Interval> intervals;
   std::vector<std::size_t*> to;

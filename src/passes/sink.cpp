@@ -9,9 +9,6 @@
 namespace anew::passes {
 namespace {
 
-bool elementwise(const Step& s) { return s.kind == Step::Kind::kernel && s.kernel.combine == loops::Combine::none; }
-bool reduction(const Step& s) { return s.kind == Step::Kind::kernel && s.kernel.combine != loops::Combine::none; }
-
 bool reads(const Body& b, const Step& s, const Step& from) {
   return std::any_of(s.in.begin(), s.in.end(), [&](int v) {
     return std::any_of(from.out.begin(), from.out.end(), [&](int w) {
@@ -28,7 +25,7 @@ void sink(Body& body) {
     for (const auto& nested : s.bodies) sink(*nested);
   std::vector<Step>& steps = body.steps;
   for (std::size_t g = 0; g + 2 < steps.size(); ++g) {
-    if (!elementwise(steps[g])) continue;
+    if (!steps[g].is_elementwise()) continue;
     // The next kernel that could take this one in; on the way there the reductions of what this one makes, and what
     // follows from them, are moved.
     std::vector<std::size_t> moved;
@@ -40,8 +37,8 @@ void sink(Body& body) {
     for (; c < end; ++c) {
       const bool reader = reads(body, steps[c], steps[g]), after = follows(c);
       if (steps[c].effects && (reader || after)) c = end;
-      else if (after || (reader && reduction(steps[c]))) moved.push_back(c);
-      else if (reader && elementwise(steps[c]) && steps[c].kernel.extents == steps[g].kernel.extents) break;
+      else if (after || (reader && steps[c].is_reduction())) moved.push_back(c);
+      else if (reader && steps[c].is_elementwise() && steps[c].kernel().extents == steps[g].kernel().extents) break;
       else if (reader) c = end;
     }
     if (c >= end || moved.empty()) continue;

@@ -25,8 +25,8 @@ std::int64_t product(std::span<const std::int64_t> n) {
 
 // The leading variables of a kernel that are not reduced; none where a reduced one comes before one that is not.
 Numbers rows_of(const Step& s) {
-  if (s.kind != Step::Kind::kernel) return {};
-  const loops::Kernel& k = s.kernel;
+  if (!s.is<Kernel>()) return {};
+  const loops::Kernel& k = s.kernel();
   std::size_t r = 0;
   while (r < k.extents.size() && !k.reduced[r]) ++r;
   if (std::find(k.reduced.begin() + static_cast<std::ptrdiff_t>(r), k.reduced.end(), false) != k.reduced.end())
@@ -43,9 +43,9 @@ std::int64_t stride_of(const loops::Access& a, const Strides& strides, std::size
 
 template <class F>
 void for_each_access(const Step& s, int operand, F f) {
-  for (const loops::Access& a : s.kernel.accesses)
+  for (const loops::Access& a : s.kernel().accesses)
     if (a.operand == operand) f(a);
-  for (const loops::Store& t : s.kernel.stores)
+  for (const loops::Store& t : s.kernel().stores)
     if (t.to.operand == operand) f(t.to);
 }
 
@@ -83,7 +83,7 @@ class Tiling {
     if (rows_.empty()) return i + 1;
     std::size_t end = i + 1, good = i + 1;
     Numbers good_rows = rows_;
-    bool reduces = step(i).kernel.combine != loops::Combine::none;
+    bool reduces = step(i).kernel().combine != loops::Combine::none;
     note_made(step(i));
     for (; end < b_.steps.size(); ++end) {
       const Step& next = step(end);
@@ -96,7 +96,7 @@ class Tiling {
       if (rows.empty() || !connected(i, end, next)) break;
       rows_ = rows;
       note_made(next);
-      reduces = reduces || next.kernel.combine != loops::Combine::none;
+      reduces = reduces || next.kernel().combine != loops::Combine::none;
       if (reduces && large_enough(i, end + 1, rows_)) good = end + 1, good_rows = rows_;
     }
     rows_ = good_rows;
@@ -129,7 +129,7 @@ class Tiling {
 
   // May this kernel run on some rows only? `rows` of its variables count them.
   bool legal(const Step& s, std::size_t rows) const {
-    const loops::Kernel& k = s.kernel;
+    const loops::Kernel& k = s.kernel();
     for (const loops::Node& n : k.nodes)
       if (n.op == loops::Op::index && n.imm < rows) return false;
     for (std::size_t o = 0; o < s.in.size(); ++o) {
@@ -186,7 +186,7 @@ class Tiling {
   std::int64_t row_elements(std::size_t i, std::size_t end, std::size_t rows) const {
     std::int64_t most = 1;
     for (std::size_t k = i; k < end; ++k)
-      most = std::max(most, product(std::span(step(k).kernel.extents).subspan(rows)));
+      most = std::max(most, product(std::span(step(k).kernel().extents).subspan(rows)));
     return most;
   }
   bool large_enough(std::size_t i, std::size_t end, const Numbers& rows) const {
@@ -201,108 +201,130 @@ class Tiling {
     bool operator==(const Use&) const = default;
   };
 
+  // A step of tiles on its way: tiles of `tile` rows each, over `rows` row variables, of the steps before `end`.
+  struct Group {
+    Step to = {};
+    Tiles work = {};
+    std::shared_ptr<Body> body = std::make_shared<Body>();
+    std::size_t end, rows;
+    std::int64_t tile;
+    std::map<int, int> storage_in = {};  // of what the group makes
+    std::vector<Use> uses = {};
+    std::vector<int> use_storage = {};
+    std::size_t inside = 0, inside_whole = 0;  // bytes of what nobody else reads: of a tile, of the whole
+  };
+
   bool build(std::size_t i, std::size_t end, Step& to) {
     // Fewer row variables where whole runs of the last one fit into a tile.
     while (rows_.size() > 1 && product(std::span(rows_).last(2)) * row_elements(i, end, rows_.size()) <= limits.tile &&
            all_legal_with_made(i, end, rows_.size() - 1))
       rows_.pop_back();
-    const std::size_t r = rows_.size();
-    const std::int64_t each = row_elements(i, end, r);
-    std::int64_t t = std::clamp<std::int64_t>(limits.tile / each, 1, rows_.back());
+    std::int64_t t = std::clamp<std::int64_t>(limits.tile / row_elements(i, end, rows_.size()), 1, rows_.back());
     while (rows_.back() % t != 0) --t;
-    to.kind = Step::Kind::tiles;
-    to.tiles.outer = rows_;
-    to.tiles.outer.back() /= t;
-    const std::int64_t tiles = product(to.tiles.outer);
+    Group g{.end = end, .rows = rows_.size(), .tile = t};
+    g.work.outer = rows_;
+    g.work.outer.back() /= t;
+    const std::int64_t tiles = product(g.work.outer);
     if (tiles < 2) return false;
-
-    auto body = std::make_shared<Body>();
-    std::map<int, int> storage_in;  // of what the group makes
-    std::vector<Use> uses;
-    std::vector<int> use_storage;
-    std::size_t inside = 0, inside_whole = 0;
-    for (std::size_t k = i; k < end; ++k) {
-      const Step& s = step(k);
-      Step n;
-      n.kernel = restricted(s.kernel, r, t);
-      n.primitive = s.primitive;
-      n.at = s.at;
-      n.flops = s.flops / static_cast<double>(tiles);
-      n.made = s.made;
-      to.flops += s.flops;
-      to.made.insert(to.made.end(), s.made.begin(), s.made.end());
-      to.primitive = s.primitive;
-      to.at = s.at;
-      for (std::size_t o = 0; o < s.in.size(); ++o) {
-        const Value& v = value(s.in[o]);
-        Value w = v;
-        w.type.shape = touched(n.kernel, static_cast<int>(o), v.type.shape);
-        const Strides dense = row_major(w.type.shape);
-        for (int d = 0; d < dense.ndim(); ++d)
-          if (w.type.shape[d] == 1) w.strides[d] = dense[d];  // of a single element they mean nothing
-        if (auto it = storage_in.find(v.storage); it != storage_in.end()) {
-          w.storage = it->second;
-        } else {
-          Use use{s.in[o], tile_steps(s, o, v, r, t)};
-          auto found = std::find(uses.begin(), uses.end(), use);
-          if (found == uses.end()) {
-            int storage = body->add_storage({.kind = Storage::Kind::input, .index = static_cast<int>(uses.size())});
-            uses.push_back(use);
-            use_storage.push_back(storage);
-            found = std::prev(uses.end());
-          }
-          w.storage = use_storage[static_cast<std::size_t>(found - uses.begin())];
-          w.offset = 0;
-        }
-        n.kernel.operands[o] = w.type;
-        n.in.push_back(body->add_value(std::move(w)));
-      }
-      for (std::size_t o = 0; o < s.out.size(); ++o) {
-        const Value& v = value(s.out[o]);
-        Value w = v;
-        for (std::size_t d = 0; d + 1 < r; ++d) w.type.shape[static_cast<int>(d)] = 1;
-        w.type.shape[static_cast<int>(r - 1)] = t;
-        w.strides = row_major(w.type.shape);
-        Storage storage{.bytes = w.type.bytes()};
-        const Storage& whole = b_.storages[static_cast<std::size_t>(v.storage)];
-        const bool outside = whole.kind == Storage::Kind::output ||
-                             spans_[static_cast<std::size_t>(v.storage)].last >= static_cast<int>(end);
-        if (outside) {
-          storage.kind = Storage::Kind::output;
-          storage.index = static_cast<int>(to.out.size());
-        } else {
-          inside += storage.bytes + 64;
-          inside_whole += whole.bytes;
-        }
-        w.storage = body->add_storage(storage);
-        storage_in.emplace(v.storage, w.storage);
-        n.kernel.operands[s.in.size() + o] = w.type;
-        n.out.push_back(body->add_value(std::move(w)));
-        if (outside) {
-          to.out.push_back(s.out[o]);
-          to.tiles.out.push_back(tile_steps(s, s.in.size() + o, v, r, t));
-          body->outputs.push_back(n.out.back());
-        }
-      }
-      body->steps.push_back(std::move(n));
-    }
-    for (std::size_t u = 0; u < uses.size(); ++u) {
-      to.in.push_back(uses[u].value);
-      to.tiles.in.push_back(uses[u].steps);
-      int largest = -1;
-      for (std::size_t v = 0; v < body->values.size(); ++v)
-        if (body->values[v].storage == use_storage[u] &&
-            (largest < 0 || body->values[v].type.bytes() > body->type(largest).bytes()))
-          largest = static_cast<int>(v);
-      body->inputs.push_back(largest);
-      body->storages[static_cast<std::size_t>(use_storage[u])].bytes = body->type(largest).bytes();
-    }
+    for (std::size_t k = i; k < end; ++k) add_kernel(g, step(k), tiles);
+    add_inputs(g);
+    if (g.inside > g.inside_whole) return false;
     std::int64_t lanes = std::min(most_lanes, tiles);
-    while (lanes > 1 && static_cast<std::size_t>(lanes) * inside > inside_whole / 2) lanes /= 2;
-    if (inside > inside_whole) return false;
-    to.tiles.lanes = lanes;
-    to.bodies.push_back(std::move(body));
+    while (lanes > 1 && static_cast<std::size_t>(lanes) * g.inside > g.inside_whole / 2) lanes /= 2;
+    g.work.lanes = lanes;
+    g.to.work = std::move(g.work);
+    g.to.bodies.push_back(std::move(g.body));
+    to = std::move(g.to);
     return true;
+  }
+
+  void add_kernel(Group& g, const Step& s, std::int64_t tiles) {
+    Step n;
+    n.kernel() = restricted(s.kernel(), g.rows, g.tile);
+    n.primitive = s.primitive;
+    n.at = s.at;
+    n.flops = s.flops / static_cast<double>(tiles);
+    n.made = s.made;
+    g.to.flops += s.flops;
+    g.to.made.insert(g.to.made.end(), s.made.begin(), s.made.end());
+    g.to.primitive = s.primitive;
+    g.to.at = s.at;
+    for (std::size_t o = 0; o < s.in.size(); ++o) n.in.push_back(add_operand(g, s, o, n.kernel()));
+    for (std::size_t o = 0; o < s.out.size(); ++o) n.out.push_back(add_result(g, s, o, n.kernel()));
+    g.body->steps.push_back(std::move(n));
+  }
+
+  // Input o of step s, as the kernel of a tile sees it.
+  int add_operand(Group& g, const Step& s, std::size_t o, loops::Kernel& kernel) {
+    const Value& v = value(s.in[o]);
+    Value w = v;
+    w.type.shape = touched(kernel, static_cast<int>(o), v.type.shape);
+    const Strides dense = row_major(w.type.shape);
+    for (int d = 0; d < dense.ndim(); ++d)
+      if (w.type.shape[d] == 1) w.strides[d] = dense[d];  // of a single element they mean nothing
+    if (auto it = g.storage_in.find(v.storage); it != g.storage_in.end()) {
+      w.storage = it->second;
+    } else {
+      w.storage = storage_of_use(g, {s.in[o], tile_steps(s, o, v, g.rows, g.tile)});
+      w.offset = 0;
+    }
+    kernel.operands[o] = w.type;
+    return g.body->add_value(std::move(w));
+  }
+
+  static int storage_of_use(Group& g, const Use& use) {
+    auto found = std::find(g.uses.begin(), g.uses.end(), use);
+    if (found != g.uses.end()) return g.use_storage[static_cast<std::size_t>(found - g.uses.begin())];
+    g.use_storage.push_back(
+        g.body->add_storage({.kind = Storage::Kind::input, .index = static_cast<int>(g.uses.size())}));
+    g.uses.push_back(use);
+    return g.use_storage.back();
+  }
+
+  // Output o of step s, a tile of it: an output of the body where anybody else reads it.
+  int add_result(Group& g, const Step& s, std::size_t o, loops::Kernel& kernel) {
+    const Value& v = value(s.out[o]);
+    Value w = v;
+    for (std::size_t d = 0; d + 1 < g.rows; ++d) w.type.shape[static_cast<int>(d)] = 1;
+    w.type.shape[static_cast<int>(g.rows - 1)] = g.tile;
+    w.strides = row_major(w.type.shape);
+    Storage storage{.bytes = w.type.bytes()};
+    const Storage& whole = b_.storages[static_cast<std::size_t>(v.storage)];
+    const bool outside = whole.kind == Storage::Kind::output ||
+                         spans_[static_cast<std::size_t>(v.storage)].last >= static_cast<int>(g.end);
+    if (outside) {
+      storage.kind = Storage::Kind::output;
+      storage.index = static_cast<int>(g.to.out.size());
+    } else {
+      g.inside += storage.bytes + 64;
+      g.inside_whole += whole.bytes;
+    }
+    w.storage = g.body->add_storage(storage);
+    g.storage_in.emplace(v.storage, w.storage);
+    kernel.operands[s.in.size() + o] = w.type;
+    const int made = g.body->add_value(std::move(w));
+    if (outside) {
+      g.to.out.push_back(s.out[o]);
+      g.work.out.push_back(tile_steps(s, s.in.size() + o, v, g.rows, g.tile));
+      g.body->outputs.push_back(made);
+    }
+    return made;
+  }
+
+  // The body's inputs: of each use the largest value that looks at it.
+  static void add_inputs(Group& g) {
+    Body& body = *g.body;
+    for (std::size_t u = 0; u < g.uses.size(); ++u) {
+      g.to.in.push_back(g.uses[u].value);
+      g.work.in.push_back(g.uses[u].steps);
+      int largest = -1;
+      for (std::size_t v = 0; v < body.values.size(); ++v)
+        if (body.values[v].storage == g.use_storage[u] &&
+            (largest < 0 || body.values[v].type.bytes() > body.type(largest).bytes()))
+          largest = static_cast<int>(v);
+      body.inputs.push_back(largest);
+      body.storages[static_cast<std::size_t>(g.use_storage[u])].bytes = body.type(largest).bytes();
+    }
   }
 
   bool all_legal_with_made(std::size_t i, std::size_t end, std::size_t rows) {
@@ -353,7 +375,7 @@ class Tiling {
     Numbers steps(rows, 0);
     for_each_access(s, static_cast<int>(operand), [&](const loops::Access& a) {
       for (std::size_t q = 0; q < rows; ++q)
-        if (s.kernel.extents[q] > 1)
+        if (s.kernel().extents[q] > 1)
           steps[q] = stride_of(a, v.strides, q) * static_cast<std::int64_t>(size_of(v.type.dtype));
     });
     steps.back() *= tile;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <optional>
@@ -46,31 +45,15 @@ void Code::run_watched(std::byte** table, StepWatch& watch) const {
 
 // ---- kernels
 
-namespace {
-std::atomic<double> worth = 8000;  // a second thread does not pay below
-constexpr std::size_t few = 16;
-}  // namespace
-
-double set_thread_threshold(double nanoseconds) { return worth.exchange(nanoseconds); }
-
-KernelStep::KernelStep(std::shared_ptr<const KernelCode> code, std::vector<Place> operands, Place scratch)
-    : code_(std::move(code)), operands_(std::move(operands)), scratch_(scratch) {
-  const double least = worth;
-  if (code_->units < 2 || code_->nanoseconds < least) return;
-  auto pieces = least > 0 ? static_cast<std::int64_t>(std::min(64.0, code_->nanoseconds / (least / 2))) : 64;
-  grain_ = std::max<std::int64_t>(1, code_->units / std::max<std::int64_t>(pieces, 2));
-  if (grain_ > 512) grain_ = (grain_ + 511) / 512 * 512;
-}
-
 void KernelStep::run(std::byte* const* table, std::byte** more) const {
   // Pointers of a kernel with many operands go into the free table, which has room for them.
-  std::array<std::byte*, few> near;
-  std::byte** operands = operands_.size() <= few ? near.data() : more;
+  std::array<std::byte*, 16> near;
+  std::byte** operands = operands_.size() <= near.size() ? near.data() : more;
   for (std::size_t i = 0; i < operands_.size(); ++i) operands[i] = operands_[i].in(table);
   std::byte* scratch = code_->scratch ? scratch_.in(table) : nullptr;
-  if (grain_ == 0) code_->run(operands, 0, code_->units, scratch);
+  if (code_->grain == 0) code_->run(operands, 0, code_->units, scratch);
   else
-    parallel_for(code_->units, grain_,
+    parallel_for(code_->units, code_->grain,
                  [&](std::int64_t begin, std::int64_t end) { code_->run(operands, begin, end, scratch); });
   if (scratch) code_->finish(operands, scratch);
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "loops/target.h"
 #include "runtime/pool.h"
 
 namespace anew {
@@ -86,30 +87,16 @@ class Code {
   void run_watched(std::byte** table, StepWatch& watch) const;
 };
 
-// A kernel, compiled or interpreted.
-class KernelCode {
- public:
-  virtual ~KernelCode() = default;
-  std::int64_t units = 0;   // independent pieces of work
-  std::size_t scratch = 0;  // bytes of partial results, shared by all pieces
-  double nanoseconds = 0;   // estimate of the whole on one thread
-  virtual void run(std::byte* const* operands, std::int64_t begin, std::int64_t end, std::byte* scratch) const = 0;
-  virtual void finish(std::byte* const* operands, std::byte* scratch) const = 0;
-};
-
-// Nanoseconds of work from which on a kernel is shared among threads. Tests ask for less than pays; returns the former.
-double set_thread_threshold(double nanoseconds);
-
 class KernelStep final : public ExecutableStep {
  public:
-  KernelStep(std::shared_ptr<const KernelCode> code, std::vector<Place> operands, Place scratch);
+  KernelStep(std::shared_ptr<const loops::KernelCode> code, std::vector<Place> operands, Place scratch)
+      : code_(std::move(code)), operands_(std::move(operands)), scratch_(scratch) {}
   void run(std::byte* const* table, std::byte** more) const override;
 
  private:
-  std::shared_ptr<const KernelCode> code_;
+  std::shared_ptr<const loops::KernelCode> code_;
   std::vector<Place> operands_;
   Place scratch_;
-  std::int64_t grain_ = 0;  // 0: one thread
 };
 
 // Runs the Code that an i32 chooses (clamped).

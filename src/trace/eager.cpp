@@ -69,17 +69,13 @@ std::shared_ptr<const Prepared> prepare(const Request& r) {
 }
 
 void run_kernel(const loops::Bytecode& code, std::span<const loops::Operand> operands) {
-  const loops::Partition& part = code.partition();
-  constexpr double worth = 8000;  // nanoseconds of work below which a second thread does not pay
-  if (part.units < 2 || part.nanoseconds < worth) return loops::run(code, operands);
-  BufferRef scratch = part.scratch ? allocate(part.scratch) : BufferRef{};
-  void* memory = part.scratch ? scratch->data() : nullptr;
-  auto pieces = static_cast<std::int64_t>(std::min(64.0, part.nanoseconds / (worth / 2)));
-  std::int64_t grain = std::max<std::int64_t>(1, part.units / std::max<std::int64_t>(pieces, 2));
-  if (grain > 512) grain = (grain + 511) / 512 * 512;
-  parallel_for(part.units, grain,
+  const loops::Schedule& s = code.schedule();
+  if (s.grain == 0) return loops::run(code, operands);
+  BufferRef scratch = s.scratch ? allocate(s.scratch) : BufferRef{};
+  void* memory = s.scratch ? scratch->data() : nullptr;
+  parallel_for(s.units, s.grain,
                [&](std::int64_t begin, std::int64_t end) { loops::run(code, operands, {begin, end}, memory); });
-  if (part.scratch) loops::finish(code, operands, memory);
+  if (s.scratch) loops::finish(code, operands, memory);
 }
 
 ir::Memory memory_of(const Array& x) {

@@ -127,7 +127,7 @@ class Checker {
     Arrays want = y_;
     want.insert(want.end(), grads_.begin(), grads_.end());
     const bool threads = turn() % 16 == 0;
-    const double threshold = set_thread_threshold(0);
+    const double threshold = loops::set_thread_threshold(0);
     const passes::TileLimits limits = passes::set_tile_limits({4, 2});
     if (threads) set_threads(4);
     const compiled::Backend before = compiled::backend();
@@ -151,7 +151,7 @@ class Checker {
               fmt::format("compiled: {} bytes {}, planned {}", c.high_water_bytes(), what, c.plan().peak_bytes));
     }
     compiled::set_backend(before);
-    set_thread_threshold(threshold);
+    loops::set_thread_threshold(threshold);
     passes::set_tile_limits(limits);
     if (threads) set_threads(1);
   }

@@ -61,7 +61,7 @@ TEST_P(Plans, AreExact) {
 TEST_P(Plans, OfAHundredCallsGiveTheSameBits) {
   const test::PlanProgram& p = program();
   const int pool = threads();
-  const double threshold = set_thread_threshold(0);
+  const double threshold = loops::set_thread_threshold(0);
   compiled::clear_compiled();
   const Arrays eager = p.f(p.x);
   set_threads(4);
@@ -74,7 +74,7 @@ TEST_P(Plans, OfAHundredCallsGiveTheSameBits) {
   }
   EXPECT_EQ(wrong, 0);
   set_threads(pool);
-  set_thread_threshold(threshold);
+  loops::set_thread_threshold(threshold);
   compiled::clear_compiled();
 }
 

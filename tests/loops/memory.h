@@ -97,7 +97,7 @@ inline void check(const Kernel& k, Random& g, bool plain) {
   const Bytecode code(k);
   reference::run(k, operands(memory));
   run(code, operands(whole));
-  const Partition& p = code.partition();
+  const Schedule& p = code.schedule();
   std::vector<std::uint64_t> scratch(p.scratch / 8 + 1, 0xabababababababab);
   std::vector<Range> ranges;
   for (std::int64_t at = 0; at < p.units;) {

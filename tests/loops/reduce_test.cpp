@@ -97,15 +97,15 @@ TEST(Reduce, ASingleZeroKeepsItsSign) {
   EXPECT_TRUE(std::signbit(y));
 }
 
-TEST(Reduce, PartitionFollowsShapesOnly) {
-  EXPECT_EQ(Bytecode(elementwise({{{8, 9}, f32}}, [](Expr x) { return -x; })).partition().units, 72);
-  const Partition many = Bytecode(reduction({{64, 5000}, f32}, std::vector<int>{1}, Combine::sum, f32)).partition();
+TEST(Reduce, ScheduleFollowsShapesOnly) {
+  EXPECT_EQ(schedule_of(elementwise({{{8, 9}, f32}}, [](Expr x) { return -x; })).units, 72);
+  const Schedule many = schedule_of(reduction({{64, 5000}, f32}, std::vector<int>{1}, Combine::sum, f32));
   EXPECT_EQ(many.units, 64);
   EXPECT_EQ(many.scratch, 0u);
-  const Partition few = Bytecode(reduction({{2, 10000}, f32}, std::vector<int>{1}, Combine::sum, f32)).partition();
+  const Schedule few = schedule_of(reduction({{2, 10000}, f32}, std::vector<int>{1}, Combine::sum, f32));
   EXPECT_EQ(few.units, 6);
   EXPECT_EQ(few.scratch, 24u);
-  const Partition tall = Bytecode(reduction({{1000, 8}, f64}, std::vector<int>{0}, Combine::argmax, i32)).partition();
+  const Schedule tall = schedule_of(reduction({{1000, 8}, f64}, std::vector<int>{0}, Combine::argmax, i32));
   EXPECT_EQ(tall.units, 8);
   EXPECT_EQ(tall.scratch, 8u * 8u * 16u);
 }

@@ -60,32 +60,33 @@ class Runner {
     std::vector<ir::Memory> in, out;
     for (int v : s.in) in.push_back(at(v));
     for (int v : s.out) out.push_back(at(v));
-    if (s.kind == Step::Kind::kernel) {
+    if (s.is<passes::Kernel>()) {
       std::vector<loops::Operand> operands;
       for (const ir::Memory& m : in) operands.push_back({m.data, m.strides.begin()});
       for (const ir::Memory& m : out) operands.push_back({m.data, m.strides.begin()});
-      loops::run(s.kernel, operands);
-    } else if (s.kind == Step::Kind::call) {
+      loops::run(s.kernel(), operands);
+    } else if (auto* call = s.as<passes::Call>()) {
       std::vector<std::byte> scratch(s.scratch + 64);
       auto aligned = (reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64;
-      s.call(in, out, reinterpret_cast<std::byte*>(aligned));
-    } else if (s.kind == Step::Kind::loop && s.bodies.size() == 1 && !s.loop.records) {
-      scan(s, in, out);
+      call->call(in, out, reinterpret_cast<std::byte*>(aligned));
+    } else if (auto* loop = s.as<passes::Loop>(); loop && s.bodies.size() == 1 && !loop->records) {
+      scan(s, *loop, in, out);
     } else {
       throw InternalError("[runner] a step that it does not know");
     }
   }
 
   // Carries go through buffers of their own.
-  void scan(const Step& s, const std::vector<ir::Memory>& in, const std::vector<ir::Memory>& out) {
-    const auto k = static_cast<std::size_t>(s.loop.constants), c = static_cast<std::size_t>(s.loop.carries);
+  void scan(const Step& s, const passes::Loop& loop, const std::vector<ir::Memory>& in,
+            const std::vector<ir::Memory>& out) {
+    const auto k = static_cast<std::size_t>(loop.constants), c = static_cast<std::size_t>(loop.carries);
     std::vector<std::vector<std::byte>> now(c), next(c);
     for (std::size_t i = 0; i < c; ++i) {
       now[i].assign(in[k + i].data, in[k + i].data + in[k + i].type.bytes());
       next[i].resize(now[i].size());
     }
-    for (std::int64_t t = 0; t < s.loop.length; ++t) {
-      const std::int64_t row = s.loop.reverse ? s.loop.length - 1 - t : t;
+    for (std::int64_t t = 0; t < loop.length; ++t) {
+      const std::int64_t row = loop.reverse ? loop.length - 1 - t : t;
       auto row_of = [&](const ir::Memory& m) {
         return m.data + row * m.strides[0] * static_cast<std::int64_t>(size_of(m.type.dtype));
       };
@@ -129,26 +130,27 @@ struct Traffic {
 inline Traffic traffic(const Body& body) {
   Traffic t;
   for (const Step& s : body.steps) {
+    const auto* loop = s.as<passes::Loop>();
     for (const auto& nested : s.bodies) {
       Traffic inner = traffic(*nested);
       t.kernels += inner.kernels;
-      const auto trips = static_cast<double>(std::max<std::int64_t>(1, s.loop.length));
+      const auto trips = static_cast<double>(std::max<std::int64_t>(1, loop ? loop->length : 1));
       t.bytes += inner.bytes * trips;
       t.flops += inner.flops * trips;
     }
-    if (s.kind != Step::Kind::kernel) continue;
+    if (!s.is<passes::Kernel>()) continue;
     ++t.kernels;
     double iterations = 1;
-    for (std::int64_t e : s.kernel.extents) iterations *= static_cast<double>(e);
-    for (const loops::Node& n : s.kernel.nodes)
+    for (std::int64_t e : s.kernel().extents) iterations *= static_cast<double>(e);
+    for (const loops::Node& n : s.kernel().nodes)
       if (n.op > loops::Op::constant && n.op != loops::Op::convert && (is_float(n.dtype) || n.dtype == bool_))
         t.flops += iterations;
     auto count = [&](const loops::Access& a) {
       double n = 1;
-      for (std::size_t v = 0; v < s.kernel.extents.size(); ++v) {
+      for (std::size_t v = 0; v < s.kernel().extents.size(); ++v) {
         bool moves = false;
         for (const loops::Affine& f : a.index) moves = moves || f.coefficients[v] != 0;
-        if (moves) n *= static_cast<double>(s.kernel.extents[v]);
+        if (moves) n *= static_cast<double>(s.kernel().extents[v]);
       }
       const auto o = static_cast<std::size_t>(a.operand);
       const passes::Value& x =
@@ -157,8 +159,8 @@ inline Traffic traffic(const Body& body) {
         if (x.strides[d] == 0 && x.type.shape[d] > 1) n /= static_cast<double>(x.type.shape[d]);
       t.bytes += n * static_cast<double>(size_of(x.type.dtype));
     };
-    for (const loops::Access& a : s.kernel.accesses) count(a);
-    for (const loops::Store& a : s.kernel.stores) count(a.to);
+    for (const loops::Access& a : s.kernel().accesses) count(a);
+    for (const loops::Store& a : s.kernel().stores) count(a.to);
   }
   return t;
 }

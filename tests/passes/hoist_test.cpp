@@ -2,7 +2,7 @@
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
-#include "passes/plan_program.h"
+#include "passes/pipeline.h"
 #include "support/support.h"
 #include "trace/trace.h"
 
@@ -33,8 +33,8 @@ const Arrays& data() {
 TEST(Hoist, ALossAndItsGradientAreOneKernel) {
   auto body = planned(value_and_gradient([](Array x) { return sum(tanh(x) * exp(-x * x) + log1p(x * x)); }), data());
   ASSERT_EQ(body->steps.size(), 2u) << passes::str(*body);
-  EXPECT_EQ(body->steps[1].kernel.combine, loops::Combine::sum);
-  EXPECT_EQ(body->steps[1].kernel.nodes.size(), 1u);
+  EXPECT_EQ(body->steps[1].kernel().combine, loops::Combine::sum);
+  EXPECT_EQ(body->steps[1].kernel().nodes.size(), 1u);
   EXPECT_EQ(body->bytes, 4000u);
 }
 

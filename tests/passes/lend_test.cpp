@@ -107,9 +107,10 @@ Placed placed(const ir::Program& program) {
   Placed out{lower(prepared, inputs), {}};
   fuse(*out.body);
   order(*out.body);
+  schedule(*out.body);
   alias(*out.body);
   remember(*out.body, out.before);
-  place(*out.body);
+  plan_memory(*out.body);
   verify(*out.body);
   return out;
 }

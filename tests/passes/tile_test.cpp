@@ -4,7 +4,7 @@
 
 #include "jit/compiled_program.h"
 #include "passes/lowered.h"
-#include "passes/plan_program.h"
+#include "passes/pipeline.h"
 #include "support/support.h"
 #include "trace/trace.h"
 
@@ -23,7 +23,7 @@ class Tile : public testing::Test {
   static int tiles_in(const passes::Body& body) {
     int n = 0;
     for (const passes::Step& s : body.steps) {
-      n += s.kind == passes::Step::Kind::tiles;
+      n += s.is<passes::Tiles>();
       for (const auto& nested : s.bodies) n += tiles_in(*nested);
     }
     return n;

@@ -1,0 +1,92 @@
+// Kernels behind a product run on its tiles as they are finished, while these are in the cache: a kernel that reads each
+// element of the product where it writes, and writes nothing that the product still reads. The pass looks at memory as it
+// is placed and leaves it as it is, so an epilogue never costs a byte; where memory that the product reads was given to
+// what the kernel writes, there is none.
+#include <algorithm>
+
+#include "passes/lowered.h"
+
+namespace anew::passes {
+namespace {
+
+// The memory that a value lies in: bytes of the arena (storage -1), or of a storage of the caller.
+struct Extent {
+  int storage;
+  std::int64_t begin, end;
+  bool meets(const Extent& o) const { return storage == o.storage && begin < o.end && o.begin < end; }
+};
+
+class Epilogues {
+ public:
+  explicit Epilogues(const Body& body) : b_(body) {}
+
+  // May the kernel at i + 1 run on parts of what the call at i makes?
+  bool attaches(std::size_t i) const {
+    const Step &call = b_.steps[i], &s = b_.steps[i + 1];
+    if (!call.is<Call>() || !call.as<Call>()->tells_tiles || !s.is_elementwise() || s.effects) return false;
+    const Value& product = value(call.out[0]);
+    if (!product.dense() || product.type.shape.ndim() == 0 || product.type.shape.size() == 0) return false;
+    return std::equal(s.kernel().extents.begin(), s.kernel().extents.end(), product.type.shape.begin(),
+                      product.type.shape.end()) &&
+           reads_where_it_writes(s, product) && writes_apart(s, i);
+  }
+
+ private:
+  const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
+  static bool same_place(const Value& a, const Value& b) {
+    return a.storage == b.storage && a.strides == b.strides && a.offset == b.offset;
+  }
+
+  bool reads_where_it_writes(const Step& s, const Value& product) const {
+    bool reads = false;
+    for (const loops::Access& a : s.kernel().accesses) {
+      const Value& x = value(s.in[static_cast<std::size_t>(a.operand)]);
+      if (x.storage != product.storage) continue;
+      if (!is_identity(a, s.kernel().extents.size()) || !same_place(x, product)) return false;
+      reads = true;
+    }
+    for (const loops::Store& t : s.kernel().stores)
+      if (!is_identity(t.to, s.kernel().extents.size())) return false;
+    return reads;
+  }
+
+  // Nothing over what the call at i works with; over the product itself only element by element.
+  bool writes_apart(const Step& s, std::size_t i) const {
+    const Step& call = b_.steps[i];
+    const Value& product = value(call.out[0]);
+    const auto scratch = static_cast<std::int64_t>(b_.scratch_offsets[i]);
+    const Extent working{-1, scratch, scratch + static_cast<std::int64_t>(call.scratch)};
+    for (int out : s.out) {
+      const Extent e = extent(out);
+      if (e.meets(working)) return false;
+      for (int v : call.in)
+        if (e.meets(extent(v))) return false;
+      if (e.meets(extent(call.out[0])) &&
+          (!same_place(value(out), product) || size_of(value(out).type.dtype) != size_of(product.type.dtype)))
+        return false;
+    }
+    return true;
+  }
+
+  Extent extent(int v) const {
+    const int s = value(v).storage;
+    const Storage& storage = b_.storages[static_cast<std::size_t>(s)];
+    const bool arena = storage.kind == Storage::Kind::temporary;
+    const auto begin = arena ? static_cast<std::int64_t>(b_.offsets[static_cast<std::size_t>(s)]) : 0;
+    return {arena ? -1 : s, begin, begin + static_cast<std::int64_t>(storage.bytes)};
+  }
+
+  const Body& b_;
+};
+
+}  // namespace
+
+void attach_epilogues(Body& body) {
+  for (Step& s : body.steps)
+    for (const auto& nested : s.bodies) attach_epilogues(*nested);
+  const Epilogues epilogues(body);
+  for (std::size_t i = 0; i + 1 < body.steps.size(); ++i)
+    if (epilogues.attaches(i)) body.steps[++i].as<Kernel>()->on_tiles = true;
+}
+
+}  // namespace anew::passes
