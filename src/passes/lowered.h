@@ -48,7 +48,7 @@ struct Value {
 
 struct Body;
 
-// What a loop is (scan, while, sweep). Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what
+// What a loop is (scan, while). Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what
 // it records: for a while the number of steps and the steps of kept states; kept states. Bodies: the loop's body
 // (constants, carries, xs) -> (carries, ys), then the condition, if any: (constants, carries) -> bool.
 struct LoopInfo {
