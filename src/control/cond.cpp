@@ -41,19 +41,6 @@ Arrays run_cond(const ParamsRef& params, std::span<const Array> x, const Locatio
   return evaluate(*p.branches[static_cast<std::size_t>(index)], x.subspan(1));
 }
 
-// `p` with its inputs replaced by other variables or literals, and given `inputs` instead.
-void substitute(ir::Program& p, const std::vector<ir::Atom>& instead, const std::vector<ir::Var>& inputs) {
-  std::vector<ir::Atom> map(p.types.size());
-  for (std::size_t v = 0; v < map.size(); ++v) map[v] = static_cast<ir::Var>(v);
-  for (std::size_t i = 0; i < p.inputs.size(); ++i) map[static_cast<std::size_t>(p.inputs[i])] = instead[i];
-  auto replace = [&](ir::Atom& a) {
-    if (a.is_var()) a = map[static_cast<std::size_t>(a.var)];
-  };
-  for (ir::Eqn& e : p.eqns) std::for_each(e.inputs.begin(), e.inputs.end(), replace);
-  std::for_each(p.outputs.begin(), p.outputs.end(), replace);
-  p.inputs = inputs;
-}
-
 }  // namespace
 
 const ir::Primitive& cond_row() {
@@ -81,20 +68,10 @@ Joined join_captured(std::vector<Staged> staged, std::span<const Array> inputs) 
   for (Staged& s : staged) {
     ir::Program& p = s.program;
     std::vector<ir::Var> vars(captured, -1);
-    // Two handles of one value are one input.
-    std::map<ir::Var, ir::Var> again;
-    for (std::size_t i = 0; i < s.constants.size(); ++i) {
-      ir::Var& v = vars[seen.at(identity(s.constants[i]))];
-      if (v < 0) v = p.inputs[i];
-      else again.emplace(p.inputs[i], v);
-    }
-    auto replace = [&](ir::Atom& a) {
-      if (auto it = a.is_var() ? again.find(a.var) : again.end(); it != again.end()) a = it->second;
-    };
-    if (!again.empty()) {
-      for (ir::Eqn& e : p.eqns) std::for_each(e.inputs.begin(), e.inputs.end(), replace);
-      std::for_each(p.outputs.begin(), p.outputs.end(), replace);
-    }
+    Substitution same;  // two handles of one value are one input
+    for (std::size_t i = 0; i < s.constants.size(); ++i)
+      if (same.keeps(i, s.constants[i])) vars[seen.at(identity(s.constants[i]))] = p.inputs[i];
+    same.apply(p);
     for (std::size_t i = 0; i < captured; ++i) {
       if (vars[i] >= 0) continue;
       vars[i] = static_cast<ir::Var>(p.types.size());
@@ -110,84 +87,12 @@ Joined join_captured(std::vector<Staged> staged, std::span<const Array> inputs) 
 }
 
 Arrays bind_cond(BranchPrograms branches, const Array& index, std::span<const Array> operands, const Location& at) {
-  // Operands: literals go inside, equal ones are one.
-  std::map<Identity, std::size_t> seen;
-  std::vector<std::size_t> kept, same_as(operands.size());
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].value()->literal) continue;
-    auto [it, fresh] = seen.emplace(identity(operands[i]), i);
-    same_as[i] = it->second;
-    if (fresh) kept.push_back(i);
-  }
-  for (ir::Program& p : branches) {
-    std::vector<ir::Atom> instead;
-    std::vector<ir::Var> inputs;
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (operands[i].value()->literal) instead.emplace_back(literal_of(operands[i]));
-      else instead.emplace_back(p.inputs[same_as[i]]);
-    }
-    for (std::size_t i : kept) inputs.push_back(p.inputs[i]);
-    substitute(p, instead, inputs);
-    p = with_numbers_converted(std::move(p));
-  }
-
-  // Outputs, each the list of what it is in the branches: an operand and a literal are known by themselves.
-  struct Place {
-    std::vector<ir::Atom> atoms;
-    std::size_t made = 0;  // which output of the equation it is, unless it goes around
-    Array around;
+  auto params = [](std::vector<ir::ProgramRef> programs) {
+    auto p = std::make_shared<CondParams>();
+    p->branches = std::move(programs);
+    return p;
   };
-  std::size_t outputs = branches[0].outputs.size();
-  std::vector<Place> places(outputs);
-  std::vector<std::size_t> made;  // outputs of the equation, as outputs of the whole
-  for (std::size_t i = 0; i < outputs; ++i) {
-    Place& place = places[i];
-    std::vector<std::size_t> operand;  // that it is, per branch
-    bool literal = true;
-    for (const ir::Program& p : branches) {
-      const ir::Atom& a = p.outputs[i];
-      place.atoms.push_back(a);
-      literal = literal && !a.is_var() && a == branches[0].outputs[i];
-      auto in = a.is_var() ? std::find(p.inputs.begin(), p.inputs.end(), a.var) : p.inputs.end();
-      operand.push_back(static_cast<std::size_t>(in - p.inputs.begin()));
-    }
-    bool same = std::all_of(operand.begin(), operand.end(), [&](std::size_t k) { return k == operand[0]; });
-    if (literal) place.around = make_literal(place.atoms[0].literal);
-    else if (same && operand[0] < kept.size()) place.around = operands[kept[operand[0]]];
-    if (place.around.value()) continue;
-    auto twin = std::find_if(made.begin(), made.end(), [&](std::size_t k) { return places[k].atoms == place.atoms; });
-    place.made = static_cast<std::size_t>(twin - made.begin());
-    if (twin == made.end()) made.push_back(i);
-  }
-
-  Arrays out;
-  bool effects = std::any_of(branches.begin(), branches.end(), [](const ir::Program& p) { return ir::has_effects(p); });
-  if (!made.empty() || effects) {
-    std::vector<bool> used(kept.size());
-    for (ir::Program& p : branches) {
-      std::vector<ir::Atom> wanted;
-      for (std::size_t i : made) wanted.push_back(p.outputs[i]);
-      p.outputs = std::move(wanted);
-      p.constants = 0;
-      std::vector<bool> needed = ir::eliminate_dead_code(p, std::vector<bool>(made.size(), true)).used_inputs;
-      for (std::size_t i = 0; i < used.size(); ++i) used[i] = used[i] || needed[i];
-    }
-    auto params = std::make_shared<CondParams>();
-    for (ir::Program& p : branches) {
-      std::vector<ir::Var> inputs;
-      for (std::size_t i = 0; i < used.size(); ++i)
-        if (used[i]) inputs.push_back(p.inputs[i]);
-      p.inputs = std::move(inputs);
-      params->branches.push_back(share(ir::eliminate_dead_code(p, std::vector<bool>(made.size(), true), true).program));
-    }
-    Arrays in{index};
-    for (std::size_t i = 0; i < used.size(); ++i)
-      if (used[i]) in.push_back(operands[kept[i]]);
-    out = anew::bind(cond_row(), params, in, at);
-  }
-  Arrays result;
-  for (const Place& place : places) result.push_back(place.around.value() ? place.around : out[place.made]);
-  return result;
+  return bind_branches(cond_row(), params, std::move(branches), {index}, operands, at);
 }
 
 namespace flat {

@@ -14,9 +14,7 @@ struct Joined {
 };
 Joined join_captured(std::vector<Staged> staged, std::span<const Array> inputs);
 
-// Binds a cond in canonical form under the current trace; one array per output of the branches. Equal operands are one;
-// an output that is the same operand, literal or other output in every branch goes around the equation; operands that
-// no branch reads go away.
+// Binds a cond in canonical form (transforms/nested.h) under the current trace; one array per output of the branches.
 Arrays bind_cond(BranchPrograms branches, const Array& index, std::span<const Array> operands, const Location& at);
 
 ir::NestedJvp jvp_cond(const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at);

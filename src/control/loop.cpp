@@ -1,33 +1,27 @@
-// while and sweep: how they run, and their fronts while_loop and fori_loop.
+// scan and while: their types, how they run, and their canonical form.
 #include "control/loop.h"
 
 #include <anew/ops.h>
 #include <fmt/format.h>
 
-#include <map>
+#include <cstring>
 
-#include "base/saturate.h"
 #include "base/stop.h"
-#include "control/carry.h"
 #include "control/signature.h"
-#include "ops/promote.h"
 #include "plan/revolve.h"
+#include "runtime/strided.h"
 
 namespace anew {
 namespace {
 
-const LoopParams& of(const ParamsRef& p) { return static_cast<const LoopParams&>(*p); }
-
-Types infer_loop(std::string_view op, const ir::InferArgs& a) {
-  const auto& p = static_cast<const LoopParams&>(a.params);
+Types infer_loop(std::string_view op, const LoopParams& p, const ir::InferArgs& a) {
   auto fit = [&](bool ok, std::string_view what) { require_fit(ok, op, what, a.at); };
   auto [want, out] = signature_of(op, "the body", p.body, a.at);
   require_groups(op, {p.constants, p.carries}, a.in.size(), a.at);
   const auto k = static_cast<std::size_t>(p.constants), c = static_cast<std::size_t>(p.carries);
-  fit((p.condition != nullptr) == (op == "while"), "a while has a condition, a sweep has none");
-  fit(p.condition ? p.length == -1 : p.length >= 0, "a sweep has a length, a while has none");
+  fit(op == "while" || (p.length >= 0 && p.unroll >= 0), "a length or unroll is negative");
   fit(want.size() == a.in.size() && out.size() >= c, "operands do not fit the body");
-  if (p.condition) {
+  if (op == "while") {
     auto [types, decision] = signature_of(op, "the condition", p.condition, a.at);
     fit(want.size() == k + c && out.size() == c, "operands do not fit the body");
     fit(types == want, "the condition takes other types");
@@ -42,6 +36,7 @@ Types infer_loop(std::string_view op, const ir::InferArgs& a) {
   }
   fit(p.checkpoints >= 0, "a number of checkpoints is negative");
   fit(p.records || p.record.empty(), "carries are recorded by a loop that does not record");
+  fit(!p.records || p.condition || p.checkpoints > 0, "a scan without checkpoints records nothing");
   if (!p.records) return std::move(out);
   if (p.condition) {
     out.push_back({{}, i32});
@@ -61,121 +56,99 @@ bool holds(const ir::Program& condition, const Arrays& in) {
   return *reinterpret_cast<const bool*>(y.value()->data());
 }
 
-// The number of steps, where it is known before the loop starts.
-std::optional<std::int64_t> counted(const LoopParams& p, std::span<const Array> x) {
+// The number of steps where it is known before the loop starts, else -1.
+std::int64_t known_length(const LoopParams& p, std::span<const Array> x) {
   if (!p.condition) return p.length;
   auto c = counter_of(p);
-  if (!c) return {};
-  auto number = [&](int i) {
-    return static_cast<std::int64_t>(static_cast<double>(x[static_cast<std::size_t>(i)].item()));
-  };
-  std::int64_t to = c->end_constant < 0 ? c->end_literal : number(c->end_constant);
-  return std::max<std::int64_t>(0, to - number(p.constants + c->carry));
+  if (!c) return -1;
+  auto number = [&](int i) { return integer_of(x[static_cast<std::size_t>(i)]); };
+  return plan::count_steps(number(p.constants + c->carry),
+                           c->end_constant < 0 ? c->end_literal : number(c->end_constant));
 }
 
-// Keeps states on the way, where a schedule says so.
-class Recorder {
- public:
-  Recorder(const LoopParams& p, std::span<const Array> x, const Location& at) : p_(p), slots_(slots_of(p)) {
-    if (!p.records) return;
-    Types in = p.body->input_types();
-    for (int r : p.record)
-      states_.push_back(empty_array(stacked(in[static_cast<std::size_t>(p.constants + r)], slots_), at));
-    steps_.assign(static_cast<std::size_t>(slots_), -1);
-    if (auto length = counted(p, x)) {
-      if (*length > 0) stops_ = plan::forward_stops(*length, slots_);
-      online_ = false;
-    }
-  }
-  // `carry` is the state before step `step`.
-  void see(std::int64_t step, std::span<const Array> carry) {
-    if (!p_.records) return;
-    int slot = -1;
-    if (online_) slot = online_stops_.place(step);
-    else if (next_ < stops_.size() && stops_[next_] == step) slot = static_cast<int>(next_++);
-    if (slot < 0) return;
-    steps_[static_cast<std::size_t>(slot)] = static_cast<std::int32_t>(step);
-    write(slot, carry);
-  }
-  void finish(std::int64_t steps, std::span<const Array> carry, Arrays& out) {
-    if (!p_.records) return;
-    if (steps == 0) write(0, carry);
-    if (p_.condition) {
-      out.push_back(make_literal(ir::Literal::of(i32, steps)));
-      out.push_back(array(steps_, {static_cast<std::int64_t>(steps_.size())}));
-    }
-    out.insert(out.end(), states_.begin(), states_.end());
-  }
-
- private:
-  void write(std::int64_t row, std::span<const Array> carry) {
-    for (std::size_t i = 0; i < states_.size(); ++i)
-      write_row(states_[i], row, carry[static_cast<std::size_t>(p_.record[i])]);
-  }
-  const LoopParams& p_;
-  std::int64_t slots_;
-  Arrays states_;
-  std::vector<std::int32_t> steps_;
-  std::vector<std::int64_t> stops_;
-  std::size_t next_ = 0;
-  bool online_ = true;
-  plan::OnlineStops online_stops_{static_cast<int>(slots_)};
-};
-
 Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Location& at) {
-  const LoopParams& p = of(params);
-  auto k = static_cast<std::ptrdiff_t>(p.constants), c = static_cast<std::ptrdiff_t>(p.carries);
-  auto uk = static_cast<std::size_t>(k), uc = static_cast<std::size_t>(c);
-  Arrays in(x.begin(), x.end()), carry(x.begin() + k, x.begin() + k + c), ys;
-  Types types = p.body->output_types();
-  for (std::size_t i = uc; i < types.size(); ++i) ys.push_back(empty_array(stacked(types[i], p.length), at));
-  Recorder recorder(p, x, at);
+  const LoopParams& p = loop_of(params);
+  const LoopForm f = form_of(p);
+  Lists<Array> in = f.operands.partition(x);
+  const Arrays xs = in[Role::xs];
+  Arrays ys, states, &carry = in[Role::carries];
+  for (const Type& t : f.results.partition(p.body->output_types())[Role::ys])
+    ys.push_back(empty_array(stacked(t, p.length), at));
+  for (int r : p.record)
+    states.push_back(empty_array(stacked(type_of(carry[static_cast<std::size_t>(r)]), slots_of(p)), at));
+  plan::Recorder recorder = p.records ? plan::Recorder(known_length(p, x), slots_of(p)) : plan::Recorder();
+  auto keep = [&](std::int64_t slot) {
+    for (std::size_t i = 0; i < states.size(); ++i)
+      write_row(states[i], slot, carry[static_cast<std::size_t>(p.record[i])]);
+  };
   std::int64_t step = 0;
   for (;; ++step) {
-    check_stop(p.condition ? "while" : "sweep", step, at);
-    std::copy(carry.begin(), carry.end(), in.begin() + k);
-    if (p.condition ? !holds(*p.condition, Arrays(in.begin(), in.begin() + k + c)) : step == p.length) break;
-    recorder.see(step, carry);
+    check_stop(p.condition ? "while" : "scan", step, at);
+    if (p.condition ? !holds(*p.condition, in.merge(f.parts[0].takes)) : step == p.length) break;
+    if (const std::int64_t slot = recorder.slot_for(step); slot >= 0) keep(slot);
+    const std::int64_t row = p.reverse ? p.length - 1 - step : step;
+    for (std::size_t i = 0; i < xs.size(); ++i) in[Role::xs][i] = row_of(xs[i], row);
+    const Arrays operands = in.merge(f.operands.order());
     carry.clear();
-    std::int64_t at_step = p.reverse ? p.length - 1 - step : step;
-    for (std::size_t i = uk + uc; i < x.size(); ++i) in[i] = row_of(x[i], at_step);
-    carry = evaluate(*p.body, in);
-    for (std::size_t i = uc; i < carry.size(); ++i) write_row(ys[i - uc], at_step, carry[i]);
-    carry.resize(uc);
+    Lists<Array> made = f.results.partition(evaluate(*p.body, operands));
+    for (std::size_t i = 0; i < ys.size(); ++i) write_row(ys[i], row, made[Role::ys][i]);
+    carry = std::move(made[Role::carries]);
   }
+  if (p.records && step == 0) keep(0);
   Arrays out = carry;
-  out.insert(out.end(), ys.begin(), ys.end());
-  recorder.finish(step, carry, out);
+  append(out, ys);
+  if (p.records && p.condition) {
+    out.push_back(make_literal(ir::Literal::of(i32, step)));
+    out.push_back(array(recorder.steps(), {slots_of(p)}));
+  }
+  append(out, states);
   return out;
 }
 
-ir::Primitive row(std::string name) {
-  return {.name = name,
-          .infer = [name](const ir::InferArgs& a) { return infer_loop(name, a); },
-          .parse = &LoopParams::parse,
-          .batch = batch_loop,
-          .run = run_loop,
-          .nested_jvp = jvp_loop,
-          .split = split_loop,
-          .nested_transpose = transpose_loop,
-          .dce = dce_loop};
+template <class P>
+const ir::Primitive& row(std::string name) {
+  return *new ir::Primitive{
+      .name = name,
+      .infer = [name](const ir::InferArgs& a) { return infer_loop(name, static_cast<const P&>(a.params), a); },
+      .parse = &P::parse,
+      .batch = batch_loop,
+      .run = run_loop,
+      .nested_jvp = jvp_loop,
+      .split = split_loop,
+      .nested_transpose = transpose_loop,
+      .dce = dce_loop};
 }
 
 }  // namespace
 
+const ir::Primitive& scan_row() {
+  static const ir::Primitive& r = row<ScanParams>("scan");
+  return r;
+}
 const ir::Primitive& while_row() {
-  static const ir::Primitive& r = *new ir::Primitive(row("while"));
+  static const ir::Primitive& r = row<WhileParams>("while");
   return r;
 }
-const ir::Primitive& sweep_row() {
-  static const ir::Primitive& r = *new ir::Primitive(row("sweep"));
-  return r;
+const ir::Primitive& loop_row(const LoopParams& p) { return p.condition ? while_row() : scan_row(); }
+const LoopParams& loop_of(const ParamsRef& p) { return dynamic_cast<const LoopParams&>(*p); }
+
+ParamsRef params_of(const LoopParams& p) {
+  auto as = [&](auto params) -> ParamsRef {
+    static_cast<LoopParams&>(*params) = p;
+    return params;
+  };
+  return p.condition ? as(std::make_shared<WhileParams>()) : as(std::make_shared<ScanParams>());
 }
-const ir::Primitive& loop_row(const LoopParams& p) { return p.condition ? while_row() : sweep_row(); }
 
 std::int64_t slots_of(const LoopParams& p) {
   std::int64_t k = p.checkpoints > 0 ? p.checkpoints : default_checkpoints;
   return p.condition ? k : std::clamp<std::int64_t>(k, 1, std::max<std::int64_t>(p.length, 1));
+}
+
+std::int64_t rows_of(const LoopParams& p, int output) {
+  const auto results = static_cast<int>(p.body->outputs.size());
+  if (output < p.carries || (p.condition && output == results)) return 1;
+  return output < results ? p.length : slots_of(p);
 }
 
 std::optional<LoopCounter> counter_of(const LoopParams& p) {
@@ -202,163 +175,103 @@ std::optional<LoopCounter> counter_of(const LoopParams& p) {
   return {};
 }
 
-Arrays bind_loop(LoopParams params, const ir::Program& body, std::span<const Array> inputs, const Location& at) {
-  auto k = static_cast<std::size_t>(params.constants), c = static_cast<std::size_t>(params.carries);
-  // What each input becomes: a constant, carry or x of the new loop, another input, or a literal.
-  std::vector<std::size_t> constants, carries, xs, instead(inputs.size());
-  std::map<std::size_t, ir::Literal> literals;
-  std::map<Identity, std::size_t> seen;
-  for (std::size_t i = 0; i < inputs.size(); ++i) instead[i] = i;
-  Arrays result(body.outputs.size());
-  std::vector<std::size_t> carry_slot, y_slot;
-  for (std::size_t i = 0; i < k + c; ++i) {
-    bool fixed = i < k || body.outputs[i - k] == ir::Atom(body.inputs[i]);
-    if (i >= k && fixed) result[i - k] = inputs[i];
-    if (!fixed) {
-      carries.push_back(i);
-      carry_slot.push_back(i - k);
-    } else if (inputs[i].value()->literal) {
-      literals.emplace(i, literal_of(inputs[i]));
-    } else if (auto [it, fresh] = seen.emplace(identity(inputs[i]), i); fresh) {
-      constants.push_back(i);
-    } else {
-      instead[i] = it->second;
-    }
-  }
-  for (std::size_t i = k + c; i < inputs.size(); ++i) xs.push_back(i);
-  std::map<ir::Var, std::size_t> y_seen;
-  std::vector<std::pair<std::size_t, std::size_t>> copies;
-  for (std::size_t i = c; i < body.outputs.size(); ++i) {
-    const ir::Atom& a = body.outputs[i];
-    if (a.is_var()) {
-      auto x = std::find_if(xs.begin(), xs.end(), [&](std::size_t j) { return body.inputs[j] == a.var; });
-      if (x != xs.end()) {
-        result[i] = inputs[*x];
-        continue;
-      }
-      auto [it, fresh] = y_seen.emplace(a.var, y_slot.size());
-      if (!fresh) {
-        copies.emplace_back(i, it->second);
-        continue;
-      }
-    }
-    y_slot.push_back(i);
-  }
-  if (carry_slot.empty() && y_slot.empty() && !ir::has_effects(body)) return result;
+namespace {
 
-  auto rewire = [&](ir::Program p) {
-    auto replace = [&, inputs_of = p.inputs](ir::Atom& a) {
-      for (std::size_t i = 0; a.is_var() && i < inputs_of.size(); ++i) {
-        if (a.var != inputs_of[i]) continue;
-        if (auto it = literals.find(i); it != literals.end()) a = it->second;
-        else a = inputs_of[instead[i]];
-        return;
-      }
-    };
-    for (ir::Eqn& e : p.eqns)
-      for (ir::Atom& a : e.inputs) replace(a);
-    for (ir::Atom& a : p.outputs) replace(a);
-    return p;
+// What remains of a loop in canonical form, by position, and where other results come from.
+struct Canonical {
+  Substitution same;
+  Lists<std::size_t> takes, gives;
+  Arrays around;                                            // per result
+  std::vector<std::pair<std::size_t, std::size_t>> copies;  // results that are other results
+};
+Canonical canonical(const LoopForm& f, std::span<const Array> inputs) {
+  const ir::Program& body = *f.body();
+  const Lists<std::size_t> in = f.operands.positions(), out = f.results.positions();
+  Canonical c;
+  c.around.resize(body.outputs.size());
+  auto add_constant = [&](std::size_t i) {
+    if (c.same.keeps(i, inputs[i])) c.takes[Role::constants].push_back(i);
   };
-  std::vector<std::size_t> in = constants, out = carry_slot;
-  in.insert(in.end(), carries.begin(), carries.end());
-  std::vector<std::size_t> of_condition = in;
-  in.insert(in.end(), xs.begin(), xs.end());
-  out.insert(out.end(), y_slot.begin(), y_slot.end());
-  params.constants = static_cast<int>(constants.size());
-  params.carries = static_cast<int>(carries.size());
-  params.body = share(rearranged(rewire(body), in, out));
-  if (params.condition) params.condition = share(rearranged(rewire(*params.condition), of_condition, {0}));
-  Arrays operands;
-  for (std::size_t i : in) operands.push_back(inputs[i]);
-  const ir::Primitive& r = loop_row(params);
-  Arrays made = anew::bind(r, std::make_shared<const LoopParams>(std::move(params)), operands, at);
-  for (std::size_t i = 0; i < out.size(); ++i) result[out[i]] = made[i];
-  for (auto [to, from] : copies) result[to] = made[carry_slot.size() + from];
+  for (std::size_t i : in[Role::constants]) add_constant(i);
+  for (std::size_t k = 0; k < in[Role::carries].size(); ++k) {
+    const std::size_t i = in[Role::carries][k], o = out[Role::carries][k];
+    if (body.outputs[o] == ir::Atom(body.inputs[i])) {
+      add_constant(i);
+      c.around[o] = inputs[i];
+    } else {
+      c.takes[Role::carries].push_back(i);
+      c.gives[Role::carries].push_back(o);
+    }
+  }
+  c.takes[Role::xs] = in[Role::xs];
+  std::map<ir::Var, Array> x_of;
+  for (std::size_t i : in[Role::xs]) x_of.emplace(body.inputs[i], inputs[i]);
+  std::map<ir::Var, std::size_t> first;  // y that is this variable
+  for (std::size_t y : out[Role::ys]) {
+    const ir::Atom& a = body.outputs[y];
+    if (auto x = a.is_var() ? x_of.find(a.var) : x_of.end(); x != x_of.end()) {
+      c.around[y] = x->second;
+    } else if (auto twin = a.is_var() ? first.find(a.var) : first.end(); twin != first.end()) {
+      c.copies.emplace_back(y, twin->second);
+    } else {
+      if (a.is_var()) first.emplace(a.var, y);
+      c.gives[Role::ys].push_back(y);
+    }
+  }
+  return c;
+}
+
+}  // namespace
+
+Arrays bind_loop(LoopParams p, std::span<const Array> inputs, const Location& at) {
+  if (p.records) return anew::bind(loop_row(p), params_of(p), inputs, at);
+  LoopForm f = form_of(p);
+  Canonical c = canonical(f, inputs);
+  Arrays result = std::move(c.around), operands;
+  const std::vector<std::size_t> made = c.gives.merge(f.results.order());
+  if (made.empty() && !ir::has_effects(*f.body())) return result;
+  for (LoopForm::Part& part : f.parts) {
+    ir::Program q = *part.program;
+    c.same.apply(q);
+    q.constants = 0;
+    q.inputs.clear();
+    for (std::size_t i : c.takes.merge(part.takes)) q.inputs.push_back(part.program->inputs[i]);
+    if (!part.is_condition()) {
+      const std::vector<ir::Atom> outputs = std::exchange(q.outputs, {});
+      for (std::size_t i : made) q.outputs.push_back(outputs[i]);
+    }
+    part.program = share(std::move(q));
+  }
+  for (Role r : f.operands.order()) f.operands.size(r) = c.takes[r].size();
+  set_form(p, f);
+  for (std::size_t i : c.takes.merge(f.operands.order())) operands.push_back(inputs[i]);
+  const Arrays got = anew::bind(loop_row(p), params_of(p), operands, at);
+  for (std::size_t i = 0; i < made.size(); ++i) result[made[i]] = got[i];
+  for (auto [to, from] : c.copies) result[to] = result[from];
   return result;
 }
 
-namespace flat {
-
-Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, const Arrays& init,
-                  const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
-  detail::check_function(condition, at);
-  detail::check_function(body, at);
-  if (options.checkpoints && *options.checkpoints < 1)
-    throw Error(fmt::format("[while_loop] .checkpoints is {}, but at least one state, the first, is kept",
-                            *options.checkpoints),
-                at);
-  Arrays start = init;
-  Forms forms = forms_of(start, at);
-  Staged b = stage_body(
-      "while_loop",
-      [&](std::span<const Array> in) {
-        Arrays out = body(in);
-        if (out.size() != init.size())
-          throw Error(fmt::format("[while_loop] the carry has {} arrays, the body returns {}", init.size(), out.size()),
-                      at, "the body must return a carry of the same structure as it takes");
-        return out;
-      },
-      start, forms, carry_paths, at);
-  Staged c = stage([&](std::span<const Array> in) { return Arrays{condition(in)}; }, forms, "while_loop", at);
-  Type got = c.program.type(c.program.outputs[0]);
-  if (!(got == Type{{}, bool_}))
-    throw Error(fmt::format("[while_loop] the condition must give a bool scalar, got {}", got.str()), at);
-  LoopParams p;
-  p.constants = static_cast<int>(b.constants.size() + c.constants.size());
-  p.carries = static_cast<int>(init.size());
-  p.checkpoints = options.checkpoints.value_or(0);
-  b.program = with_unused(b.program, b.constants.size(), types_of(c.constants, at));
-  p.condition = share(with_unused(c.program, 0, types_of(b.constants, at)));
-  Arrays inputs = b.constants;
-  inputs.insert(inputs.end(), c.constants.begin(), c.constants.end());
-  for (const Array& a : start) inputs.push_back(exact(a));
-  return as_formed(bind_loop(p, b.program, inputs, at), forms);
+Type stacked(const Type& t, std::int64_t length) {
+  Type s = t;
+  s.shape.insert(0, length);
+  return s;
 }
 
-Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, const Arrays& init,
-                 const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
-  detail::check_function(body, at);
-  for (const Array* end : {&lo, &hi}) {
-    check_operand(*end, at);
-    Type t = type_of(*end);
-    if (t.shape.ndim() != 0 || !is_integer(t.dtype))
-      throw Error(fmt::format("[fori_loop] bounds must be integer scalars, got {}", t.str()), at);
-  }
-  if (options.checkpoints && *options.checkpoints < 1)
-    throw Error(
-        fmt::format("[fori_loop] .checkpoints is {}, but at least one state, the first, is kept", *options.checkpoints),
-        at);
-  auto step = [&](std::span<const Array> in) {
-    Arrays out = body(in);
-    if (out.size() != init.size())
-      throw Error(fmt::format("[fori_loop] the carry has {} arrays, the body returns {}", init.size(), out.size()), at,
-                  "the body must return a carry of the same structure as it takes");
-    out.insert(out.begin(), in[0] + 1);
-    return out;
-  };
-  std::vector<std::string> paths{"i"};
-  paths.insert(paths.end(), carry_paths.begin(), carry_paths.end());
-  Arrays start = init, out;
-  // A number takes the type of the other bound; of two the default one, or what they show if that is wider.
-  DType dtype = common_dtype(Arrays{lo, hi});
-  start.insert(start.begin(), coerce(lo, dtype, at));
-  if (lo.value()->literal && hi.value()->literal) {
-    std::int64_t from = literal_of(lo).as_integer(), to = literal_of(hi).as_integer();
-    ScanOptions o{.length = to > from ? saturating_add(to, saturating_mul(from, -1)) : 0,
-                  .checkpoints = options.checkpoints};
-    ScanBody scan_step = [&](std::span<const Array> carry, std::span<const Array>) {
-      return ScanResult{step(carry), {}};
-    };
-    out = flat::scan(scan_step, start, {}, o, paths, at).carry;
-  } else {
-    Array end = coerce(hi, dtype, at);
-    out =
-        flat::while_loop([&](std::span<const Array> carry) { return carry[0] < end; }, step, start, options, paths, at);
-  }
-  out.erase(out.begin());
-  return out;
+Array row_of(const Array& stack, std::int64_t i) {
+  const Value& v = *stack.value();
+  Type t{v.type.shape, v.type.dtype};
+  t.shape.erase(0);
+  ir::Strides strides = v.strides;
+  strides.erase(0);
+  return make_concrete(t, v.buffer, v.offset + i * v.strides[0], strides);
 }
 
-}  // namespace flat
+void write_row(const Array& stack, std::int64_t i, const Array& y) {
+  Array dense = contiguous(y);
+  if (std::size_t bytes = type_of(y).bytes())
+    std::memcpy(stack.value()->buffer->data() + static_cast<std::size_t>(i) * bytes, dense.value()->data(), bytes);
+}
+
+std::int64_t integer_of(const Array& x) { return read_integer(x.value()->data(), type_of(x).dtype, 0); }
+
 }  // namespace anew

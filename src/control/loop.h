@@ -1,46 +1,69 @@
-// Loops that keep few states for their backward pass. Two rows share their params and rules: `while` (as long as a
-// condition holds) and `sweep` (a scan with .checkpoints). Linearized, either becomes a loop that records states at the
-// places of a schedule (plan/revolve.h), and an `unwind`, which walks the linear part of the body forward or back and
-// recomputes the states between those recorded.
+// Loops. `scan` runs its body once for each row of its xs, `while` as long as a condition holds. A scan without
+// .checkpoints stacks what its derivative needs; the other loops keep few states: linearized, they become a loop that
+// records states at the places of a schedule (plan/revolve.h), and an `unwind`, which walks the linear part of the body
+// forward or back and recomputes the states between those recorded. To the rules all three are a LoopForm: groups of
+// operands, and Programs that take some groups and give others.
 #pragma once
-#include "control/scan.h"
+#include "control/operands.h"
+#include "control/rows.h"
 #include "transforms/jvp.h"
+#include "transforms/nested.h"
+#include "transforms/split.h"
 
 namespace anew {
 
-struct LoopParams : ir::ParamsOf<LoopParams> {
-  int constants = 0, carries = 0;  // of the inputs: constants, carries, then xs; of the outputs: carries, then ys
-  ir::ProgramRef condition;        // of a while: (constants, carry) -> bool
-  ir::ProgramRef body;             // (constants, carry, x) -> (carry, y)
-  std::int64_t length = -1;        // of a sweep
-  bool reverse = false;            // xs from the last to the first
-  int checkpoints = 0;             // states kept, the first included; 0: default_checkpoints
+// Of scan and while. Inputs: constants, carries, xs. Outputs: carries, ys.
+struct LoopParams {
+  int constants = 0, carries = 0;
+  ir::ProgramRef condition;  // of a while: (constants, carries) -> bool
+  ir::ProgramRef body;       // (constants, carries, xs) -> (carries, ys)
+  std::int64_t length = -1;  // of a scan
+  bool reverse = false;      // xs from the last to the first
+  int unroll = 1;
+  int checkpoints = 0;  // states kept, the first included; 0: of a while default_checkpoints, of a scan all residuals
   // A loop that records has more outputs, behind the ys: a while the number of its steps, and the step of each kept
   // state (-1: none); then, for each carry in `record`, the kept states.
   bool records = false;
   std::vector<int> record;
+};
+struct ScanParams final : ir::ParamsOf<ScanParams>, LoopParams {
   static auto fields() {
-    return std::tuple{ir::field("body", &LoopParams::body),
-                      ir::optional_field("checkpoints", &LoopParams::checkpoints),
-                      ir::optional_field("condition", &LoopParams::condition),
-                      ir::optional_field("length", &LoopParams::length),
-                      ir::field("num_carry", &LoopParams::carries),
-                      ir::field("num_consts", &LoopParams::constants),
-                      ir::optional_field("record", &LoopParams::record),
-                      ir::optional_field("records", &LoopParams::records),
-                      ir::optional_field("reverse", &LoopParams::reverse)};
+    return std::tuple{ir::optional_field("checkpoints", &ScanParams::checkpoints),
+                      ir::field("length", &ScanParams::length),
+                      ir::field("num_carry", &ScanParams::carries),
+                      ir::field("num_consts", &ScanParams::constants),
+                      ir::field("program", &ScanParams::body),
+                      ir::optional_field("record", &ScanParams::record),
+                      ir::optional_field("records", &ScanParams::records),
+                      ir::field("reverse", &ScanParams::reverse),
+                      ir::field("unroll", &ScanParams::unroll)};
   }
 };
+struct WhileParams final : ir::ParamsOf<WhileParams>, LoopParams {
+  static auto fields() {
+    return std::tuple{ir::field("body", &WhileParams::body),
+                      ir::optional_field("checkpoints", &WhileParams::checkpoints),
+                      ir::field("condition", &WhileParams::condition),
+                      ir::field("num_carry", &WhileParams::carries),
+                      ir::field("num_consts", &WhileParams::constants),
+                      ir::optional_field("record", &WhileParams::record),
+                      ir::optional_field("records", &WhileParams::records)};
+  }
+};
+const ir::Primitive& scan_row();
 const ir::Primitive& while_row();
-const ir::Primitive& sweep_row();
+const LoopParams& loop_of(const ParamsRef& p);
+const ir::Primitive& loop_row(const LoopParams& p);
+ParamsRef params_of(const LoopParams& p);
 
 struct UnwindParams : ir::ParamsOf<UnwindParams> {
-  // Inputs: constants, xs, for a while its number of steps and the steps of the kept states, kept states (one array per
-  // carry), linear constants, linear carries, linear xs. Outputs: linear carries, linear ys.
+  // Inputs: constants, xs, counters (of a while), kept states (one array per carry), linear constants, linear carries,
+  // linear xs. Outputs: linear carries, linear ys.
   int constants = 0, xs = 0, carries = 0, linear_constants = 0, linear_carries = 0;
-  ir::ProgramRef advance;  // (constants, carry, x) -> carry
-  ir::ProgramRef step;  // (constants, carry, x, linear constants, linear carry, linear x) -> (linear carry, linear y)
-  ir::ProgramRef condition;  // of a while, for examples of a batch that end early: (constants, carry) -> bool
+  ir::ProgramRef advance;  // (constants, carries, xs) -> carries
+  ir::ProgramRef
+      step;  // (constants, carries, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys)
+  ir::ProgramRef condition;  // of a while, for examples of a batch that end early: (constants, carries) -> bool
   std::int64_t length = -1;
   bool reverse = false;   // xs from the last to the first
   bool backward = false;  // from the last step to the first
@@ -61,10 +84,8 @@ struct UnwindParams : ir::ParamsOf<UnwindParams> {
 const ir::Primitive& unwind_row();
 
 inline constexpr int default_checkpoints = 64;
-
-// ---- shared by the two files of each
-const ir::Primitive& loop_row(const LoopParams& p);
-std::int64_t slots_of(const LoopParams& p);
+std::int64_t slots_of(const LoopParams& p);             // states that a loop records
+std::int64_t rows_of(const LoopParams& p, int output);  // steps or states that an output stacks; 1: it is no stack
 // A while that counts: its condition is `carry < end`, and the body adds 1 to that carry. `end` is a constant or a literal.
 struct LoopCounter {
   int carry;
@@ -72,9 +93,48 @@ struct LoopCounter {
   std::int64_t end_literal;
 };
 std::optional<LoopCounter> counter_of(const LoopParams& p);
-// Binds a loop without record in canonical form, as bind_scan does.
-Arrays bind_loop(LoopParams params, const ir::Program& body, std::span<const Array> inputs, const Location& at);
 
+// ---- loops as their rules see them
+struct LoopForm {
+  struct Part {
+    ir::ProgramRef program;
+    Roles takes, gives;  // a condition gives no group, but one bool
+    bool is_condition() const { return gives.empty(); }
+  };
+  Groups operands, results;
+  Roles stacks;             // operands and results with a leading axis of steps or states
+  std::vector<Part> parts;  // the condition first, if there is one
+  bool has_condition() const { return parts[0].is_condition(); }
+  const ir::ProgramRef& body() const { return parts.back().program; }  // what gives the results
+};
+LoopForm form_of(const LoopParams& p);
+LoopForm form_of(const UnwindParams& p);
+void set_form(LoopParams& p, const LoopForm& f);
+void set_form(UnwindParams& p, const LoopForm& f);
+
+// Flags of operands and results, a fixpoint: what a part gives from flagged operands is flagged, so that the next step
+// takes it so; a flagged condition flags all carries. `flags_of(k, in, out)` says what part k gives, `out` being what is
+// known of that so far; its last answer is the final one.
+using FlagsOf = std::function<Flags(std::size_t k, const Flags& in, const Flags& out)>;
+Lists<bool> spread(const LoopForm& f, const Flags& operands, const FlagsOf& flags_of);
+// The operands and results that those marked need.
+Lists<bool> needed(const LoopForm& f, Lists<bool> used);
+// Only the operands and results marked.
+LoopForm narrowed(const LoopForm& f, const Lists<bool>& used);
+
+// p with inputs that nobody reads, of these types, put in front of input `at`.
+ir::Program with_unused(ir::Program p, std::size_t at, std::span<const Type> types);
+// The given inputs of p, in this order, and the given outputs; equations that only others needed go.
+ir::Program rearranged(ir::Program p, const std::vector<std::size_t>& inputs, const std::vector<std::size_t>& outputs);
+// Known outputs now and the whole equation staged; for equations whose split cannot be taken further apart.
+Arrays split_whole(const ir::Primitive& row, const ir::SplitArgs& a, const Flags& unknown_outputs);
+
+// Binds a loop under the current trace; one array per output. One that does not record is brought into canonical form:
+// a carry that the body returns unchanged becomes a constant, equal constants are one, a y that is an x is that x, equal
+// ys are one.
+Arrays bind_loop(LoopParams params, std::span<const Array> inputs, const Location& at);
+
+// ---- rules
 ir::NestedJvp jvp_loop(const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at);
 Arrays split_loop(const ir::SplitArgs& a);
 Arrays transpose_loop(const ir::NestedTransposeArgs& a);
@@ -87,33 +147,11 @@ Arrays transpose_unwind(const ir::NestedTransposeArgs& a);
 ir::DceResult dce_unwind(const ir::Eqn& e, const std::vector<bool>& used_outputs);
 ir::Batched batch_unwind(const ir::BatchArgs& a);
 
-// The one composition that is left out (docs/architecture.md).
-[[noreturn]] void no_reverse_over_reverse(const Location& at);
-
+// ---- arrays with a leading axis of steps or states
+Type stacked(const Type& t, std::int64_t length);
 // Element i along the leading axis, as a look at the same memory; and writing it, where y is not shared yet.
 Array row_of(const Array& stack, std::int64_t i);
 void write_row(const Array& stack, std::int64_t i, const Array& y);
-
-// ---- Programs whose inputs come in groups
-// p with inputs that nobody reads, of these types, put in front of input `at`.
-ir::Program with_unused(ir::Program p, std::size_t at, std::span<const Type> types);
-// p with other inputs: the given ones of its own, in this order; and with the given outputs.
-ir::Program rearranged(ir::Program p, const std::vector<std::size_t>& inputs, const std::vector<std::size_t>& outputs);
-// Of a shared Program, the outputs marked: what they need is found out once.
-ir::ProgramRef rearranged(const ir::ProgramRef& p, const std::vector<std::size_t>& inputs, const Flags& outputs);
-// A derivative with inputs and outputs group by group (sizes given), values before tangents; captured arrays first.
-ir::Program grouped(const JvpProgram& j, const Flags& nonzero, const std::vector<std::size_t>& in_groups,
-                    const std::vector<std::size_t>& out_groups);
-// The operands of such a Program: zeros where a tangent is missing.
-Arrays grouped(std::span<const Array> x, std::span<const Array> t, const Flags& nonzero,
-               const std::vector<std::size_t>& groups);
-// Which inputs the given outputs of p need.
-Flags needed_inputs(const ir::Program& p, const Flags& outputs);
-Flags needed_inputs(const ir::ProgramRef& p, const Flags& outputs);
-// A batched Program whose outputs are kept only by examples for which the condition holds: its first `kept` outputs are
-// else the inputs from `begin` on. The condition reads the Program's first inputs.
-ir::Program guard(const ir::Program& p, const ir::Program& condition, std::size_t kept, std::size_t begin);
-// Known outputs now and the whole equation staged; for equations whose split cannot be taken further apart.
-Arrays split_whole(const ir::Primitive& row, const ir::SplitArgs& a, const Flags& unknown_outputs);
+std::int64_t integer_of(const Array& x);  // of an integer scalar
 
 }  // namespace anew

@@ -1,379 +1,300 @@
-// Rules of while and sweep. Flags on carries are fixpoints, as for scan; what is recorded of a loop passes through every
-// rule, so that a loop that keeps states can itself be differentiated forward and batched.
+// Derivative, dead code and batching of scan, while and unwind. What is true of a carry (it has a tangent, is needed, is
+// mapped) is a fixpoint. What is recorded of a loop passes through every rule, so that a loop that keeps states can itself be
+// differentiated forward and batched.
+#include <anew/indexing.h>
 #include <anew/ops.h>
 #include <fmt/format.h>
 
 #include "control/loop.h"
-#include "control/nested_rules.h"
-#include "plan/revolve.h"
 #include "transforms/vmap.h"
 
 namespace anew {
 namespace {
 
-const LoopParams& of(const ParamsRef& p) { return static_cast<const LoopParams&>(*p); }
-
-struct LoopGroups {
-  std::size_t constants, carries, xs, ys;
-  explicit LoopGroups(const LoopParams& p)
-      : constants(static_cast<std::size_t>(p.constants)),
-        carries(static_cast<std::size_t>(p.carries)),
-        xs(p.body->inputs.size() - constants - carries),
-        ys(p.body->outputs.size() - carries) {}
-  std::size_t inputs() const { return constants + carries + xs; }
-  std::size_t outputs() const { return carries + ys; }
-  bool is_carry(std::size_t i) const { return i >= constants && i < constants + carries; }
-  // Of the equation's outputs: where the recorded states begin.
-  std::size_t states(const LoopParams& p) const { return outputs() + (p.condition ? 2 : 0); }
-};
-
-Flags part(const Flags& f, std::size_t begin, std::size_t size) {
-  return {f.begin() + static_cast<std::ptrdiff_t>(begin), f.begin() + static_cast<std::ptrdiff_t>(begin + size)};
-}
-Types part(const Types& t, const Flags& chosen, std::size_t begin, std::size_t size) {
-  Types out;
-  for (std::size_t i = begin; i < begin + size; ++i)
-    if (chosen[i]) out.push_back(t[i]);
-  return out;
-}
-std::vector<std::size_t> indices(const Flags& chosen, std::size_t begin, std::size_t size, bool value = true) {
+// ---- jvp
+// Values and tangents group by group, as positions in a list of all values and then all tangents.
+std::vector<std::size_t> grouped(const Roles& roles, const Lists<bool>& nonzero) {
+  std::size_t value = 0, tangent = nonzero.merge(roles).size();
   std::vector<std::size_t> out;
-  for (std::size_t i = begin; i < begin + size; ++i)
-    if (chosen[i] == value) out.push_back(i);
+  for (Role r : roles) {
+    for (std::size_t i = 0; i < nonzero[r].size(); ++i) out.push_back(value++);
+    for (std::size_t i = 0; i < count(nonzero[r]); ++i) out.push_back(tangent++);
+  }
   return out;
 }
 
-Arrays bind_as_is(const LoopParams& p, std::span<const Array> in, const Location& at) {
-  return anew::bind(loop_row(p), std::make_shared<const LoopParams>(p), in, at);
+// The derivative of a part. All parts take what any of them captured, in front of their constants.
+ir::ProgramRef jvp_part(const LoopForm::Part& part, std::vector<JvpProgram>& j, std::size_t k,
+                        const Lists<bool>& nonzero, const Location& at) {
+  const Flags in = nonzero.merge(part.takes);
+  if (part.is_condition())
+    j[k].program = with_unused(*part.program, part.program->inputs.size(), chosen(part.program->input_types(), in));
+  std::vector<std::size_t> inputs;
+  const std::size_t own = in.size() + count(in);
+  for (std::size_t i = own; i < j[k].program.inputs.size(); ++i) inputs.push_back(i);
+  append(inputs, grouped(part.takes, nonzero));
+  ir::Program p = rearranged(std::move(j[k].program), inputs,
+                             part.is_condition() ? std::vector<std::size_t>{0} : grouped(part.gives, nonzero));
+  std::size_t before = 0;
+  for (std::size_t other = 0; other < j.size(); ++other) {
+    const Types captured = types_of(j[other].captured, at);
+    if (other != k) p = with_unused(std::move(p), before, captured);
+    before += captured.size();
+  }
+  return share(std::move(p));
+}
+
+struct FormJvp {
+  LoopForm form;
+  Arrays operands;
+  Lists<bool> nonzero;  // of the operands and results
+};
+FormJvp jvp_form(const LoopForm& f, std::span<const Array> x, std::span<const Array> t, const Location& at) {
+  Flags given;
+  for (const Array& dx : t) given.push_back(dx.value() != nullptr);
+  std::vector<JvpProgram> j(f.parts.size());
+  FormJvp r{f, {}, {}};
+  r.nonzero = spread(f, given, [&](std::size_t k, const Flags& in, const Flags& out) {
+    if (f.parts[k].is_condition()) return Flags{false};
+    j[k] = jvp_program(f.parts[k].program, in, out);
+    return j[k].nonzero;
+  });
+  for (const JvpProgram& part : j) append(r.operands, part.captured);
+  for (std::size_t k = 0; k < f.parts.size(); ++k) r.form.parts[k].program = jvp_part(f.parts[k], j, k, r.nonzero, at);
+  for (Groups* groups : {&r.form.operands, &r.form.results})
+    for (Role role : groups->order()) groups->size(role) += count(r.nonzero[role]);
+  r.form.operands.size(Role::constants) += r.operands.size();
+  const Lists<Array> values = f.operands.partition(x), tangents = f.operands.partition(t);
+  for (Role role : f.operands.order()) {
+    append(r.operands, values[role]);
+    for (std::size_t i = 0; i < values[role].size(); ++i)
+      if (r.nonzero[role][i])
+        r.operands.push_back(tangents[role][i].value() ? tangents[role][i] : zeros_inside(type_of(values[role][i])));
+  }
+  return r;
+}
+
+// Values and tangents of the results, apart again.
+ir::NestedJvp ungrouped(const LoopForm& f, const FormJvp& j, const Arrays& made) {
+  Lists<Array> got = j.form.results.partition(made);
+  ir::NestedJvp result;
+  for (Role r : f.results.order()) {
+    auto tangents = got[r].begin() + static_cast<std::ptrdiff_t>(f.results.size(r));
+    append(result.y, {got[r].begin(), tangents});
+    append(result.t, merge(j.nonzero[r], Arrays(tangents, got[r].end())));
+  }
+  return result;
 }
 
 }  // namespace
 
 ir::NestedJvp jvp_loop(const ParamsRef& params, std::span<const Array> x, std::span<const Array> t,
                        const Location& at) {
-  const LoopParams& p = of(params);
-  LoopGroups g(p);
-  Flags nonzero;
-  for (const Array& dx : t) nonzero.push_back(dx.value() != nullptr);
-  JvpProgram j;  // a carry with a tangent gives one
-  reach_fixpoint(nonzero, g.constants, g.carries, [&](const Flags& in) {
-    j = jvp_program(p.body, in, part(in, g.constants, g.carries));
-    return j.nonzero;
-  });
-  Flags carried = part(nonzero, g.constants, g.carries);
-  std::vector<std::size_t> in_groups{g.constants, g.carries, g.xs}, out_groups{g.carries, g.ys};
-  Types types = p.body->input_types();
+  const LoopParams& p = loop_of(params);
+  const LoopForm f = form_of(p);
+  const FormJvp j = jvp_form(f, x, t, at);
+  const Flags& carried = j.nonzero[Role::carries];
   LoopParams q = p;
-  ir::Program body = grouped(j, nonzero, in_groups, out_groups);
-  Types captured = types_of(j.captured, at);
-  Types tangent_constants = part(types, nonzero, 0, g.constants);
-  Types tangent_carries = part(types, nonzero, g.constants, g.carries);
-  q.constants += static_cast<int>(captured.size() + tangent_constants.size());
-  q.carries += static_cast<int>(tangent_carries.size());
-  if (p.condition)
-    q.condition = share(with_unused(with_unused(with_unused(*p.condition, g.constants + g.carries, tangent_carries),
-                                                g.constants, tangent_constants),
-                                    0, captured));
-  std::vector<int> tangent_record;  // per recorded carry: the place of its tangent among the records, or -1
+  set_form(q, j.form);
+  Flags recorded;  // tangents of the recorded carries, behind these
   for (int r : p.record) {
-    if (!carried[static_cast<std::size_t>(r)]) {
-      tangent_record.push_back(-1);
-      continue;
-    }
-    int before = 0;
-    for (int i = 0; i < r; ++i) before += carried[static_cast<std::size_t>(i)];
-    tangent_record.push_back(static_cast<int>(q.record.size()));
-    q.record.push_back(p.carries + before);
+    recorded.push_back(carried[static_cast<std::size_t>(r)]);
+    if (recorded.back())
+      q.record.push_back(p.carries + static_cast<int>(std::count(carried.begin(), carried.begin() + r, true)));
   }
-  Arrays in = grouped(x, t, nonzero, in_groups), made;
-  in.insert(in.begin(), j.captured.begin(), j.captured.end());
-  if (!p.records) {
-    made = bind_loop(q, body, in, at);
-  } else {
-    q.body = share(std::move(body));
-    made = bind_as_is(q, in, at);
-  }
-  ir::NestedJvp result;
-  std::size_t next = 0;
-  for (std::size_t begin = 0; std::size_t size : out_groups) {
-    for (std::size_t i = 0; i < size; ++i) result.y.push_back(made[next++]);
-    for (std::size_t i = begin; i < begin + size; ++i) result.t.push_back(j.nonzero[i] ? made[next++] : Array());
-    begin += size;
-  }
+  const Arrays made = bind_loop(q, j.operands, at);
+  ir::NestedJvp result = ungrouped(f, j, made);
   if (!p.records) return result;
-  if (p.condition)
-    for (int i = 0; i < 2; ++i) {
-      result.y.push_back(made[next++]);
-      result.t.emplace_back();
-    }
-  for (std::size_t i = 0; i < p.record.size(); ++i) {
-    result.y.push_back(made[next + i]);
-    result.t.push_back(tangent_record[i] < 0 ? Array() : made[next + static_cast<std::size_t>(tangent_record[i])]);
-  }
+  auto counters = made.begin() + static_cast<std::ptrdiff_t>(j.form.results.size());
+  auto states = counters + (p.condition ? 2 : 0), tangents = states + std::ssize(p.record);
+  append(result.y, {counters, tangents});
+  result.t.resize(result.t.size() + static_cast<std::size_t>(states - counters));
+  append(result.t, merge(recorded, Arrays(tangents, made.end())));
   return result;
 }
 
+ir::NestedJvp jvp_unwind(const ParamsRef& params, std::span<const Array> x, std::span<const Array> t,
+                         const Location& at) {
+  auto q = std::make_shared<UnwindParams>(static_cast<const UnwindParams&>(*params));
+  const LoopForm f = form_of(*q);
+  const FormJvp j = jvp_form(f, x, t, at);
+  set_form(*q, j.form);
+  return ungrouped(f, j, anew::bind(unwind_row(), q, j.operands, at));
+}
+
+// ---- dead code
 namespace {
 
-bool all(const Flags& f) { return std::find(f.begin(), f.end(), false) == f.end(); }
-// Has no dead code.
-bool clean(const ir::ProgramRef& p) {
-  return !p || ir::eliminate_dead_code(p, Flags(p->outputs.size(), true), true).program == p;
+// Nothing is needed yet but these results.
+Lists<bool> only_results(const LoopForm& f, const Flags& results) {
+  Lists<bool> used;
+  for (Role r : f.operands.order()) used[r].resize(f.operands.size(r));
+  const Lists<bool> wanted = f.results.partition(results);
+  for (Role r : f.results.order()) used[r] = wanted[r];
+  return used;
 }
+bool same_parts(const LoopForm& a, const LoopForm& b) {
+  return std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(),
+                    [](const auto& x, const auto& y) { return x.program == y.program; });
+}
+bool all(const Flags& f) { return count(f) == f.size(); }
 
 }  // namespace
 
 ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs) {
-  const LoopParams& p = of(e.params);
-  LoopGroups g(p);
+  const LoopParams& p = loop_of(e.params);
+  const LoopForm f = form_of(p);
+  const std::size_t counters = f.results.size(), states = counters + (p.records && p.condition ? 2 : 0);
+  Lists<bool> used = only_results(f, used_outputs);
   LoopParams q = p;
+  q.records = std::find(used_outputs.begin() + static_cast<std::ptrdiff_t>(counters), used_outputs.end(), true) !=
+              used_outputs.end();
+  for (std::size_t i = 0; i < p.record.size(); ++i)
+    if (used_outputs[states + i]) used[Role::carries][static_cast<std::size_t>(p.record[i])] = true;
+  used = needed(f, std::move(used));
+  const LoopForm fewer = narrowed(f, used);
+  Flags inputs = used.merge(f.operands.order()), kept = used.merge(f.results.order());
+  kept.insert(kept.end(), used_outputs.begin() + static_cast<std::ptrdiff_t>(counters), used_outputs.end());
+  if (all(inputs) && all(kept) && same_parts(f, fewer)) return {false, e.params, inputs, kept};
+  set_form(q, fewer);
+  for (std::size_t i = counters; q.records && i < states; ++i) kept[i] = true;
   q.record.clear();
-  q.records = false;
-  std::vector<bool> kept = used_outputs;
-  for (std::size_t i = g.outputs(); i < used_outputs.size(); ++i) q.records = q.records || used_outputs[i];
-  Flags used(g.inputs());
-  for (std::size_t i = 0; i < g.carries; ++i) used[g.constants + i] = used_outputs[i];
-  if (p.condition) {
-    Flags c = needed_inputs(p.condition, {true});
-    for (std::size_t i = 0; i < c.size(); ++i) used[i] = used[i] || c[i];
-  }
-  for (std::size_t i = 0; q.records && i < p.record.size(); ++i)
-    if (used_outputs[g.states(p) + i]) used[g.constants + static_cast<std::size_t>(p.record[i])] = true;
-  auto outputs_for = [&](const Flags& in) {
-    Flags out = part(used_outputs, 0, g.outputs());
-    for (std::size_t i = 0; i < g.carries; ++i) out[i] = in[g.constants + i];
-    return out;
-  };
-  reach_fixpoint(used, g.constants, g.carries,
-                 [&](const Flags& in) { return part(needed_inputs(p.body, outputs_for(in)), g.constants, g.carries); });
-  Flags outputs = outputs_for(used), needed = needed_inputs(p.body, outputs);
-  for (std::size_t i = 0; i < g.inputs(); ++i) needed[i] = g.is_carry(i) ? used[i] : needed[i] || used[i];
-  std::copy(outputs.begin(), outputs.end(), kept.begin());
-  if (all(needed) && all(kept) && clean(p.body) && clean(p.condition)) return {false, e.params, needed, kept};
-  q.constants = static_cast<int>(indices(needed, 0, g.constants).size());
-  q.carries = static_cast<int>(indices(needed, g.constants, g.carries).size());
-  q.body = rearranged(p.body, indices(needed, 0, g.inputs()), outputs);
-  if (p.condition) q.condition = rearranged(p.condition, indices(needed, 0, g.constants + g.carries), Flags{true});
-  if (q.records) {
-    if (p.condition) kept[g.outputs()] = kept[g.outputs() + 1] = true;
-    for (std::size_t i = 0; i < p.record.size(); ++i) {
-      if (!kept[g.states(p) + i]) continue;
-      int before = 0;
-      for (int r = 0; r < p.record[i]; ++r) before += needed[g.constants + static_cast<std::size_t>(r)];
-      q.record.push_back(before);
-    }
-  }
-  return {false, std::make_shared<const LoopParams>(std::move(q)), needed, kept};
+  const Flags& carried = used[Role::carries];
+  for (std::size_t i = 0; i < p.record.size(); ++i)
+    if (kept[states + i])
+      q.record.push_back(static_cast<int>(std::count(carried.begin(), carried.begin() + p.record[i], true)));
+  return {false, params_of(q), inputs, kept};
 }
 
+ir::DceResult dce_unwind(const ir::Eqn& e, const std::vector<bool>& used_outputs) {
+  auto q = std::make_shared<UnwindParams>(static_cast<const UnwindParams&>(*e.params));
+  const LoopForm f = form_of(*q);
+  Lists<bool> used = only_results(f, used_outputs);
+  used[Role::counters].assign(f.operands.size(Role::counters), true);
+  used = needed(f, std::move(used));
+  const LoopForm fewer = narrowed(f, used);
+  const Flags inputs = used.merge(f.operands.order()), kept = used.merge(f.results.order());
+  if (all(inputs) && all(kept) && same_parts(f, fewer)) return {false, e.params, inputs, kept};
+  set_form(*q, fewer);
+  return {false, q, inputs, kept};
+}
+
+// ---- vmap
 namespace {
 
-// The body for the way back: what it printed on the way there it does not print again; other effects it would repeat.
-ir::Program walked_back(const LoopParams& p, const Location& at) {
-  ir::Program body = *p.body;
-  std::string op = p.condition ? "while_loop" : "scan", io = ir::find_io(body);
-  if (!io.empty())
-    throw Error(fmt::format("[{0}] Effects not supported in the derivative of {0} with few checkpoints: {1}", op, io),
-                at, "move the call out of the loop");
-  std::erase_if(body.eqns, [](const ir::Eqn& e) { return e.primitive->facts.effects && e.outputs.empty(); });
-  return body;
+// A batched Program whose outputs are kept only by examples for which the condition holds: its first `kept` outputs are
+// else the inputs from `begin` on. The condition reads the Program's first inputs.
+ir::Program guard(const ir::Program& p, const ir::Program& condition, std::size_t kept, std::size_t begin) {
+  Staged s = stage(
+      [&](std::span<const Array> in) {
+        Array holds = evaluate(condition, in.first(condition.inputs.size()))[0];
+        Arrays out = evaluate(p, in);
+        for (std::size_t i = 0; i < kept; ++i) {
+          Array which = holds;
+          if (Shape shape = type_of(out[i]).shape; shape.ndim() > 1) which = lax::broadcast_in_dim(holds, shape, {0});
+          out[i] = lax::select_n(which, {in[begin + i], out[i]});
+        }
+        return out;
+      },
+      p.input_types(), "vmap", Location::current());
+  s.program.constants = 0;
+  return std::move(s.program);
 }
 
-}  // namespace
-
-Arrays split_loop(const ir::SplitArgs& a) {
-  const LoopParams& p = of(a.params);
-  LoopGroups g(p);
-  SplitTrace& trace = a.trace;
-  Flags unknown;
-  for (const Array& x : a.in) unknown.push_back(trace.unknown(x));
-  auto condition_unknown = [&](const Flags& in) {
-    return p.condition && split(p.condition, part(in, 0, g.constants + g.carries)).unknown_outputs[0];
-  };
-  reach_fixpoint(unknown, g.constants, g.carries, [&](const Flags& in) {
-    return condition_unknown(in) ? Flags(g.carries, true) : split(p.body, in).unknown_outputs;
+struct FormBatch {
+  LoopForm form;
+  Arrays operands;
+  Lists<bool> mapped;  // operands and results
+};
+FormBatch batch_form(const LoopForm& f, std::span<const Array> x, const Flags& mapped, const ir::BatchArgs& a) {
+  std::vector<BatchedProgram> b(f.parts.size());
+  FormBatch r{f, {}, {}};
+  r.mapped = spread(f, mapped, [&](std::size_t k, const Flags& in, const Flags& out) {
+    b[k] = batch_program(f.parts[k].program, in, a.size, out);
+    return b[k].mapped;
   });
-  Flags unknown_outputs = split(p.body, unknown).unknown_outputs;
-  for (std::size_t i = 0; i < g.carries; ++i) unknown_outputs[i] = unknown[g.constants + i];
-  if (trace.policy() || p.records || condition_unknown(unknown)) {
-    if (p.condition && p.records) unknown_outputs.resize(g.states(p), condition_unknown(unknown));
-    for (int r : p.record) unknown_outputs.push_back(unknown[g.constants + static_cast<std::size_t>(r)]);
-    return split_whole(loop_row(p), a, unknown_outputs);
-  }
-
-  const ir::Program body = walked_back(p, a.at);
-  // The linear part needs these carries at each step; and what they need to be recomputed.
-  auto known_constants = indices(unknown, 0, g.constants, false),
-       known_xs = indices(unknown, g.constants + g.carries, g.xs, false);
-  auto known_carries = indices(unknown, g.constants, g.carries, false);
-  auto linear_constants = indices(unknown, 0, g.constants), linear_carries = indices(unknown, g.constants, g.carries);
-  auto linear_xs = indices(unknown, g.constants + g.carries, g.xs);
-  Flags needed = needed_inputs(body, unknown_outputs);
-  if (p.condition) {
-    Flags c = needed_inputs(p.condition, {true});
-    for (std::size_t i = 0; i < c.size(); ++i) needed[i] = needed[i] || c[i];
-  }
-  reach_fixpoint(needed, g.constants, g.carries, [&](const Flags& in) {
-    Flags out(g.outputs());
-    for (std::size_t i : known_carries) out[i - g.constants] = in[i];
-    return part(needed_inputs(body, out), g.constants, g.carries);
-  });
-  std::vector<std::size_t> states;
-  for (std::size_t i : known_carries)
-    if (needed[i]) states.push_back(i);
-
-  // Now: the loop over what is known, recording. It has an output per known carry and y, then the records.
-  auto append = [](std::vector<std::size_t> to, const std::vector<std::size_t>& more) {
-    to.insert(to.end(), more.begin(), more.end());
-    return to;
-  };
-  auto known_outputs = indices(unknown_outputs, 0, g.outputs(), false);
-  std::size_t known_carry_count = known_carries.size();
-  LoopParams q = p;
-  q.constants = static_cast<int>(known_constants.size());
-  q.carries = static_cast<int>(known_carry_count);
-  q.body = share(rearranged(*p.body, append(append(known_constants, known_carries), known_xs), known_outputs));
-  if (p.condition) q.condition = share(rearranged(*p.condition, append(known_constants, known_carries), {0}));
-  q.records = p.condition != nullptr || !states.empty();
-  for (std::size_t i = 0; i < known_carry_count; ++i)
-    if (needed[known_carries[i]]) q.record.push_back(static_cast<int>(i));
-  Arrays known_in, known_out;
-  for (std::size_t i : append(append(known_constants, known_carries), known_xs))
-    known_in.push_back(trace.known(a.in[i]));
-  {
-    TraceScope scope(trace.parent());
-    if (!known_outputs.empty() || q.records) known_out = bind_as_is(q, known_in, a.at);
-  }
-
-  // Later: the linear part, over the recorded states.
-  UnwindParams u;
-  u.constants = static_cast<int>(known_constants.size());
-  u.xs = static_cast<int>(known_xs.size());
-  u.carries = static_cast<int>(states.size());
-  u.linear_constants = static_cast<int>(linear_constants.size());
-  u.linear_carries = static_cast<int>(linear_carries.size());
-  u.length = p.length;
-  u.reverse = p.reverse;
-  std::vector<std::size_t> state_outputs;
-  for (std::size_t i : states) state_outputs.push_back(i - g.constants);
-  u.advance = share(rearranged(body, append(append(known_constants, states), known_xs), state_outputs));
-  u.step = share(rearranged(
-      body,
-      append(append(append(append(append(known_constants, states), known_xs), linear_constants), linear_carries),
-             linear_xs),
-      indices(unknown_outputs, 0, g.outputs())));
-  if (p.condition) u.condition = share(rearranged(*p.condition, append(known_constants, states), {0}));
-  Arrays staged_in;
-  for (std::size_t i : append(known_constants, known_xs)) staged_in.push_back(trace.staged(a.in[i]));
-  for (std::size_t i = known_outputs.size(); i < known_out.size(); ++i) staged_in.push_back(known_out[i]);
-  for (std::size_t i : append(append(linear_constants, linear_carries), linear_xs))
-    staged_in.push_back(trace.staged(a.in[i]));
-  Arrays staged_out =
-      bind_under(&trace.staging(), unwind_row(), std::make_shared<const UnwindParams>(std::move(u)), staged_in, a.at);
-  Arrays out(g.outputs());
-  for (std::size_t i = 0; i < known_outputs.size(); ++i) out[known_outputs[i]] = known_out[i];
-  std::size_t next = 0;
-  for (Array& y : out)
-    if (!y.value()) y = staged_out[next++];
-  return out;
-}
-
-namespace {
-
-// A sweep that records as a plain scan that stacks every state, of which those on the schedule are taken: what
-// differentiating it in reverse again needs.
-Arrays expanded(const LoopParams& p, std::span<const Array> x, const Location& at) {
-  LoopGroups g(p);
-  ir::Program body = *p.body;
-  ScanParams s;
-  s.length = p.length;
-  s.constants = p.constants;
-  s.carries = p.carries;
-  s.reverse = p.reverse;
-  for (int r : p.record) body.outputs.emplace_back(body.inputs[g.constants + static_cast<std::size_t>(r)]);
-  Arrays out = bind_scan(s, body, x, at);
-  std::vector<std::int64_t> rows = plan::forward_stops(std::max<std::int64_t>(p.length, 1), slots_of(p));
-  rows.resize(static_cast<std::size_t>(slots_of(p)), 0);  // slots that the schedule leaves empty hold any state
-  for (std::size_t i = 0; i < p.record.size(); ++i) {
-    Array& all = out[g.outputs() + i];
-    Arrays chosen;
-    for (std::int64_t row : rows) {
-      if (p.length == 0) {
-        chosen.push_back(expand_dims(x[g.constants + static_cast<std::size_t>(p.record[i])], 0));
-        continue;
-      }
-      Shape start, limit = type_of(all).shape;
-      for (int d = 0; d < limit.ndim(); ++d) start.push_back(0);
-      start[0] = p.reverse ? p.length - 1 - row : row;
-      limit[0] = start[0] + 1;
-      chosen.push_back(lax::slice(all, start, limit));
-    }
-    all = concatenate(chosen);
-  }
-  return out;
-}
-
-}  // namespace
-
-void no_reverse_over_reverse(const Location& at) {
-  throw Error("[while_loop] reverse-mode differentiation of reverse-mode differentiation is not available", at,
-              "differentiate the gradient in forward mode (jvp, hvp, jacfwd of grad), or use scan or a fori_loop with "
-              "static bounds");
-}
-
-Arrays transpose_loop(const ir::NestedTransposeArgs& a) {
-  const LoopParams& p = of(a.params);
-  if (p.records && p.condition) no_reverse_over_reverse(a.at);
-  auto whole = [&](std::span<const Array> x) { return !p.records ? bind_as_is(p, x, a.at) : expanded(p, x, a.at); };
-  Staged s = stage(whole, Types(a.in.begin(), a.in.end()), "transpose", a.at);
-  return transpose_program(share(std::move(s.program)), a);
-}
-
-ir::Batched batch_loop(const ir::BatchArgs& a) {
-  const LoopParams& p = of(a.params);
-  LoopGroups g(p);
-  Flags mapped = a.mapped;
-  bool guarded = false;  // examples end at different steps: those that have ended keep their carries
-  reach_fixpoint(mapped, g.constants, g.carries, [&](const Flags& in) {
-    guarded =
-        guarded || (p.condition && batch_program(p.condition, part(in, 0, g.constants + g.carries), a.size).mapped[0]);
-    return guarded ? Flags(g.carries, true) : batch_program(p.body, in, a.size).mapped;
-  });
-  Flags carried = part(mapped, g.constants, g.carries);
-  BatchedProgram body = batch_program(p.body, mapped, a.size, carried);
-  LoopParams q = p;
-  q.body = share(body.program);
-  if (std::string io = guarded ? ir::find_io(*p.body) : ""; !io.empty())
+  // Examples end at different steps: those that have ended keep their carries.
+  const bool guarded = f.has_condition() && b[0].mapped[0];
+  if (std::string io = guarded ? ir::find_io(*f.body()) : ""; !io.empty())
     throw Error(
         fmt::format("[while_loop] Effects not supported in vmap of while_loop where the condition is mapped: {}", io),
         a.at, "move the call out of the loop: examples that have ended would still call");
-  if (guarded) {
-    BatchedProgram condition = batch_program(p.condition, part(mapped, 0, g.constants + g.carries), a.size, {true});
-    q.body = share(guard(body.program, condition.program, g.carries, g.constants));
-    Staged any_left = stage([&](std::span<const Array> in) { return Arrays{any(evaluate(condition.program, in)[0])}; },
-                            condition.program.input_types(), "vmap", a.at);
-    q.condition = share(std::move(any_left.program));
-  } else if (p.condition) {
-    q.condition = share(batch_program(p.condition, part(mapped, 0, g.constants + g.carries), a.size).program);
-  }
-  Arrays in;
-  for (std::size_t i = 0; i < g.inputs(); ++i) {
-    if (g.is_carry(i) && mapped[i] && !a.mapped[i]) in.push_back(repeat_in_front(a.x[i], a.size));
-    else if (mapped[i] && i >= g.constants + g.carries) in.push_back(move_axis(a.x[i], 0, 1));
-    else in.push_back(a.x[i]);
-  }
-  Arrays out = !p.records ? bind_loop(q, *q.body, in, a.at) : bind_as_is(q, in, a.at);
-  Flags out_mapped = body.mapped;
-  for (std::size_t i = g.carries; i < g.outputs(); ++i)
-    if (out_mapped[i]) out[i] = move_axis(out[i], 1, 0);
-  if (p.records) {
-    out_mapped.resize(g.states(p), false);
-    for (std::size_t i = 0; i < p.record.size(); ++i) {
-      out_mapped.push_back(carried[static_cast<std::size_t>(p.record[i])]);
-      if (out_mapped.back()) out[g.states(p) + i] = move_axis(out[g.states(p) + i], 1, 0);
+  for (std::size_t k = 0; k < f.parts.size(); ++k) {
+    LoopForm::Part& part = r.form.parts[k];
+    if (guarded && part.is_condition()) {
+      auto any_left = [&](std::span<const Array> in) { return Arrays{any(evaluate(b[0].program, in)[0])}; };
+      part.program = share(stage(any_left, b[0].program.input_types(), "vmap", a.at).program);
+    } else if (guarded) {
+      std::size_t begin = 0;
+      for (Role role : part.takes) {
+        if (role == part.gives[0]) break;
+        begin += r.mapped[role].size();
+      }
+      part.program = share(guard(b[k].program, b[0].program, r.mapped[part.gives[0]].size(), begin));
+    } else {
+      part.program = share(std::move(b[k].program));
     }
   }
-  return {std::move(out), out_mapped};
+  const Lists<Array> values = f.operands.partition(x);
+  const Lists<bool> before = f.operands.partition(mapped);
+  for (Role role : f.operands.order())
+    for (std::size_t i = 0; i < values[role].size(); ++i) {
+      const bool is_mapped = r.mapped[role][i];
+      Array v = is_mapped && !before[role][i] ? repeat_in_front(values[role][i], a.size) : values[role][i];
+      const bool stack = std::find(f.stacks.begin(), f.stacks.end(), role) != f.stacks.end();
+      r.operands.push_back(is_mapped && stack ? move_axis(v, 0, 1) : v);
+    }
+  return r;
+}
+
+// The mapped axis of stacks of results goes back to the front.
+Arrays with_axis_in_front(const LoopForm& f, const FormBatch& b, Arrays made) {
+  std::size_t at = 0;
+  for (Role r : f.results.order())
+    for (bool mapped : b.mapped[r]) {
+      if (mapped && !is_carried(r)) made[at] = move_axis(made[at], 1, 0);
+      ++at;
+    }
+  return made;
+}
+
+}  // namespace
+
+ir::Batched batch_loop(const ir::BatchArgs& a) {
+  LoopParams p = loop_of(a.params);
+  const LoopForm f = form_of(p);
+  const FormBatch b = batch_form(f, a.x, a.mapped, a);
+  set_form(p, b.form);
+  Arrays out = with_axis_in_front(f, b, bind_loop(p, b.operands, a.at));
+  Flags mapped = b.mapped.merge(f.results.order());
+  mapped.resize(out.size() - p.record.size());  // counters are those of all examples
+  for (int r : p.record) {
+    mapped.push_back(b.mapped[Role::carries][static_cast<std::size_t>(r)]);
+    if (mapped.back()) out[mapped.size() - 1] = move_axis(out[mapped.size() - 1], 1, 0);
+  }
+  return {std::move(out), mapped};
+}
+
+ir::Batched batch_unwind(const ir::BatchArgs& a) {
+  auto q = std::make_shared<UnwindParams>(static_cast<const UnwindParams&>(*a.params));
+  const LoopForm f = form_of(*q);
+  Lists<bool> mapped = f.operands.partition(a.mapped);
+  Lists<Array> x = f.operands.partition(a.x);
+  // A loop in a branch that only some examples take: those have counted the same steps, the others none.
+  Array longest;
+  Arrays& counters = x[Role::counters];
+  for (std::size_t i = 0; i < counters.size(); ++i) {
+    if (!mapped[Role::counters][i]) continue;
+    Type one = type_of(counters[i]);
+    one.shape.erase(0);
+    if (a.size > 0 && !longest.value()) longest = argmax(counters[0], 0);
+    counters[i] = a.size == 0 ? zeros(one.shape, one.dtype) : take(counters[i], longest, 0, "clip");
+    mapped[Role::counters][i] = false;
+  }
+  const Roles& order = f.operands.order();
+  const FormBatch b = batch_form(f, x.merge(order), mapped.merge(order), a);
+  set_form(*q, b.form);
+  return {with_axis_in_front(f, b, anew::bind(unwind_row(), q, b.operands, a.at)), b.mapped.merge(f.results.order())};
 }
 
 }  // namespace anew

@@ -14,7 +14,7 @@ const std::vector<const ir::Primitive*>& all_rows() {
     std::vector<const ir::Primitive*> all = first_order_rows();
     for (const ir::Primitive* p :
          {&jit_row(), &checkpoint_row(), &scan_row(), &cond_row(), &custom_jvp_row(), &custom_vjp_row(),
-          &custom_lin_row(), &while_row(), &sweep_row(), &unwind_row(), &softmax_row(), &normalize_row()})
+          &custom_lin_row(), &while_row(), &unwind_row(), &softmax_row(), &normalize_row()})
       all.push_back(p);
     return all;
   }());

@@ -31,20 +31,6 @@ struct CheckpointParams : ir::ParamsOf<CheckpointParams> {
 };
 const ir::Primitive& checkpoint_row();
 
-struct ScanParams : ir::ParamsOf<ScanParams> {
-  std::int64_t length = 0;
-  int constants = 0, carries = 0;  // of the inputs: constants, carries, then xs; of the outputs: carries, then ys
-  ir::ProgramRef program;
-  bool reverse = false;
-  int unroll = 1;
-  static auto fields() {
-    return std::tuple{ir::field("length", &ScanParams::length),        ir::field("num_carry", &ScanParams::carries),
-                      ir::field("num_consts", &ScanParams::constants), ir::field("program", &ScanParams::program),
-                      ir::field("reverse", &ScanParams::reverse),      ir::field("unroll", &ScanParams::unroll)};
-  }
-};
-const ir::Primitive& scan_row();
-
 // Operands: the index of the branch (i32), then what every branch takes.
 struct CondParams : ir::ParamsOf<CondParams> {
   std::vector<ir::ProgramRef> branches;

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "control/rows.h"
+#include "control/loop.h"
 #include "ops/known_rows.h"
 #include "transforms/linearize.h"
 
@@ -48,10 +48,7 @@ Residual describe(const ResidualSource& s, const Type& type, const std::vector<s
     } else {
       what = "output of " + r.primitive;
     }
-    if (o.primitive == &scan_row()) {
-      const auto& p = static_cast<const ScanParams&>(*o.params);
-      if (o.output >= p.carries) r.trips = p.length;
-    }
+    if (o.primitive == &scan_row() || o.primitive == &while_row()) r.trips = rows_of(loop_of(o.params), o.output);
     what += " from " + r.location.str();
   }
   r.text = type.str() + " " + what;

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "control/loop.h"
-#include "control/unwind.h"
 #include "loops/build.h"
 #include "passes/lowered.h"
 #include "trace/trace.h"
@@ -211,8 +210,7 @@ class Lowering {
   void control(const ir::Eqn& e, std::vector<int> in, std::vector<int> out) {
     const ir::Params& params = *e.params;
     Step s = step_of(e);
-    if (auto* scan = dynamic_cast<const ScanParams*>(&params)) lower_scan(*scan, in, s);
-    else if (auto* loop = dynamic_cast<const LoopParams*>(&params)) lower_loop(*loop, in, s);
+    if (auto* loop = dynamic_cast<const LoopParams*>(&params)) lower_loop(*loop, in, s);
     else if (auto* cond = dynamic_cast<const CondParams*>(&params)) lower_cond(*cond, in, s);
     else if (auto* unwind = dynamic_cast<const UnwindParams*>(&params)) lower_unwind(*unwind, in, s);
     else if (e.primitive == &custom_lin_row()) (void)e.primitive->run(e.params, {}, e.at);  // says why it cannot
@@ -220,11 +218,6 @@ class Lowering {
     s.in = std::move(in);
     s.out = std::move(out);
     b_->steps.push_back(std::move(s));
-  }
-
-  void lower_scan(const ScanParams& p, std::span<const int> in, Step& s) {
-    s.work = Loop{.constants = p.constants, .carries = p.carries, .length = p.length, .reverse = p.reverse};
-    s.bodies.push_back(loop_body(*p.program, *s.as<Loop>(), in));
   }
 
   std::shared_ptr<Body> loop_body(const ir::Program& program, const Loop& l, std::span<const int> in) const {
@@ -263,7 +256,6 @@ class Lowering {
   }
 
   void lower_unwind(const UnwindParams& p, std::span<const int> in, Step& s) {
-    UnwindGroups g(p);
     s.work = Unwind{.constants = p.constants,
                     .xs = p.xs,
                     .carries = p.carries,
@@ -272,16 +264,15 @@ class Lowering {
                     .length = p.condition ? -1 : p.length,
                     .reverse = p.reverse,
                     .backward = p.backward};
-    std::vector<Type> types = p.step->input_types();
-    std::vector<Strides> first =
-        joined(layouts(in.first(g.constants)), row_major_layouts(std::span(types).subspan(g.constants, g.carries)),
-               layouts_of_rows(in.subspan(g.constants, g.xs)));
-    s.bodies.push_back(passes::lower(*p.advance, first));
-    std::size_t linear = g.constants + g.carries + g.xs;
-    s.bodies.push_back(passes::lower(
-        *p.step, joined(first, layouts(in.subspan(g.linear(), g.linear_constants)),
-                        row_major_layouts(std::span(types).subspan(linear + g.linear_constants, g.linear_carries)),
-                        layouts_of_rows(in.subspan(g.linear() + g.linear_constants + g.linear_carries)))));
+    const LoopForm f = form_of(p);
+    const Lists<int> values = f.operands.partition(in);
+    const Lists<Type> types = f.operands.only(f.parts.back().takes).partition(p.step->input_types());
+    Lists<Strides> strides;
+    for (Role r : {Role::constants, Role::linear_constants}) strides[r] = layouts(values[r]);
+    for (Role r : {Role::carries, Role::linear_carries}) strides[r] = row_major_layouts(types[r]);
+    for (Role r : {Role::xs, Role::linear_xs}) strides[r] = layouts_of_rows(values[r]);
+    for (std::size_t k = f.parts.size() - 2; k < f.parts.size(); ++k)
+      s.bodies.push_back(passes::lower(*f.parts[k].program, strides.merge(f.parts[k].takes)));
   }
 
   // Every output gets memory of the caller: the storage of its value where that is a whole temporary, else a copy. A

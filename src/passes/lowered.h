@@ -69,7 +69,7 @@ struct Call {
   bool tells_tiles = false;  // a kernel behind it may run on tiles of output 0 as they are finished
 };
 
-// scan, while, sweep. Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what it records: for a
+// scan, while. Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what it records: for a
 // while the number of steps and the steps of kept states; kept states. Bodies: the loop's body (constants, carries, xs)
 // -> (carries, ys), then the condition, if any: (constants, carries) -> bool.
 struct Loop {

@@ -5,6 +5,9 @@
 #include <limits>
 #include <utility>
 
+#include "base/base.h"
+#include "base/saturate.h"
+
 namespace anew::plan {
 namespace {
 
@@ -32,6 +35,10 @@ std::int64_t repetitions(std::int64_t length, std::int64_t slots) {
 }
 
 }  // namespace
+
+std::int64_t count_steps(std::int64_t from, std::int64_t to) {
+  return to > from ? saturating_add(to, saturating_mul(from, -1)) : 0;
+}
 
 std::int64_t extra_steps(std::int64_t length, std::int64_t slots) {
   if (length <= 1) return 0;
@@ -142,11 +149,70 @@ void walk_back(std::int64_t length, std::int64_t slots, const std::vector<std::i
   }
 }
 
-bool kept_steps_fit(std::vector<std::int64_t> steps, std::int64_t length) {
-  std::erase(steps, -1);
-  std::sort(steps.begin(), steps.end());
-  return !steps.empty() && steps.front() == 0 && steps.back() < length &&
-         std::adjacent_find(steps.begin(), steps.end()) == steps.end();
+Recorder::Recorder(std::int64_t length, std::int64_t slots) : steps_(static_cast<std::size_t>(slots), -1) {
+  if (length < 0) online_.emplace(static_cast<int>(slots));
+  else if (length > 0) stops_ = forward_stops(length, slots);
+}
+
+std::int64_t Recorder::slot_for(std::int64_t step) {
+  std::int64_t slot = -1;
+  if (online_) slot = online_->place(step);
+  else if (next_ < stops_.size() && stops_[next_] == step) slot = static_cast<std::int64_t>(next_++);
+  if (slot >= 0) steps_[static_cast<std::size_t>(slot)] = static_cast<std::int32_t>(step);
+  return slot;
+}
+
+Rewind::Rewind(std::int64_t length, std::int64_t slots) : length_(length), slots_(slots) {
+  if (length <= 0 || slots == 0) return;
+  const std::vector<std::int64_t> stops = forward_stops(length, slots);
+  for (std::int64_t s = 0; s < slots; ++s) {
+    if (s < std::ssize(stops)) slot_of_.emplace(stops[static_cast<std::size_t>(s)], s);
+    else free_.push_back(s);
+  }
+}
+
+Rewind::Rewind(std::int64_t length, const std::vector<std::int64_t>& steps)
+    : length_(length), slots_(std::ssize(steps)) {
+  if (length <= 0) return;
+  bool fits = true;
+  for (std::int64_t s = 0; s < slots_; ++s) {
+    const std::int64_t step = steps[static_cast<std::size_t>(s)];
+    if (step == -1) free_.push_back(s);
+    else fits = step < length && slot_of_.emplace(step, s).second && fits;
+  }
+  if (!fits || slot_of_.empty() || slot_of_.begin()->first != 0)
+    throw Error("[unwind] the kept states fit no loop", Location());
+}
+
+void Rewind::forward(std::int64_t length, const Moves& moves) {
+  if (length > 0) moves.load(0);
+  for (std::int64_t i = 0; i < length; ++i) {
+    moves.step(i);
+    if (i + 1 < length) moves.advance(i, i + 1);
+  }
+}
+
+void Rewind::back(const Moves& moves) {
+  if (slots_ == 0)
+    for (std::int64_t i = length_; i-- > 0;) moves.step(i);
+  if (slots_ == 0 || length_ <= 0) return;
+  std::vector<std::int64_t> stops;
+  for (const auto& [step, slot] : slot_of_) stops.push_back(step);
+  walk_back(length_, slots_, stops, false,
+            {.load = [&](std::int64_t step) { moves.load(slot_of_.at(step)); },
+             .advance = moves.advance,
+             .keep =
+                 [&](std::int64_t step) {
+                   moves.store(free_.back());
+                   slot_of_.emplace(step, free_.back());
+                   free_.pop_back();
+                 },
+             .drop =
+                 [&](std::int64_t step) {
+                   free_.push_back(slot_of_.at(step));
+                   slot_of_.erase(step);
+                 },
+             .back = moves.step});
 }
 
 }  // namespace anew::plan

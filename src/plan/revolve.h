@@ -5,10 +5,14 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <vector>
 
 namespace anew::plan {
 
+// How often a loop that counts from `from` up to `to` runs its body.
+std::int64_t count_steps(std::int64_t from, std::int64_t to);
 // The fewest steps, besides one per step taken back, that reverse `length` steps.
 std::int64_t extra_steps(std::int64_t length, std::int64_t slots);
 // Where the next state is kept: after this many steps of the stretch. length > 1, slots > 1.
@@ -32,10 +36,6 @@ class OnlineStops {
   std::vector<Stop> stops_;  // by step
 };
 
-// Whether states kept at these steps (-1: none) can be those of a loop of this length: each of a step of its own, the
-// first among them. A walk over others would leave its rows.
-bool kept_steps_fit(std::vector<std::int64_t> steps, std::int64_t length);
-
 // What a walk back does. States are named by their step; `keep`, `drop` and `back` come with the state at hand.
 struct Walk {
   std::function<void(std::int64_t step)> load;                      // the state at hand is now the one kept at `step`
@@ -47,5 +47,47 @@ struct Walk {
 // their number. If `at_last`, the state before the last step is at hand at the start.
 void walk_back(std::int64_t length, std::int64_t slots, const std::vector<std::int64_t>& stops, bool at_last,
                const Walk& walk);
+
+// Which states a forward sweep keeps, and in which slots. A default one keeps none.
+class Recorder {
+ public:
+  Recorder() = default;
+  // `length` is -1 where only the end of the loop tells it.
+  Recorder(std::int64_t length, std::int64_t slots);
+  // The slot for the state before step `step`, or -1; called with 0, 1, 2, ...
+  std::int64_t slot_for(std::int64_t step);
+  // The step whose state is in each slot, -1 where there is none.
+  const std::vector<std::int32_t>& steps() const { return steps_; }
+
+ private:
+  std::vector<std::int64_t> stops_;
+  std::size_t next_ = 0;
+  std::optional<OnlineStops> online_;
+  std::vector<std::int32_t> steps_;
+};
+
+// The walk over the steps of a loop whose states were recorded, in terms of slots. States kept on the way back take the
+// slots of those that are done with.
+class Rewind {
+ public:
+  struct Moves {
+    std::function<void(std::int64_t slot)> load;                      // the state at hand is now the one in this slot
+    std::function<void(std::int64_t from, std::int64_t to)> advance;  // steps from..to-1 with the state at hand
+    std::function<void(std::int64_t slot)> store;                     // the state at hand, into this slot
+    std::function<void(std::int64_t step)> step;                      // the linear part; the state at hand is its start
+  };
+  // Of a loop whose length was known before, recorded in this many slots; 0: it has no state.
+  Rewind(std::int64_t length, std::int64_t slots);
+  // Of one that recorded these steps, one per slot (-1: none). Throws where no loop of this length can have kept them:
+  // each is a step of its own, the first among them. A walk over others would leave its slots.
+  Rewind(std::int64_t length, const std::vector<std::int64_t>& steps);
+  void back(const Moves& moves);
+  static void forward(std::int64_t length, const Moves& moves);  // from slot 0 on
+
+ private:
+  std::int64_t length_, slots_;
+  std::map<std::int64_t, std::int64_t> slot_of_;  // of each kept state, by its step
+  std::vector<std::int64_t> free_;
+};
 
 }  // namespace anew::plan

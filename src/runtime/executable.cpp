@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 #include "base/stop.h"
@@ -134,7 +133,7 @@ std::int64_t LoopStep::known_length(std::byte* const* table) const {
   if (!counts) return -1;
   std::int64_t from = read_integer(counter.place.in(table), counter.type.dtype, 0);
   std::int64_t to = end.place.storage < 0 ? end_literal : read_integer(end.place.in(table), end.type.dtype, 0);
-  return std::max<std::int64_t>(0, to - from);
+  return plan::count_steps(from, to);
 }
 
 void LoopStep::run(std::byte* const* table, std::byte** more) const {
@@ -142,15 +141,7 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
   std::byte** in_condition = in_body + body->table;
   const std::int64_t known = known_length(table);
   // Which states are recorded follows from the length; read before a carry is overwritten.
-  std::vector<std::int64_t> stops;
-  std::optional<plan::OnlineStops> online;
-  std::int32_t* kept =
-      records && kept_steps.storage >= 0 ? reinterpret_cast<std::int32_t*>(kept_steps.in(table)) : nullptr;
-  if (records) {
-    if (known < 0) online.emplace(static_cast<int>(slots));
-    else if (known > 0) stops = plan::forward_stops(known, slots);
-    if (kept) std::fill_n(kept, slots, -1);
-  }
+  plan::Recorder recorder = records ? plan::Recorder(known, slots) : plan::Recorder();
   CarryBuffers state(carries, table, known, more);
   auto write = [&](std::int64_t row) {
     for (const Record& r : record) {
@@ -168,7 +159,6 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
   }
   const StopScope::Asked asked_to_stop;
   std::int64_t step = 0;
-  std::size_t next_stop = 0;
   for (;; ++step) {
     if (asked_to_stop()) [[unlikely]]
       stopped(name, step, at);
@@ -182,15 +172,7 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
     } else if (step == length) {
       break;
     }
-    if (records) {
-      std::int64_t slot = -1;
-      if (online) slot = online->place(step);
-      else if (next_stop < stops.size() && stops[next_stop] == step) slot = static_cast<std::int64_t>(next_stop++);
-      if (slot >= 0) {
-        if (kept) kept[slot] = static_cast<std::int32_t>(step);
-        write(slot);
-      }
-    }
+    if (const std::int64_t slot = recorder.slot_for(step); slot >= 0) write(slot);
     const std::int64_t row = reverse ? length - 1 - step : step;
     for (std::size_t i = 0; i < carries.size(); ++i) {
       in_body[body->inputs[constants.size() + i]] = state.state(i);
@@ -205,8 +187,11 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
   }
   if (records) {
     if (step == 0) write(0);
-    auto count = static_cast<std::int32_t>(step);
-    if (step_count.storage >= 0) std::memcpy(step_count.in(table), &count, sizeof count);
+    if (condition) {
+      const auto count = static_cast<std::int32_t>(step);
+      std::memcpy(step_count.in(table), &count, sizeof count);
+      std::memcpy(kept_steps.in(table), recorder.steps().data(), recorder.steps().size() * sizeof(std::int32_t));
+    }
   }
   state.settle(table);
 }

@@ -1,8 +1,6 @@
 // Walking the linear part of a loop, forward or back, over recorded states. The schedule is that of eager evaluation
 // (plan/revolve.h), so the same steps run in the same order.
-#include <algorithm>
 #include <cstring>
-#include <map>
 
 #include "base/stop.h"
 #include "plan/revolve.h"
@@ -33,8 +31,12 @@ class Walker {
 
   void run() {
     own_stacks();
-    if (s_.backward) back();
-    else forward();
+    const plan::Rewind::Moves moves{.load = [&](std::int64_t r) { load(r); },
+                                    .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
+                                    .store = [&](std::int64_t r) { store(r); },
+                                    .step = [&](std::int64_t i) { step(i); }};
+    if (s_.backward) schedule().back(moves);
+    else plan::Rewind::forward(length_, moves);
     linear_.settle(table_);
   }
 
@@ -56,6 +58,10 @@ class Walker {
   }
   void load(std::int64_t r) {
     for (std::size_t i = 0; i < s_.stacks.size(); ++i) state_[i] = row(i, r);
+  }
+  void store(std::int64_t r) {
+    for (std::size_t i = 0; i < s_.stacks.size(); ++i)
+      if (s_.stacks[i].bytes) std::memcpy(row(i, r), state_[i], s_.stacks[i].bytes);
   }
   std::int64_t place(std::int64_t step) const { return s_.reverse ? length_ - 1 - step : step; }
 
@@ -99,55 +105,13 @@ class Walker {
     linear_.swap();
   }
 
-  void forward() {
-    if (length_ > 0) load(0);
-    for (std::int64_t i = 0; i < length_; ++i) {
-      step(i);
-      if (i + 1 < length_) advance(i, i + 1);
-    }
-  }
-
-  void back() {
-    if (s_.stacks.empty()) {
-      for (std::int64_t i = length_; i-- > 0;) step(i);
-      return;
-    }
-    if (length_ <= 0) return;
-    std::vector<std::int64_t> stops, free;
-    std::map<std::int64_t, std::int64_t> row_at;  // of each kept state, by its step
-    if (s_.length < 0) {
-      std::vector<std::int64_t> kept;
-      for (std::int64_t r = 0; r < s_.slots; ++r)
-        kept.push_back(
-            read_integer(s_.kept_steps.place.in(table_), s_.kept_steps.type.dtype, r * s_.kept_steps.strides[0]));
-      if (!plan::kept_steps_fit(kept, length_)) throw Error("[unwind] the kept states fit no loop", Location());
-      for (std::int64_t r = 0; r < s_.slots; ++r) {
-        const std::int64_t at = kept[static_cast<std::size_t>(r)];
-        at >= 0 ? void(row_at.emplace(at, r)) : free.push_back(r);
-      }
-    } else {
-      stops = plan::forward_stops(length_, s_.slots);
-      for (std::int64_t r = 0; r < s_.slots; ++r)
-        r < std::ssize(stops) ? void(row_at.emplace(stops[static_cast<std::size_t>(r)], r)) : free.push_back(r);
-    }
-    stops.clear();
-    for (const auto& [at, r] : row_at) stops.push_back(at);
-    plan::walk_back(length_, s_.slots, stops, false,
-                    {.load = [&](std::int64_t at) { load(row_at.at(at)); },
-                     .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
-                     .keep =
-                         [&](std::int64_t at) {
-                           for (std::size_t i = 0; i < s_.stacks.size(); ++i)
-                             if (s_.stacks[i].bytes) std::memcpy(row(i, free.back()), state_[i], s_.stacks[i].bytes);
-                           row_at.emplace(at, free.back());
-                           free.pop_back();
-                         },
-                     .drop =
-                         [&](std::int64_t at) {
-                           free.push_back(row_at.at(at));
-                           row_at.erase(at);
-                         },
-                     .back = [&](std::int64_t at) { step(at); }});
+  plan::Rewind schedule() const {
+    if (s_.stacks.empty() || s_.length >= 0) return {length_, s_.stacks.empty() ? 0 : s_.slots};
+    std::vector<std::int64_t> kept;
+    for (std::int64_t r = 0; r < s_.slots; ++r)
+      kept.push_back(
+          read_integer(s_.kept_steps.place.in(table_), s_.kept_steps.type.dtype, r * s_.kept_steps.strides[0]));
+    return {length_, kept};
   }
 
   const UnwindStep& s_;

@@ -34,9 +34,9 @@ Array in_late_scan(const Array& x, int depth, int& calls) {
   auto body = [&](Array c, Array w) { return std::pair(c + in_late_scan(x, depth - 1, calls) * w, none); };
   return scan(body, ones({}), ones({2})).first;
 }
-Array in_sweep(const Array& x, int depth, int& calls) {
+Array in_checkpointed_scan(const Array& x, int depth, int& calls) {
   if (depth == 0) return ++calls, x * 3;
-  auto body = [&](Array c, Array w) { return std::pair(in_sweep(c, depth - 1, calls) * w, none); };
+  auto body = [&](Array c, Array w) { return std::pair(in_checkpointed_scan(c, depth - 1, calls) * w, none); };
   return scan(body, x, ones({2}), {.checkpoints = 1}).first;
 }
 Array in_cond(const Array& x, int depth, int& calls) {
@@ -74,8 +74,12 @@ struct Case {
 };
 
 TEST(Depth, WorkGrowsWithTheProgram) {
-  const Case cases[] = {{"while", in_while}, {"scan", in_scan, 2},    {"late_scan", in_late_scan, 2},
-                        {"sweep", in_sweep}, {"cond", in_cond, 3, 2}, {"checkpoint", in_checkpoint, 2},
+  const Case cases[] = {{"while", in_while},
+                        {"scan", in_scan, 2},
+                        {"late_scan", in_late_scan, 2},
+                        {"scan with checkpoints", in_checkpointed_scan},
+                        {"cond", in_cond, 3, 2},
+                        {"checkpoint", in_checkpoint, 2},
                         {"jit", in_jit, 3}};
   for (const Case& c : cases)
     for (auto [how, power] : {std::pair(How::trace, 1), std::pair(How::grad, c.grad), std::pair(How::vmap, c.vmap)}) {

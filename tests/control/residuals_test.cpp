@@ -1,5 +1,7 @@
 // Residual lists of the seeds' programs (spec/checkpoint.md 2.4), of nested checkpoints (1.11) and the further goldens of
 // spec/conformance.md: types, order and text.
+#include <map>
+
 #include "support/support.h"
 #include "trace/trace.h"
 
@@ -207,6 +209,24 @@ TEST(Stack, Residuals) {
   auto list = saved_residuals(stack_loss(body), ANEW_ARGS(weights, x));
   EXPECT_EQ(list.at(1).trips, 3);
   EXPECT_EQ(list.at(0).trips, 1);
+}
+
+// Of kept states there are as many as are kept; ys of the same loop are stacked over all steps.
+TEST(Stack, TripsOfKeptStates) {
+  auto f = [](Array x) {
+    auto [c, ys] =
+        scan([](Array c, none_t) { return std::pair(sin(c), sin(c)); }, x, none, {.length = 20, .checkpoints = 4});
+    return c * sum(ys * ys);
+  };
+  std::map<std::string, std::int64_t> trips;
+  for (const Residual& r : saved_residuals(f, 0.5)) trips[r.text.substr(0, r.text.find(" from"))] = r.trips;
+  EXPECT_EQ(trips.at("f32[4] output of scan"), 4);
+  EXPECT_EQ(trips.at("f32[20] output of scan"), 20);
+  EXPECT_EQ(trips.at("f32[] output of scan"), 1);
+  auto g = [](Array x) {
+    return while_loop([](Array c) { return c > 0.1; }, [](Array c) { return sin(c) * 0.5; }, x, {.checkpoints = 4});
+  };
+  for (const Residual& r : saved_residuals(g, 0.5)) EXPECT_EQ(r.trips, r.text.starts_with("i32[] ") ? 1 : 4) << r.text;
 }
 
 // Seeds 1 and 2.

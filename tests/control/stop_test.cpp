@@ -152,14 +152,14 @@ std::vector<Kind> kinds() {
     return [=](Array x) { return sum(vmap([=](Array e) { return f(stack({e, e, e})); })(x)); };
   };
   return {{"scan", of(scanned)},
-          {"sweep", of(swept)},
+          {"scan with checkpoints", of(swept)},
           {"while", of(looped)},
           {"map", of(mapped)},
           {"map in batches", of(batched)},
           {"fori", of(counting)},
           {"vmap in chunks", of(chunked)},
           {"grad of scan", of(grad(scanned))},
-          {"grad of sweep", of(grad(swept))},
+          {"grad of scan with checkpoints", of(grad(swept))},
           {"grad of while", of(grad(looped))},
           {"grad of fori", of(grad(counting))},
           {"hessian product of scan", of([=](Array x) { return hvp(scanned)(x, x); })},

@@ -43,13 +43,18 @@ TEST(TextErrors, Loops) {
   EXPECT_EQ(refusal("a:f32[3]", scan("-1", "0", "2")), "[scan] a number of operands is negative: -1");
   EXPECT_EQ(refusal("a:f32[3]", scan("1", "0", "-2")), "[scan] a length or unroll is negative");
   EXPECT_EQ(refusal("a:f32[3]", scan("0", "0", "2")), "[scan] operand 0 is f32[3], the body takes f32[3]");
+  EXPECT_EQ(refusal("a:f32[3]", "b:f32[3] = scan[length=2 num_carry=1 num_consts=0 program=" + same +
+                                    " records=True reverse=False unroll=1] a"),
+            "[scan] a scan without checkpoints records nothing");
   auto loop = [](const std::string& condition, const std::string& more) {
     return "b:f32[3] = while[body=" + same + condition + " num_carry=1 num_consts=0" + more + "] a";
   };
-  EXPECT_EQ(refusal("a:f32[3]", loop("", "")), "[while] a while has a condition, a sweep has none");
+  const std::string unfit = "the params of while do not fit: one is missing, unknown or of another kind";
+  EXPECT_EQ(refusal("a:f32[3]", loop("", "")), unfit);
+  EXPECT_EQ(refusal("a:f32[3]", loop(" condition=None", "")), "[while] the condition is missing");
   EXPECT_EQ(refusal("a:f32[3]", loop(" condition=" + same, "")), "[while] the condition does not give one bool");
   const std::string yes = " condition={ lambda ; x:f32[3]. let in (True:bool[],) }";
-  EXPECT_EQ(refusal("a:f32[3]", loop(yes, " length=5")), "[while] a sweep has a length, a while has none");
+  EXPECT_EQ(refusal("a:f32[3]", loop(yes, " length=5")), unfit);
   EXPECT_EQ(refusal("a:f32[3]", loop(yes, " record=(0,)")),
             "[while] carries are recorded by a loop that does not record");
   EXPECT_EQ(refusal("a:f32[3]", loop(yes, " record=(1,) records=True")),

@@ -36,7 +36,6 @@ bool small(const ir::Program& p) {
     for (const ir::Type& t : q.types) sum += ok = ok && t.shape.size() <= most_elements, t.shape.size();
     ok = ok && sum <= 64 * most_elements;
     for (const ir::Eqn& e : q.eqns) {
-      if (auto* scan = dynamic_cast<const ScanParams*>(e.params.get())) ok = ok && scan->length <= most_trips;
       if (auto* unwind = dynamic_cast<const UnwindParams*>(e.params.get())) ok = ok && unwind->length <= most_trips;
       auto* loop = dynamic_cast<const LoopParams*>(e.params.get());
       if (!loop) continue;

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <anew/base.h>
+
 #include <algorithm>
+#include <limits>
 #include <set>
 
 namespace anew::plan {
@@ -116,14 +119,59 @@ TEST(Revolve, OnlineWithOneSlotKeepsTheFirst) {
 }
 
 // What a branch that was not taken leaves (zeros), or another loop's numbers, is no list of kept states.
-TEST(KeptSteps, FitALoop) {
-  EXPECT_TRUE(kept_steps_fit({0, 5, 9, -1}, 10));
-  EXPECT_TRUE(kept_steps_fit({7, 0, -1}, 8));
-  EXPECT_FALSE(kept_steps_fit({0, 0, 0}, 3));
-  EXPECT_FALSE(kept_steps_fit({1, 2}, 3));
-  EXPECT_FALSE(kept_steps_fit({0, 10}, 10));
-  EXPECT_FALSE(kept_steps_fit({-1, -1}, 4));
-  EXPECT_FALSE(kept_steps_fit({0, -2}, 4));
+TEST(Rewind, RefusesStatesOfNoLoop) {
+  auto fits = [](const std::vector<std::int64_t>& steps, std::int64_t length) {
+    try {
+      Rewind rewind(length, steps);
+      return true;
+    } catch (const Error& e) {
+      EXPECT_STREQ(e.what(), "[unwind] the kept states fit no loop");
+      return false;
+    }
+  };
+  EXPECT_TRUE(fits({0, 5, 9, -1}, 10));
+  EXPECT_TRUE(fits({7, 0, -1}, 8));
+  EXPECT_FALSE(fits({0, 0, 0}, 3));
+  EXPECT_FALSE(fits({1, 2}, 3));
+  EXPECT_FALSE(fits({0, 10}, 10));
+  EXPECT_FALSE(fits({-1, -1}, 4));
+  EXPECT_FALSE(fits({0, -2}, 4));
+}
+
+// A walk back over what a Recorder kept finds the state of every step in the slot it is told to load.
+TEST(Rewind, FindsWhatWasRecorded) {
+  for (bool known : {true, false})
+    for (std::int64_t length = 0; length < 40; ++length)
+      for (std::int64_t slots = 1; slots < 9; ++slots) {
+        Recorder recorder(known ? length : -1, slots);
+        std::vector<std::int64_t> in_slot(static_cast<std::size_t>(slots), -1);  // step of the state in each
+        for (std::int64_t i = 0; i < length; ++i)
+          if (std::int64_t s = recorder.slot_for(i); s >= 0) in_slot[static_cast<std::size_t>(s)] = i;
+        EXPECT_TRUE(std::equal(in_slot.begin(), in_slot.end(), recorder.steps().begin(), recorder.steps().end()));
+        std::int64_t at = -1, next = length;
+        const Rewind::Moves moves{.load = [&](std::int64_t s) { at = in_slot[static_cast<std::size_t>(s)]; },
+                                  .advance =
+                                      [&](std::int64_t from, std::int64_t to) {
+                                        EXPECT_EQ(at, from);
+                                        at = to;
+                                      },
+                                  .store = [&](std::int64_t s) { in_slot[static_cast<std::size_t>(s)] = at; },
+                                  .step =
+                                      [&](std::int64_t i) {
+                                        EXPECT_EQ(at, i);
+                                        EXPECT_EQ(i, --next);
+                                      }};
+        (known ? Rewind(length, slots) : Rewind(length, in_slot)).back(moves);
+        EXPECT_EQ(next, 0);
+      }
+}
+
+TEST(Rewind, CountsSteps) {
+  EXPECT_EQ(count_steps(-2, 3), 5);
+  EXPECT_EQ(count_steps(3, 3), 0);
+  EXPECT_EQ(count_steps(4, 3), 0);
+  const std::int64_t least = std::numeric_limits<std::int64_t>::min(), most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(count_steps(least, most), most);
 }
 
 }  // namespace

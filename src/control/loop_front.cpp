@@ -1,0 +1,213 @@
+// What users call: scan, while_loop, fori_loop. Their bodies are traced once; carries keep their types.
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+#include "control/loop.h"
+#include "ops/promote.h"
+#include "plan/revolve.h"
+
+namespace anew::flat {
+namespace {
+
+int kind(DType d) { return d == bool_ ? 0 : is_float(d) ? 2 : 1; }
+
+// A number that the body returns for a carry follows the carry, as far as it loses nothing by that.
+Array returned(const Array& y, const Form& carry, const Location& at) {
+  if (!is_weak(y) || carry.type.shape.ndim() != 0) return y;
+  DType d = carry.type.dtype;
+  if (carry.number) return kind(type_of(y).dtype) < kind(d) ? as_operand(y, d, at) : y;
+  return kind(type_of(y).dtype) == kind(d) ? coerce(y, d, at) : y;
+}
+
+// Traces a loop's body, which takes `forms` and returns the carries first, one per array of `start`. A number among
+// `start` takes the dtype that the body returns, or stays a number if the body returns one, and `start` and `forms` with
+// it; any other change of type is an error that names the carry by its path. Numbers after the carries become arrays.
+Staged stage_body(std::string_view loop, const FlatFunction& body, Arrays& start, Forms& forms,
+                  const std::vector<std::string>& paths, const Location& at) {
+  for (;;) {  // again where a number in the carry takes the dtype that the body returns
+    bool again = false;
+    auto step = [&](std::span<const Array> in) {
+      Arrays out = body(in);
+      for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = i < start.size() ? returned(out[i], forms[i], at) : strong(out[i], at);
+      return out;
+    };
+    Staged s = stage(step, forms, loop, at);
+    for (std::size_t i = 0; i < start.size(); ++i) {
+      const Form &got = s.forms[i], &given = forms[i];
+      if (got.number == given.number &&
+          (got.number ? wide(got.type.dtype) == wide(given.type.dtype) : got.type == given.type))
+        continue;
+      if (given.number && got.type.shape == given.type.shape && kind(got.type.dtype) >= kind(given.type.dtype)) {
+        start[i] = got.number ? as_operand(start[i], got.type.dtype, at) : coerce(start[i], got.type.dtype, at);
+        forms[i] = got;
+        again = true;
+        continue;
+      }
+      bool dtypes = got.type.dtype != given.type.dtype, shapes = !(got.type.shape == given.type.shape);
+      throw Error(
+          fmt::format("[{}] the body must return a carry of the type it takes: {} is {} but the body returns "
+                      "{}, so the {} do not match",
+                      loop, i < paths.size() ? paths[i] : fmt::format("carry[{}]", i), given.type.str(), got.type.str(),
+                      dtypes && shapes ? "dtypes and the shapes"
+                      : dtypes         ? "dtypes"
+                                       : "shapes"),
+          at, "convert or reshape the initial carry, or what the body returns");
+    }
+    if (!again) return s;
+  }
+}
+
+std::int64_t length_of(const Arrays& xs, const ScanOptions& o, const Location& at) {
+  std::vector<std::string> sizes;
+  std::int64_t length = o.length.value_or(-1);
+  bool differ = false;
+  for (const Array& x : xs) {
+    check_operand(x, at);
+    Type t = type_of(x);
+    if (t.shape.ndim() == 0)
+      throw Error(fmt::format("[scan] an array in xs has no leading axis to scan over: {}", t.str()), at);
+    sizes.push_back(std::to_string(t.shape[0]));
+    differ = differ || t.shape[0] != type_of(xs[0]).shape[0];
+  }
+  if (o.length && *o.length < 0) throw Error(fmt::format("[scan] the length is negative: {}", *o.length), at);
+  if (differ)
+    throw Error(fmt::format("[scan] arrays in xs have different leading axis sizes: {}", fmt::join(sizes, ", ")), at);
+  if (xs.empty() && !o.length)
+    throw Error("[scan] got no xs to scan over and no length", at, "give xs, or {.length = n} with xs = none");
+  if (!xs.empty()) {
+    std::int64_t n = type_of(xs[0]).shape[0];
+    if (o.length && n != length)
+      throw Error(fmt::format("[scan] a length of {} disagrees with the leading axis size {}", length, n), at);
+    length = n;
+  }
+  return length;
+}
+
+void check_checkpoints(std::string_view loop, const std::optional<int>& checkpoints, const Location& at) {
+  if (checkpoints && *checkpoints < 1)
+    throw Error(fmt::format("[{}] .checkpoints is {}, but at least one state, the first, is kept", loop, *checkpoints),
+                at);
+}
+
+}  // namespace
+
+ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, const ScanOptions& options,
+                const std::vector<std::string>& carry_paths, const Location& at) {
+  detail::check_function(body, at);
+  LoopParams params;
+  params.length = length_of(xs, options, at);
+  params.reverse = options.reverse;
+  params.unroll = options.unroll;
+  if (options.unroll < 0) throw Error(fmt::format("[scan] unroll is negative: {}", options.unroll), at);
+  check_checkpoints("scan", options.checkpoints, at);
+  params.checkpoints = options.checkpoints.value_or(0);
+
+  Arrays start = init;
+  std::size_t c = init.size();
+  Forms forms = forms_of(start, at);
+  for (const Array& x : xs) {
+    Type t = type_of(x);
+    t.shape.erase(0);
+    forms.push_back({t, false});
+  }
+  Staged s = stage_body(
+      "scan",
+      [&](std::span<const Array> in) {
+        ScanResult r = body(in.first(c), in.subspan(c));
+        if (r.carry.size() != c)
+          throw Error(fmt::format("[scan] the carry has {} arrays, the body returns {}", c, r.carry.size()), at,
+                      "the body must return a carry of the same structure as it takes");
+        Arrays out = std::move(r.carry);
+        out.insert(out.end(), r.ys.begin(), r.ys.end());
+        return out;
+      },
+      start, forms, carry_paths, at);
+  params.constants = s.program.constants;
+  params.carries = static_cast<int>(c);
+  s.program.constants = 0;
+  Arrays inputs = s.constants;
+  for (const Array& a : start) inputs.push_back(exact(a));
+  inputs.insert(inputs.end(), xs.begin(), xs.end());
+  params.body = share(std::move(s.program));
+  Arrays out = bind_loop(params, inputs, at);
+  forms.resize(c);
+  out = as_formed(std::move(out), forms);
+  auto split = out.begin() + static_cast<std::ptrdiff_t>(c);
+  return {Arrays(out.begin(), split), Arrays(split, out.end())};
+}
+
+Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, const Arrays& init,
+                  const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
+  detail::check_function(condition, at);
+  detail::check_function(body, at);
+  check_checkpoints("while_loop", options.checkpoints, at);
+  Arrays start = init;
+  Forms forms = forms_of(start, at);
+  Staged b = stage_body(
+      "while_loop",
+      [&](std::span<const Array> in) {
+        Arrays out = body(in);
+        if (out.size() != init.size())
+          throw Error(fmt::format("[while_loop] the carry has {} arrays, the body returns {}", init.size(), out.size()),
+                      at, "the body must return a carry of the same structure as it takes");
+        return out;
+      },
+      start, forms, carry_paths, at);
+  Staged c = stage([&](std::span<const Array> in) { return Arrays{condition(in)}; }, forms, "while_loop", at);
+  Type got = c.program.type(c.program.outputs[0]);
+  if (!(got == Type{{}, bool_}))
+    throw Error(fmt::format("[while_loop] the condition must give a bool scalar, got {}", got.str()), at);
+  LoopParams p;
+  p.constants = static_cast<int>(b.constants.size() + c.constants.size());
+  p.carries = static_cast<int>(init.size());
+  p.checkpoints = options.checkpoints.value_or(0);
+  p.body = share(with_unused(b.program, b.constants.size(), types_of(c.constants, at)));
+  p.condition = share(with_unused(c.program, 0, types_of(b.constants, at)));
+  Arrays inputs = b.constants;
+  inputs.insert(inputs.end(), c.constants.begin(), c.constants.end());
+  for (const Array& a : start) inputs.push_back(exact(a));
+  return as_formed(bind_loop(p, inputs, at), forms);
+}
+
+Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, const Arrays& init,
+                 const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
+  detail::check_function(body, at);
+  for (const Array* end : {&lo, &hi}) {
+    check_operand(*end, at);
+    Type t = type_of(*end);
+    if (t.shape.ndim() != 0 || !is_integer(t.dtype))
+      throw Error(fmt::format("[fori_loop] bounds must be integer scalars, got {}", t.str()), at);
+  }
+  check_checkpoints("fori_loop", options.checkpoints, at);
+  auto step = [&](std::span<const Array> in) {
+    Arrays out = body(in);
+    if (out.size() != init.size())
+      throw Error(fmt::format("[fori_loop] the carry has {} arrays, the body returns {}", init.size(), out.size()), at,
+                  "the body must return a carry of the same structure as it takes");
+    out.insert(out.begin(), in[0] + 1);
+    return out;
+  };
+  std::vector<std::string> paths{"i"};
+  paths.insert(paths.end(), carry_paths.begin(), carry_paths.end());
+  Arrays start = init, out;
+  // A number takes the type of the other bound; of two the default one, or what they show if that is wider.
+  DType dtype = common_dtype(Arrays{lo, hi});
+  start.insert(start.begin(), coerce(lo, dtype, at));
+  if (lo.value()->literal && hi.value()->literal) {
+    std::int64_t from = literal_of(lo).as_integer(), to = literal_of(hi).as_integer();
+    ScanOptions o{.length = plan::count_steps(from, to), .checkpoints = options.checkpoints};
+    ScanBody scan_step = [&](std::span<const Array> carry, std::span<const Array>) {
+      return ScanResult{step(carry), {}};
+    };
+    out = flat::scan(scan_step, start, {}, o, paths, at).carry;
+  } else {
+    Array end = coerce(hi, dtype, at);
+    out =
+        flat::while_loop([&](std::span<const Array> carry) { return carry[0] < end; }, step, start, options, paths, at);
+  }
+  out.erase(out.begin());
+  return out;
+}
+
+}  // namespace anew::flat

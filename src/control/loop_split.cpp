@@ -1,0 +1,267 @@
+// Loops cut in two: what is known runs now, what depends on tangents later. A scan without checkpoints becomes two scans:
+// residuals of the body are forwarded from constants and xs, hoisted, or stacked (spec/checkpoint.md 3.3). Other loops
+// become one that records states and an unwind over them.
+#include <fmt/format.h>
+
+#include "control/loop.h"
+
+namespace anew {
+namespace {
+
+// ---- a scan that stacks residuals
+
+// Which of the variables depend on no input but the loop's constants. An output of an inner loop or branch may not depend
+// on all of its operands: dead code says on which.
+Flags invariant(const ir::Program& p, const Flags& constant_inputs) {
+  Flags inv(p.types.size());
+  for (std::size_t i = 0; i < p.inputs.size(); ++i) inv[static_cast<std::size_t>(p.inputs[i])] = constant_inputs[i];
+  auto is_invariant = [&](const ir::Atom& a) { return !a.is_var() || inv[static_cast<std::size_t>(a.var)]; };
+  for (const ir::Eqn& e : p.eqns) {
+    if (ir::has_effects(e)) continue;  // what an effect gives may differ from step to step
+    const bool all = std::all_of(e.inputs.begin(), e.inputs.end(), is_invariant);
+    for (ir::Var v : e.outputs) inv[static_cast<std::size_t>(v)] = all;
+    if (all || !e.primitive->dce || std::none_of(e.inputs.begin(), e.inputs.end(), is_invariant)) continue;
+    for (std::size_t k = 0; k < e.outputs.size(); ++k) {
+      Flags only(e.outputs.size());
+      only[k] = true;
+      const Flags needed = e.primitive->dce(e, only).used_inputs;
+      bool free = true;
+      for (std::size_t i = 0; i < needed.size(); ++i) free = free && (!needed[i] || is_invariant(e.inputs[i]));
+      inv[static_cast<std::size_t>(e.outputs[k])] = free;
+    }
+  }
+  return inv;
+}
+
+// The outputs of p that are marked, computed before the loop; effects stay in the loop.
+Arrays hoist(ir::Program p, const Flags& outputs, const Arrays& in) {
+  if (count(outputs) == 0) return {};
+  p.outputs = chosen(p.outputs, outputs);
+  std::erase_if(p.eqns, [](const ir::Eqn& e) { return ir::has_effects(e); });
+  ir::Dce d = ir::eliminate_dead_code(p, Flags(p.outputs.size(), true));
+  return evaluate(d.program, chosen(in, d.used_inputs));
+}
+
+// The known half of a split body, run as a scan, and where each residual of the staged half is to be found.
+struct KnownHalf {
+  Arrays outputs;            // those of the body that are kept
+  Lists<Array> residuals;    // constants (also hoisted) and xs (also stacks) of the staged loop
+  Lists<ir::Var> variables;  // of the staged body that these are
+};
+
+KnownHalf run_known(const LoopParams& p, const Split& s, const Lists<Array>& in, Flags kept, const Location& at) {
+  const Roles order{Role::constants, Role::carries, Role::xs};
+  LoopParams q = p;
+  q.constants = static_cast<int>(in[Role::constants].size());
+  q.carries = static_cast<int>(in[Role::carries].size());
+  const Arrays inputs = in.merge(order);
+  std::map<ir::Var, std::size_t> input_of;
+  Flags constant;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    input_of.emplace(s.known.inputs[i], i);
+    constant.push_back(i < in[Role::constants].size());
+  }
+  // Of each residual: an input that is passed on, or invariant and hoisted, or stacked by the loop.
+  const Flags inv = invariant(s.known, constant);
+  const std::size_t outputs = kept.size();
+  Flags hoisted(outputs), forwarded(outputs);
+  for (std::size_t i = outputs; i < s.known.outputs.size(); ++i) {
+    const ir::Atom& a = s.known.outputs[i];
+    auto it = a.is_var() ? input_of.find(a.var) : input_of.end();
+    forwarded.push_back(it != input_of.end() &&
+                        (it->second < in[Role::constants].size() || it->second >= inputs.size() - in[Role::xs].size()));
+    hoisted.push_back(!forwarded[i] && (!a.is_var() || inv[static_cast<std::size_t>(a.var)]));
+    kept.push_back(!forwarded[i] && !hoisted[i]);
+  }
+  const Arrays before = hoist(s.known, hoisted, inputs);
+  ir::Program loop = s.known;
+  loop.outputs = chosen(loop.outputs, kept);
+  q.body = share(std::move(loop));
+  const Arrays made = bind_loop(q, inputs, at);
+  const Arrays early = merge(hoisted, before), late = merge(kept, made);
+  KnownHalf half;
+  for (std::size_t i = 0; i < outputs; ++i)
+    if (kept[i]) half.outputs.push_back(late[i]);
+  for (std::size_t i = outputs; i < s.known.outputs.size(); ++i) {
+    const std::size_t from = forwarded[i] ? input_of.at(s.known.outputs[i].var) : 0;
+    const Role role = hoisted[i] || (forwarded[i] && constant[from]) ? Role::constants : Role::xs;
+    half.residuals[role].push_back(forwarded[i] ? inputs[from] : hoisted[i] ? early[i] : late[i]);
+    half.variables[role].push_back(s.staged.inputs[i - outputs]);
+  }
+  return half;
+}
+
+// The staged loop. Residuals join the constants or the xs; carries that the body lost still hold their places.
+Arrays run_staged(const LoopParams& p, const LoopForm& f, const Split& s, KnownHalf half, const Flags& carried,
+                  const ir::SplitArgs& a) {
+  ir::Program body = s.staged;
+  std::vector<ir::Var> variables(f.operands.size(), -1);
+  for (std::size_t k = 0; k < s.staged_inputs.size(); ++k)
+    variables[static_cast<std::size_t>(s.staged_inputs[k])] = body.inputs[static_cast<std::size_t>(s.residuals) + k];
+  const Lists<ir::Var> own = f.operands.partition(variables);
+  const Lists<Array> in = f.operands.partition(a.in);
+  const Lists<Type> types = f.operands.partition(p.body->input_types());
+  for (Role r : f.operands.order())
+    for (std::size_t i = 0; i < own[r].size(); ++i) {
+      ir::Var v = own[r][i];
+      const bool carry = r == Role::carries && carried[i];
+      if (v < 0 && !carry) continue;
+      if (v < 0) {
+        v = static_cast<ir::Var>(body.types.size());
+        body.types.push_back(types[r][i]);
+      }
+      half.variables[r].push_back(v);
+      half.residuals[r].push_back(a.trace.staged(in[r][i]));
+    }
+  LoopParams q = p;
+  q.constants = static_cast<int>(half.residuals[Role::constants].size());
+  q.carries = static_cast<int>(half.residuals[Role::carries].size());
+  body.inputs = half.variables.merge(f.operands.order());
+  q.body = share(std::move(body));
+  TraceScope scope(&a.trace.staging());
+  return bind_loop(q, half.residuals.merge(f.operands.order()), a.at);
+}
+
+Arrays split_stacking(const LoopParams& p, const ir::SplitArgs& a) {
+  const LoopForm f = form_of(p);
+  SplitTrace& trace = a.trace;
+  Flags given;
+  for (const Array& x : a.in) given.push_back(trace.unknown(x));
+  // With a policy the staged loop carries everything, so that it can recompute; what it does not need, dce removes.
+  const bool everything = trace.policy().has_value();
+  Split s;
+  const Lists<bool> unknown = spread(f, given, [&](std::size_t, const Flags& in, const Flags& out) {
+    s = split(p.body, in, {.policy = trace.policy(), .force = everything ? Flags(out.size(), true) : out});
+    return s.unknown_outputs;
+  });
+  Lists<Array> known;
+  const Lists<Array> in = f.operands.partition(a.in);
+  for (Role r : f.operands.order())
+    for (const Array& x : chosen(in[r], unknown[r], false)) known[r].push_back(trace.known(x));
+  // Of the outputs that the body's known half has: those of the known loop.
+  Flags is_known = unknown.merge(f.results.order()), in_half = s.unknown_outputs;
+  is_known.flip();
+  in_half.flip();
+  KnownHalf half;
+  {
+    TraceScope scope(trace.parent());
+    half = run_known(p, s, known, chosen(is_known, in_half), a.at);
+  }
+  Arrays out = merge(is_known, half.outputs);
+  Flags carried = unknown[Role::carries];
+  if (everything) carried.assign(carried.size(), true);
+  const Arrays staged = run_staged(p, f, s, std::move(half), carried, a);
+  for (std::size_t k = 0; k < s.staged_outputs.size(); ++k) {
+    Array& y = out[static_cast<std::size_t>(s.staged_outputs[k])];
+    if (!y.value()) y = trace.unknown(staged[k]) ? staged[k] : trace.staging().lift(staged[k], a.at);
+    else if (trace.unknown(staged[k])) y = trace.both(y, staged[k]);
+  }
+  return out;
+}
+
+// ---- a loop that records
+
+// The body for the way back: what it printed on the way there it does not print again; other effects it would repeat.
+ir::ProgramRef walked_back(const LoopParams& p, const Location& at) {
+  std::string op = p.condition ? "while_loop" : "scan", io = ir::find_io(*p.body);
+  if (!io.empty())
+    throw Error(fmt::format("[{0}] Effects not supported in the derivative of {0} with few checkpoints: {1}", op, io),
+                at, "move the call out of the loop");
+  ir::Program body = *p.body;
+  std::erase_if(body.eqns, [](const ir::Eqn& e) { return e.primitive->facts.effects && e.outputs.empty(); });
+  return body.eqns.size() == p.body->eqns.size() ? p.body : share(std::move(body));
+}
+
+std::vector<std::size_t> joined(std::vector<std::size_t> a, const std::vector<std::size_t>& b) {
+  append(a, b);
+  return a;
+}
+
+Arrays split_recording(const LoopParams& p, LoopForm f, const Lists<bool>& unknown, const ir::SplitArgs& a) {
+  SplitTrace& trace = a.trace;
+  f.parts.back().program = walked_back(p, a.at);
+  const Lists<std::size_t> in = f.operands.positions(), out = f.results.positions();
+  Lists<std::size_t> known, linear, known_out, linear_out;
+  for (Role r : f.operands.order()) {
+    known[r] = chosen(in[r], unknown[r], false);
+    linear[r] = chosen(in[r], unknown[r]);
+  }
+  for (Role r : f.results.order()) {
+    known_out[r] = chosen(out[r], unknown[r], false);
+    linear_out[r] = chosen(out[r], unknown[r]);
+  }
+  // The linear part needs these carries at each step; and what they need to be recomputed.
+  Lists<bool> used;
+  for (Role r : f.operands.order()) used[r].resize(f.operands.size(r));
+  for (Role r : f.results.order()) used[r] = unknown[r];
+  Flags recorded = chosen(needed(f, std::move(used))[Role::carries], unknown[Role::carries], false);
+
+  // Now: the loop over what is known, recording.
+  const Roles of_condition{Role::constants, Role::carries}, of_body{Role::constants, Role::carries, Role::xs};
+  const std::vector<std::size_t> now = known.merge(of_body), now_out = known_out.merge(f.results.order());
+  LoopParams q = p;
+  q.constants = static_cast<int>(known[Role::constants].size());
+  q.carries = static_cast<int>(known[Role::carries].size());
+  q.body = share(rearranged(*p.body, now, now_out));
+  if (p.condition) q.condition = share(rearranged(*p.condition, known.merge(of_condition), {0}));
+  q.records = p.condition || count(recorded) > 0;
+  for (std::size_t i = 0; i < recorded.size(); ++i)
+    if (recorded[i]) q.record.push_back(static_cast<int>(i));
+  Arrays known_in, made;
+  for (std::size_t i : now) known_in.push_back(trace.known(a.in[i]));
+  if (!now_out.empty() || q.records) made = bind_under(trace.parent(), loop_row(q), params_of(q), known_in, a.at);
+
+  // Later: the linear part, over the recorded states.
+  known[Role::carries] = chosen(known[Role::carries], recorded);
+  const std::vector<std::size_t> of_linear = linear.merge(of_body);
+  UnwindParams u;
+  u.constants = q.constants;
+  u.xs = static_cast<int>(known[Role::xs].size());
+  u.carries = static_cast<int>(known[Role::carries].size());
+  u.linear_constants = static_cast<int>(linear[Role::constants].size());
+  u.linear_carries = static_cast<int>(linear[Role::carries].size());
+  u.length = p.length;
+  u.reverse = p.reverse;
+  u.advance = share(rearranged(*f.body(), known.merge(of_body), chosen(known_out[Role::carries], recorded)));
+  u.step = share(rearranged(*f.body(), joined(known.merge(of_body), of_linear), linear_out.merge(f.results.order())));
+  if (p.condition) u.condition = share(rearranged(*p.condition, known.merge(of_condition), {0}));
+  Arrays later;
+  for (std::size_t i : joined(known[Role::constants], known[Role::xs])) later.push_back(trace.staged(a.in[i]));
+  later.insert(later.end(), made.begin() + std::ssize(now_out), made.end());
+  for (std::size_t i : of_linear) later.push_back(trace.staged(a.in[i]));
+  const Arrays staged =
+      bind_under(&trace.staging(), unwind_row(), std::make_shared<const UnwindParams>(std::move(u)), later, a.at);
+  made.resize(now_out.size());
+  return merge(unknown.merge(f.results.order()), staged, made);
+}
+
+// What of a loop is unknown.
+Lists<bool> unknown_of(const LoopForm& f, const ir::SplitArgs& a) {
+  Flags given;
+  for (const Array& x : a.in) given.push_back(a.trace.unknown(x));
+  return spread(f, given, [&](std::size_t k, const Flags& in, const Flags&) {
+    return split(f.parts[k].program, in).unknown_outputs;
+  });
+}
+
+}  // namespace
+
+Arrays split_loop(const ir::SplitArgs& a) {
+  const LoopParams& p = loop_of(a.params);
+  if (!p.condition && p.checkpoints == 0) return split_stacking(p, a);
+  const LoopForm f = form_of(p);
+  const Lists<bool> unknown = unknown_of(f, a);
+  const bool condition = p.condition && split(p.condition, unknown.merge(f.parts[0].takes)).unknown_outputs[0];
+  if (!a.trace.policy() && !p.records && !condition) return split_recording(p, f, unknown, a);
+  Flags outputs = unknown.merge(f.results.order());
+  if (p.records && p.condition) outputs.resize(outputs.size() + 2, condition);
+  for (int r : p.record) outputs.push_back(unknown[Role::carries][static_cast<std::size_t>(r)]);
+  return split_whole(loop_row(p), a, outputs);
+}
+
+Arrays split_unwind(const ir::SplitArgs& a) {
+  const LoopForm f = form_of(static_cast<const UnwindParams&>(*a.params));
+  return split_whole(unwind_row(), a, unknown_of(f, a).merge(f.results.order()));
+}
+
+}  // namespace anew
