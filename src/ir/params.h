@@ -41,7 +41,25 @@ struct ParamCall {
   std::vector<ParamValue> args;
   bool bare = false;  // the word alone, without ()
 };
+// Its members are compiled once, in params.cpp: rows of every file make and drop such values.
 struct ParamValue {
+  ParamValue();
+  ParamValue(bool v);
+  ParamValue(std::int64_t v);
+  ParamValue(double v);
+  ParamValue(std::string v);
+  ParamValue(DType v);
+  ParamValue(ProgramRef v);
+  ParamValue(ParamFunction v);
+  ParamValue(ParamList v);
+  ParamValue(ParamCall v);
+  template <class T>
+  ParamValue(T*) = delete;  // no bool
+  ParamValue(const ParamValue&);
+  ParamValue(ParamValue&&) noexcept;
+  ParamValue& operator=(const ParamValue&);
+  ParamValue& operator=(ParamValue&&) noexcept;
+  ~ParamValue();
   std::variant<std::monostate, bool, std::int64_t, double, std::string, DType, ProgramRef, ParamFunction, ParamList,
                ParamCall>
       v;
@@ -51,14 +69,32 @@ using NamedParams = std::vector<std::pair<std::string_view, ParamValue>>;
 // How deep Programs may be nested in each other, lists in params, and policies.
 inline constexpr int max_nesting = 200;
 
+struct FieldKind;
+// One field of some params: its name, where it lies and what can be done with it.
+struct FieldRef {
+  std::string_view name;
+  bool optional;
+  const void* value;
+  const FieldKind* kind;
+};
+
 struct Params {
-  virtual ~Params() = default;
-  virtual bool equals(const Params& other) const = 0;
-  virtual std::size_t hash() const = 0;
-  virtual NamedParams list() const = 0;
+  virtual ~Params();
+  bool equals(const Params& other) const;
+  std::size_t hash() const;
+  NamedParams list() const;
   // The Programs it holds, in the order of the fields; and the same params with other ones.
-  virtual std::vector<ProgramRef> programs() const = 0;
-  virtual std::shared_ptr<const Params> with_programs(const std::vector<ProgramRef>& programs) const = 0;
+  std::vector<ProgramRef> programs() const;
+  std::shared_ptr<const Params> with_programs(const std::vector<ProgramRef>& programs) const;
+
+ protected:
+  static constexpr std::size_t max_fields = 16;
+  // Writes the fields there, and says how many there are.
+  virtual std::size_t describe(FieldRef* out) const = 0;
+  virtual std::shared_ptr<Params> fresh() const = 0;
+  virtual std::shared_ptr<Params> copy() const = 0;
+  // `into` with the fields of a text; nothing if one is missing, unknown or of the wrong kind.
+  static std::shared_ptr<const Params> read(std::shared_ptr<Params> into, const NamedParams& given);
 };
 using ParamsRef = std::shared_ptr<const Params>;
 
@@ -71,23 +107,23 @@ bool equal(const ProgramRef& a, const ProgramRef& b);
 std::size_t hash_value(const ProgramRef& p);
 
 // ---- conversion of single fields
-inline ParamValue to_param(bool v) { return {v}; }
-inline ParamValue to_param(int v) { return {std::int64_t{v}}; }
-inline ParamValue to_param(std::int64_t v) { return {v}; }
-inline ParamValue to_param(double v) { return {v}; }
-inline ParamValue to_param(const std::string& v) { return {v}; }
-inline ParamValue to_param(DType v) { return {v}; }
-inline ParamValue to_param(const ProgramRef& v) { return {v}; }
+inline ParamValue to_param(bool v) { return v; }
+inline ParamValue to_param(int v) { return std::int64_t{v}; }
+inline ParamValue to_param(std::int64_t v) { return v; }
+inline ParamValue to_param(double v) { return v; }
+inline ParamValue to_param(const std::string& v) { return v; }
+inline ParamValue to_param(DType v) { return v; }
+inline ParamValue to_param(const ProgramRef& v) { return v; }
 ParamValue to_param(const Shape& v);
 template <class T>
 ParamValue to_param(const std::vector<T>& v);
 template <class A, class B>
 ParamValue to_param(const std::pair<A, B>& v) {
-  return {ParamList{{to_param(v.first), to_param(v.second)}}};
+  return ParamList{{to_param(v.first), to_param(v.second)}};
 }
 template <class... T>
 ParamValue to_param(const std::tuple<T...>& v) {
-  return std::apply([](const auto&... x) { return ParamValue{ParamList{{to_param(x)...}}}; }, v);
+  return std::apply([](const auto&... x) { return ParamValue(ParamList{{to_param(x)...}}); }, v);
 }
 template <class T>
 ParamValue to_param(const std::optional<T>& v) {
@@ -97,7 +133,7 @@ template <class T>
 ParamValue to_param(const std::vector<T>& v) {
   ParamList list;
   for (const T& x : v) list.items.push_back(to_param(x));
-  return {std::move(list)};
+  return list;
 }
 
 // Each returns false where the text had a value of another kind.
@@ -181,15 +217,55 @@ std::size_t hash_param(const T& v) {
   }
 }
 
-// Calls fn on every Program of a field; other kinds of fields have none.
-template <class T, class Fn>
-void each_program(T& v, const Fn& fn) {
-  if constexpr (std::is_same_v<std::remove_const_t<T>, ProgramRef>) {
-    if (v) fn(v);
-  } else if constexpr (std::is_same_v<std::remove_const_t<T>, std::vector<ProgramRef>>) {
-    for (auto& p : v) each_program(p, fn);
-  }
+// What params need to know of a field's type. Types that many rows have are compiled once, in params.cpp.
+struct FieldKind {
+  enum class Programs : std::uint8_t { none, one, list };
+  bool (*equal)(const void* a, const void* b);
+  std::size_t (*hash)(const void* v);
+  ParamValue (*write)(const void* v);
+  bool (*read)(const ParamValue& from, void* v);
+  Programs programs;
+};
+template <class T>
+struct FieldOf {
+  static bool equal(const void* a, const void* b);
+  static std::size_t hash(const void* v);
+  static ParamValue write(const void* v);
+  static bool read(const ParamValue& from, void* v);
+};
+template <class T>
+bool FieldOf<T>::equal(const void* a, const void* b) {
+  return equal_param(*static_cast<const T*>(a), *static_cast<const T*>(b));
 }
+template <class T>
+std::size_t FieldOf<T>::hash(const void* v) {
+  return hash_param(*static_cast<const T*>(v));
+}
+template <class T>
+ParamValue FieldOf<T>::write(const void* v) {
+  return to_param(*static_cast<const T*>(v));
+}
+template <class T>
+bool FieldOf<T>::read(const ParamValue& from, void* v) {
+  return from_param(from, *static_cast<T*>(v));
+}
+extern template struct FieldOf<bool>;
+extern template struct FieldOf<int>;
+extern template struct FieldOf<std::int64_t>;
+extern template struct FieldOf<double>;
+extern template struct FieldOf<std::string>;
+extern template struct FieldOf<DType>;
+extern template struct FieldOf<Shape>;
+extern template struct FieldOf<ProgramRef>;
+extern template struct FieldOf<std::vector<int>>;
+extern template struct FieldOf<std::vector<ProgramRef>>;
+extern template struct FieldOf<std::optional<Shape>>;
+
+template <class T>
+inline constexpr FieldKind field_kind = {&FieldOf<T>::equal, &FieldOf<T>::hash, &FieldOf<T>::write, &FieldOf<T>::read,
+                                         std::is_same_v<T, ProgramRef>                ? FieldKind::Programs::one
+                                         : std::is_same_v<T, std::vector<ProgramRef>> ? FieldKind::Programs::list
+                                                                                      : FieldKind::Programs::none};
 
 template <class P, class M>
 struct Field {
@@ -209,52 +285,22 @@ constexpr Field<P, M> optional_field(std::string_view name, M P::* member) {
 
 template <class P>
 struct ParamsOf : Params {
-  const P& self() const { return static_cast<const P&>(*this); }
-  bool equals(const Params& other) const final {
-    auto* o = dynamic_cast<const P*>(&other);
-    return o &&
-           std::apply([&](auto... f) { return (equal_param(self().*f.member, o->*f.member) && ...); }, P::fields());
-  }
-  std::size_t hash() const final {
-    std::size_t h = 3;
-    std::apply([&](auto... f) { (hash_combine(h, hash_param(self().*f.member)), ...); }, P::fields());
-    return h;
-  }
-  NamedParams list() const final {
-    NamedParams out;
-    auto one = [&](auto f) {
-      if (f.optional && equal_param(self().*f.member, P{}.*f.member)) return;
-      out.emplace_back(f.name, to_param(self().*f.member));
-    };
-    std::apply([&](auto... f) { (one(f), ...); }, P::fields());
-    return out;
-  }
-  std::vector<ProgramRef> programs() const final {
-    std::vector<ProgramRef> out;
-    auto collect = [&](const ProgramRef& p) { out.push_back(p); };
-    std::apply([&](auto... f) { (each_program(self().*f.member, collect), ...); }, P::fields());
-    return out;
-  }
-  ParamsRef with_programs(const std::vector<ProgramRef>& programs) const final {
-    auto p = std::make_shared<P>(self());
-    std::size_t next = 0;
-    auto replace = [&](ProgramRef& q) { q = programs.at(next++); };
-    std::apply([&](auto... f) { (each_program((*p).*f.member, replace), ...); }, P::fields());
-    return p;
-  }
   // From text; nothing if a field is missing, unknown or of the wrong kind.
-  static ParamsRef parse(const NamedParams& given) {
-    auto p = std::make_shared<P>();
-    std::size_t found = 0;
-    bool ok = true;
-    auto one = [&](auto f) {
-      for (const auto& [name, value] : given)
-        if (name == f.name) return ++found, void(ok = ok && from_param(value, (*p).*f.member));
-      ok = ok && f.optional;
-    };
-    std::apply([&](auto... f) { (one(f), ...); }, P::fields());
-    return ok && found == given.size() ? ParamsRef(p) : nullptr;
+  static ParamsRef parse(const NamedParams& given) { return read(std::make_shared<P>(), given); }
+
+ private:
+  std::size_t describe(FieldRef* out) const final {
+    return std::apply([&](const auto&... f) { return describe_each(out, f...); }, P::fields());
   }
+  template <class... M>
+  std::size_t describe_each([[maybe_unused]] FieldRef* out, const Field<P, M>&... f) const {
+    static_assert(sizeof...(M) <= max_fields);
+    [[maybe_unused]] const P& self = static_cast<const P&>(*this);
+    ((*out++ = {f.name, f.optional, &(self.*f.member), &field_kind<M>}), ...);
+    return sizeof...(M);
+  }
+  std::shared_ptr<Params> fresh() const final { return std::make_shared<P>(); }
+  std::shared_ptr<Params> copy() const final { return std::make_shared<P>(static_cast<const P&>(*this)); }
 };
 struct NoParams : ParamsOf<NoParams> {
   static auto fields() { return std::tuple{}; }
@@ -263,3 +309,6 @@ const ParamsRef& no_params();
 
 }  // namespace ir
 }  // namespace anew
+
+extern template class std::vector<anew::ir::ParamValue>;
+extern template class std::vector<std::pair<std::string_view, anew::ir::ParamValue>>;

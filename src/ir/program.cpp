@@ -65,6 +65,13 @@ class Comparison {
 
 }  // namespace
 
+Program::Program() = default;
+Program::Program(const Program&) = default;
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(const Program&) = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+
 std::vector<Type> Program::input_types() const {
   std::vector<Type> out;
   for (Var v : inputs) out.push_back(type(v));
@@ -186,3 +193,6 @@ std::string find_io(const Program& p) {
 }
 
 }  // namespace anew::ir
+
+template class std::vector<anew::ir::Atom>;
+template class std::vector<anew::ir::Eqn>;

@@ -52,13 +52,20 @@ struct Eqn {
 };
 
 struct Program {
+  Program();
+  Program(const Program&);
+  Program(Program&&) noexcept;
+  Program& operator=(const Program&);
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+
   std::vector<Type> types;  // by variable
   std::vector<Var> inputs;
   int constants = 0;  // how many leading inputs are captured arrays
   std::vector<Eqn> eqns;
   std::vector<Atom> outputs;
   int depth = 0;  // of the Programs nested in it, as `nesting` says; set when it becomes a param
-  Memo memo;  // of a shared Program
+  Memo memo;      // of a shared Program
 
   const Type& type(Var v) const { return types[static_cast<std::size_t>(v)]; }
   Type type(const Atom& a) const { return a.is_var() ? type(a.var) : Type{{}, a.literal.dtype}; }
@@ -105,3 +112,6 @@ struct SharedDce {
 SharedDce eliminate_dead_code(const ProgramRef& p, const std::vector<bool>& used_outputs, bool keep_inputs = false);
 
 }  // namespace anew::ir
+
+extern template class std::vector<anew::ir::Atom>;
+extern template class std::vector<anew::ir::Eqn>;

@@ -78,6 +78,14 @@ std::string_view name_of(Op op) { return op_names[static_cast<int>(op)]; }
 std::string_view name_of(Math m) { return math_names[static_cast<int>(m)]; }
 std::string_view name_of(Combine c) { return combine_names[static_cast<int>(c)]; }
 
+Kernel::Kernel() = default;
+Kernel::Kernel(const Kernel&) = default;
+Kernel::Kernel(Kernel&&) noexcept = default;
+Kernel& Kernel::operator=(const Kernel&) = default;
+Kernel& Kernel::operator=(Kernel&&) noexcept = default;
+Kernel::~Kernel() = default;
+bool operator==(const Kernel&, const Kernel&) = default;
+
 std::string Kernel::str() const {
   std::string out = "kernel";
   for (std::size_t k = 0; k < operands.size(); ++k) out += fmt::format("{} #{}:{}", k ? "," : "", k, operands[k].str());

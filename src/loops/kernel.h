@@ -126,6 +126,13 @@ struct Store {
 // between the two orders of summation. The operand of a store has the dtype of its node; bf16 or f16 may also receive an
 // f32 node (one rounding), argmax and argmin write an integer.
 struct Kernel {
+  Kernel();
+  Kernel(const Kernel&);
+  Kernel(Kernel&&) noexcept;
+  Kernel& operator=(const Kernel&);
+  Kernel& operator=(Kernel&&) noexcept;
+  ~Kernel();
+
   std::vector<ShapeDtype> operands;  // inputs and outputs; caller passes one Operand for each
   std::vector<std::int64_t> extents;
   std::vector<bool> reduced;  // one per variable
@@ -135,7 +142,7 @@ struct Kernel {
   std::vector<Store> stores;
 
   std::string str() const;
-  friend bool operator==(const Kernel&, const Kernel&) = default;
+  friend bool operator==(const Kernel&, const Kernel&);
 };
 
 std::size_t hash_value(const Kernel& kernel);

@@ -13,27 +13,24 @@ namespace anew {
 
 class Family {
  public:
-  const Primitive& row(Primitive p) {
-    rows_.push_back(std::move(p));
-    list_.push_back(&rows_.back());
-    return rows_.back();
-  }
+  Family();
+  ~Family();
+  const Primitive& row(Primitive p) { return add(p); }
   // A row of one operand that vmap keeps, with parameters that say the same behind one more axis in front.
   template <class P>
   const Primitive& row(Primitive p, P (*behind)(P, std::int64_t size)) {
-    rows_.push_back(std::move(p));
-    Primitive& r = rows_.back();
+    Primitive& r = add(p);
     r.batch = [&r, behind](const ir::BatchArgs& a) {
       ParamsRef params = std::make_shared<const P>(behind(static_cast<const P&>(*a.params), a.size));
       return ir::Batched{anew::bind(r, params, a.x, a.at)};
     };
-    list_.push_back(&r);
     return r;
   }
   std::span<const Primitive* const> list() const { return list_; }
 
  private:
-  std::deque<Primitive> rows_;  // addresses are stable
+  Primitive& add(Primitive& p);  // moved from
+  std::deque<Primitive> rows_;   // addresses are stable
   std::vector<const Primitive*> list_;
 };
 
