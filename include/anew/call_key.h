@@ -11,20 +11,21 @@ namespace anew::flat {
 
 class CallKey {
  public:
-  CallKey() { words_.reserve(48); }
-  void word(std::uint64_t w) { words_.push_back(w); }
+  CallKey();
+  CallKey(const CallKey&);
+  CallKey(CallKey&&) noexcept;
+  CallKey& operator=(const CallKey&);
+  CallKey& operator=(CallKey&&) noexcept;
+  ~CallKey();
+  void word(std::uint64_t w);
   void text(std::string_view s);
   // A static number: one that changes with each call causes a compilation each time.
-  void number(std::uint64_t bits) {
-    numbers_.push_back({words_.size(), argument_});
-    words_.push_back(bits);
-  }
+  void number(std::uint64_t bits);
   void argument(std::size_t i) { argument_ = i; }
   template <class T>
   void value(const T& v) {
-    values_.push_back({std::make_shared<const T>(v), [](const void* a, const void* b) {
-                         return *static_cast<const T*>(a) == *static_cast<const T*>(b);
-                       }});
+    add(std::make_shared<const T>(v),
+        [](const void* a, const void* b) { return *static_cast<const T*>(a) == *static_cast<const T*>(b); });
   }
   // Types of arrays, and whether they are C++ numbers; settings of the process that matter.
   void arrays(std::span<const Array> x);
@@ -43,6 +44,7 @@ class CallKey {
     std::shared_ptr<const void> value;
     bool (*same)(const void*, const void*);
   };
+  void add(std::shared_ptr<const void> value, bool (*same)(const void*, const void*));
   std::vector<std::uint64_t> words_;
   std::vector<NumberAt> numbers_;
   std::vector<Value> values_;

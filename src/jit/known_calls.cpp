@@ -12,6 +12,24 @@ namespace anew::flat {
 
 // ---- keys
 
+CallKey::CallKey() { words_.reserve(48); }
+CallKey::CallKey(const CallKey&) = default;
+CallKey::CallKey(CallKey&&) noexcept = default;
+CallKey& CallKey::operator=(const CallKey&) = default;
+CallKey& CallKey::operator=(CallKey&&) noexcept = default;
+CallKey::~CallKey() = default;
+
+void CallKey::word(std::uint64_t w) { words_.push_back(w); }
+
+void CallKey::number(std::uint64_t bits) {
+  numbers_.push_back({words_.size(), argument_});
+  words_.push_back(bits);
+}
+
+void CallKey::add(std::shared_ptr<const void> value, bool (*same)(const void*, const void*)) {
+  values_.push_back({std::move(value), same});
+}
+
 void CallKey::text(std::string_view s) {
   words_.push_back(s.size());
   for (std::size_t i = 0; i < s.size(); i += 8) {
@@ -71,6 +89,9 @@ struct KnownCalls::State {
   bool warned = false;
 };
 KnownCalls::KnownCalls() : state_(std::make_shared<State>()) {}
+KnownCalls::KnownCalls(const KnownCalls&) noexcept = default;
+KnownCalls& KnownCalls::operator=(const KnownCalls&) noexcept = default;
+KnownCalls::~KnownCalls() = default;
 
 std::size_t KnownCalls::size() const {
   std::lock_guard lock(state_->guard);
