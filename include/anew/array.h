@@ -20,13 +20,17 @@ class Axes {
  public:
   Axes() = default;
   template <std::integral T>
-  Axes(T axis) : all_(false), axes_{detail::saturated<int>(axis)} {}
-  Axes(std::initializer_list<int> axes) : all_(axes.size() == 0), axes_(axes) {}
-  Axes(std::vector<int> axes) : all_(false), axes_(std::move(axes)) {}
+  Axes(T axis) : Axes(One{detail::saturated<int>(axis)}) {}
+  Axes(std::initializer_list<int> axes);
+  Axes(std::vector<int> axes);
   bool all() const { return all_; }
   const std::vector<int>& list() const { return axes_; }
 
  private:
+  struct One {
+    int axis;
+  };
+  explicit Axes(One one);
   bool all_ = true;
   std::vector<int> axes_;
 };
@@ -36,11 +40,12 @@ struct AtRef;
 class Array {
  public:
   Array() = default;  // no array yet: using it throws
-  Array(const Array&) = default;
+  Array(const Array&) noexcept;
   Array(Array&&) = default;
   // Of variables only: x[i] is a new array, and assigning to it would change nothing.
-  Array& operator=(const Array&) & = default;
-  Array& operator=(Array&&) & = default;
+  Array& operator=(const Array&) & noexcept;
+  Array& operator=(Array&&) & noexcept;
+  ~Array();
   template <class T = Array>
   void operator=(const T&) && {
     static_assert(never<T>, "anew: x[i] is a copy, assigning to it changes nothing; write x = x.at(i).set(v)");
@@ -172,8 +177,8 @@ class ArrayLike {
 
 class ArrayList {
  public:
-  ArrayList(std::initializer_list<Array> xs, const Location& at = Location::current()) : values(xs), at(at) {}
-  ArrayList(std::vector<Array> xs, const Location& at = Location::current()) : values(std::move(xs)), at(at) {}
+  ArrayList(std::initializer_list<Array> xs, const Location& at = Location::current());
+  ArrayList(std::vector<Array> xs, const Location& at = Location::current());
   std::vector<Array> values;
   Location at;
 };
@@ -207,10 +212,15 @@ struct IndexItem {
 };
 class Index {
  public:
-  Index(std::initializer_list<IndexItem> items, const Location& at = Location::current()) : items(items), at(at) {}
+  Index(std::initializer_list<IndexItem> items, const Location& at = Location::current());
   template <class T>
     requires std::convertible_to<const T&, IndexItem>
-  Index(const T& item, const Location& at = Location::current()) : items{IndexItem(item)}, at(at) {}
+  Index(const T& item, const Location& at = Location::current()) : Index({IndexItem(item)}, at) {}
+  Index(const Index&);
+  Index(Index&&) noexcept;
+  Index& operator=(const Index&);
+  Index& operator=(Index&&) noexcept;
+  ~Index();
   std::vector<IndexItem> items;
   Location at;
 };
@@ -280,7 +290,7 @@ Array array(std::initializer_list<std::initializer_list<T>> v, std::optional<DTy
   std::vector<T> flat;
   for (auto& row : v) {
     if (row.size() != v.begin()->size()) detail::ragged(at);
-    flat.insert(flat.end(), row.begin(), row.end());
+    for (T x : row) flat.push_back(x);
   }
   return array(flat, {v.size(), v.begin()->size()}, dtype.value_or(detail::literal_dtype<T>()), at);
 }
@@ -291,7 +301,7 @@ Array array(std::initializer_list<std::initializer_list<std::initializer_list<T>
   for (auto& plane : v) {
     for (auto& row : plane) {
       if (plane.size() != v.begin()->size() || row.size() != v.begin()->begin()->size()) detail::ragged(at);
-      flat.insert(flat.end(), row.begin(), row.end());
+      for (T x : row) flat.push_back(x);
     }
   }
   Shape shape{v.size(), v.begin()->size(), v.begin()->size() ? v.begin()->begin()->size() : 0};

@@ -1,7 +1,6 @@
 // The vocabulary every other header uses: dtypes, shapes, types, source lines, errors and warnings.
 // Nothing here knows about arrays.
 #pragma once
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -108,19 +107,20 @@ class Shape {
     push_back(detail::saturated<std::int64_t>(n));
   }
   constexpr Shape(std::initializer_list<Dim> dims, const Location& at = Location::current()) : Shape() {
-    if (dims.size() > max_ndim) too_many(at);
-    for (Dim d : dims) push_back(d.value);
+    if (!std::is_constant_evaluated()) assign(dims, at);
+    else
+      for (Dim d : dims) push_back(d.value);
   }
-  explicit Shape(std::span<const std::int64_t> dims, const Location& at = Location::current()) : Shape() {
-    if (dims.size() > max_ndim) too_many(at);
-    for (std::int64_t d : dims) push_back(d);
+  // A span, or what converts to one. A template, so that copying a Shape does not ask whether Shapes do.
+  template <class R>
+    requires(!std::same_as<R, Shape> && !std::integral<R> &&
+             std::convertible_to<const R&, std::span<const std::int64_t>>)
+  explicit Shape(const R& dims, const Location& at = Location::current()) : Shape() {
+    std::span<const std::int64_t> span(dims);
+    assign(span.data(), span.size(), at);
   }
-  Shape(const std::vector<std::int64_t>& dims, const Location& at = Location::current())
-      : Shape(std::span<const std::int64_t>(dims), at) {}
-  Shape(const std::vector<int>& dims, const Location& at = Location::current()) : Shape() {
-    if (dims.size() > max_ndim) too_many(at);
-    for (int d : dims) push_back(d);
-  }
+  Shape(const std::vector<std::int64_t>& dims, const Location& at = Location::current());
+  Shape(const std::vector<int>& dims, const Location& at = Location::current());
 
   constexpr int ndim() const { return ndim_; }
   constexpr std::int64_t operator[](int i) const { return dims_[static_cast<std::size_t>(i < 0 ? i + ndim_ : i)]; }
@@ -137,10 +137,10 @@ class Shape {
   void insert(int at, std::int64_t d);
   void erase(int at);
 
-  constexpr std::int64_t* begin() { return dims_.data(); }
-  constexpr std::int64_t* end() { return dims_.data() + ndim_; }
-  constexpr const std::int64_t* begin() const { return dims_.data(); }
-  constexpr const std::int64_t* end() const { return dims_.data() + ndim_; }
+  constexpr std::int64_t* begin() { return dims_; }
+  constexpr std::int64_t* end() { return dims_ + ndim_; }
+  constexpr const std::int64_t* begin() const { return dims_; }
+  constexpr const std::int64_t* end() const { return dims_ + ndim_; }
 
   std::string str() const;  // "[5,4]"
   friend constexpr bool operator==(const Shape& a, const Shape& b) {
@@ -153,23 +153,21 @@ class Shape {
 
  private:
   [[noreturn]] static void too_many(const Location& at);  // without a line: the one in force
+  void assign(std::initializer_list<Dim> dims, const Location& at);
+  void assign(const std::int64_t* dims, std::size_t count, const Location& at);
 
   // Types are copied all the time and mostly have few axes: only these are set and copied, and the rest where there is one.
   static constexpr int usual = 4;
   constexpr void clear() {
-    for (int i = 0; i < (std::is_constant_evaluated() ? max_ndim : usual); ++i) dims_[static_cast<std::size_t>(i)] = 0;
+    for (int i = 0; i < (std::is_constant_evaluated() ? max_ndim : usual); ++i) dims_[i] = 0;
   }
   constexpr void copy(const Shape& other) {
     if (std::is_constant_evaluated()) clear();
-    for (int i = 0; i < usual; ++i) dims_[static_cast<std::size_t>(i)] = other.dims_[static_cast<std::size_t>(i)];
-    if (other.ndim_ > usual) copy_rest(other);
+    for (int i = 0; i < usual; ++i) dims_[i] = other.dims_[i];
+    for (int i = usual; i < other.ndim_; ++i) dims_[i] = other.dims_[i];
     ndim_ = other.ndim_;
   }
-  constexpr void copy_rest(const Shape& other) {
-    for (int i = usual; i < other.ndim_; ++i)
-      dims_[static_cast<std::size_t>(i)] = other.dims_[static_cast<std::size_t>(i)];
-  }
-  std::array<std::int64_t, max_ndim> dims_;
+  std::int64_t dims_[max_ndim];
   int ndim_ = 0;
 };
 

@@ -9,13 +9,13 @@ namespace anew {
 // One axis for everything, or one per argument (of results: one per element of a returned tuple); no_axis: not mapped.
 class MapAxes {
  public:
-  MapAxes(int axis = 0) : axes_{axis}, for_all_(true) {}
-  MapAxes(std::initializer_list<int> axes) : axes_(axes) {}
-  MapAxes(std::vector<int> axes) : axes_(std::move(axes)) {}
+  MapAxes(int axis = 0);
+  MapAxes(std::initializer_list<int> axes);
+  MapAxes(std::vector<int> axes);
   // There is no moving: what was moved from still has its axes.
-  MapAxes(const MapAxes&) = default;
-  MapAxes& operator=(const MapAxes&) = default;
-  ~MapAxes() = default;
+  MapAxes(const MapAxes&);
+  MapAxes& operator=(const MapAxes&);
+  ~MapAxes();
   bool for_all() const { return for_all_; }
   const std::vector<int>& list() const { return axes_; }
 
@@ -51,8 +51,9 @@ LeafCounts count_results(const void* call) {
     return std::apply([](const auto&... e) { return LeafCounts{count_leaves(e)...}; }, r);
   else return {count_leaves(r)};
 }
-Arrays run_vmap(const FlatFunction& f, const Arrays& leaves, const LeafCounts& arguments, const VmapOptions& options,
-                const void* call, LeafCounts (*results)(const void* call), const Location& at);
+Arrays run_vmap(const FlatFunction& f, std::span<const Array> leaves, const LeafCounts& arguments,
+                const VmapOptions& options, const void* call, LeafCounts (*results)(const void* call),
+                const Location& at);
 
 }  // namespace detail
 
@@ -234,7 +235,7 @@ class Hvp : public detail::Calls<Hvp<F>, typename detail::twice<detail::params_t
         (detail::add_tangent<typename detail::nth<I, typename For::arguments>::type>(
              tangents, std::get<I>(v), detail::get<I>(c.skeleton()), "hvp", at_),
          ...);
-        return detail::rebuild_arguments(c.skeleton(), flat::hvp(c.flat(), c.leaves(), tangents, at_),
+        return detail::rebuild_arguments(c.skeleton(), flat::hvp(c.flat(), c.leaves(), detail::LeafList(tangents), at_),
                                          std::index_sequence_for<X...>{});
       }
     }
@@ -250,7 +251,7 @@ template <class F>
 
 // ---- linear functions
 namespace detail {
-Arrays run_linear_transpose(const FlatFunction& f, const Arrays& like, const Arrays& ct, const Location& at);
+Arrays run_linear_transpose(const FlatFunction& f, std::span<const Array> like, const Arrays& ct, const Location& at);
 }
 template <class F, class... A>
 class LinearTranspose {

@@ -209,28 +209,34 @@ const T& get(const Slot<I, T>& s) {
 template <class R>
 class ResultShape {
  public:
+  ResultShape() = default;
+  ResultShape(const ResultShape& other) : like_(other.like_ ? new R(*other.like_) : nullptr) {}
+  ResultShape(ResultShape&& other) noexcept : like_(std::exchange(other.like_, nullptr)) {}
+  ResultShape& operator=(ResultShape other) noexcept {
+    std::swap(like_, other.like_);
+    return *this;
+  }
+  ~ResultShape() { delete like_; }
   Arrays flatten(R r) {
     Arrays out = take_leaves(r);
-    like_.emplace(std::move(r));
+    *this = ResultShape(std::move(r));
     return out;
   }
-  R rebuild(std::span<const Array> xs) const {
-    if (!like_) never_called();
-    return with_leaves(*like_, xs);
-  }
+  R rebuild(LeafList xs) const { return with_leaves(skeleton(), xs); }
   const R& skeleton() const {
     if (!like_) never_called();
     return *like_;
   }
 
  private:
-  std::optional<R> like_;
+  explicit ResultShape(R like) : like_(new R(std::move(like))) {}
+  const R* like_ = nullptr;  // owned; lighter for the compiler than std::optional
 };
 template <>
 class ResultShape<Array> {
  public:
   Arrays flatten(Array r) { return one(std::move(r)); }
-  Array rebuild(std::span<const Array> xs) const {
+  Array rebuild(LeafList xs) const {
     if (xs.size() != 1) wrong_number_of_results(xs.size());
     return xs[0];
   }
@@ -259,9 +265,9 @@ class Call<F, std::index_sequence<Free...>, A...> {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  const Arrays& leaves() const { return leaves_; }
+  std::span<const Array> leaves() const { return LeafList(leaves_); }
   FlatFunction flat() { return flat_function(this, run); }
-  Result rebuild(std::span<const Array> xs) const { return result_.rebuild(xs); }
+  Result rebuild(LeafList xs) const { return result_.rebuild(xs); }
   const Pack<A...>& skeleton() const { return args_; }
   decltype(auto) result_skeleton() const { return result_.skeleton(); }
   const ResultShape<Result>& result_shape() const { return result_; }
@@ -308,7 +314,7 @@ auto filled(const T& like, LeafPass& pass) {
   }
 }
 template <std::size_t... I, class... A>
-auto rebuild_arguments(const Pack<A...>& like, std::span<const Array> xs, std::index_sequence<I...>) {
+auto rebuild_arguments(const Pack<A...>& like, LeafList xs, std::index_sequence<I...>) {
   LeafPass pass(xs);
   if constexpr (sizeof...(I) == 1) {
     auto out = (filled(get<I>(like), pass), ...);

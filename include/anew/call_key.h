@@ -4,7 +4,6 @@
 #pragma once
 #include <anew/call.h>
 
-#include <array>
 #include <memory>
 #include <vector>
 
@@ -12,22 +11,24 @@ namespace anew::flat {
 
 class CallKey {
  public:
+  CallKey();
+  CallKey(const CallKey&);
+  CallKey(CallKey&&) noexcept;
+  CallKey& operator=(const CallKey&);
+  CallKey& operator=(CallKey&&) noexcept;
+  ~CallKey();
   void word(std::uint64_t w) {
     if (size_ < few && more_.empty()) few_[size_++] = w;
     else add_more(w);
   }
   void text(std::string_view s);
   // A static number: one that changes with each call causes a compilation each time.
-  void number(std::uint64_t bits) {
-    numbers_.push_back({words().size(), argument_});
-    word(bits);
-  }
+  void number(std::uint64_t bits);
   void argument(std::size_t i) { argument_ = i; }
   template <class T>
   void value(const T& v) {
-    values_.push_back({std::make_shared<const T>(v), [](const void* a, const void* b) {
-                         return *static_cast<const T*>(a) == *static_cast<const T*>(b);
-                       }});
+    add(std::make_shared<const T>(v),
+        [](const void* a, const void* b) { return *static_cast<const T*>(a) == *static_cast<const T*>(b); });
   }
   // Types of arrays, and whether they are C++ numbers; settings of the process that matter.
   void arrays(std::span<const Array> x);
@@ -46,13 +47,14 @@ class CallKey {
     std::shared_ptr<const void> value;
     bool (*same)(const void*, const void*);
   };
+  void add(std::shared_ptr<const void> value, bool (*same)(const void*, const void*));
   std::span<const std::uint64_t> words() const {
-    return more_.empty() ? std::span(few_.data(), size_) : std::span<const std::uint64_t>(more_);
+    return more_.empty() ? std::span(few_, size_) : std::span<const std::uint64_t>(more_);
   }
   void add_more(std::uint64_t w);
   // The words: in place while they are few, so that a call of a small function allocates nothing for its key.
   static constexpr std::size_t few = 32;
-  std::array<std::uint64_t, few> few_ = {};
+  std::uint64_t few_[few] = {};
   std::size_t size_ = 0;
   std::vector<std::uint64_t> more_;
   std::vector<NumberAt> numbers_;

@@ -63,7 +63,7 @@ class BranchResults {
       if (values_of(r) != values_) branch_values_differ(op_, at_);
     return out;
   }
-  R rebuild(std::span<const Array> xs) const {
+  R rebuild(LeafList xs) const {
     if (!like_) never_called();
     return with_leaves(*like_, xs);
   }
@@ -233,7 +233,8 @@ struct ForiLoop {
 
   static Arrays run_body(void* self, std::span<const Array> xs) {
     auto& loop = *static_cast<ForiLoop*>(self);
-    return loop.carry.flatten(static_cast<C>(detail::call(loop.body, xs[0], loop.carry.with(xs.subspan(1)))));
+    return loop.carry.flatten(
+        static_cast<C>(detail::call(loop.body, xs[0], loop.carry.with(LeafList(xs).behind_first()))));
   }
 };
 

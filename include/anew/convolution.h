@@ -10,10 +10,15 @@ namespace anew {
 class ConvPadding {
  public:
   using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
-  ConvPadding(const char* name) : name_(name) {}
-  ConvPadding(const std::string& name) : name_(name) {}
-  ConvPadding(std::initializer_list<std::pair<std::int64_t, std::int64_t>> pairs) : pairs_(pairs) {}
-  ConvPadding(Pairs pairs) : pairs_(std::move(pairs)) {}
+  ConvPadding(const char* name);
+  ConvPadding(const std::string& name);
+  ConvPadding(std::initializer_list<std::pair<std::int64_t, std::int64_t>> pairs);
+  ConvPadding(Pairs pairs);
+  ConvPadding(const ConvPadding&);
+  ConvPadding(ConvPadding&&) noexcept;
+  ConvPadding& operator=(const ConvPadding&);
+  ConvPadding& operator=(ConvPadding&&) noexcept;
+  ~ConvPadding();
   const std::string& name() const { return name_; }  // empty: pairs
   const Pairs& pairs() const { return pairs_; }
 

@@ -17,7 +17,7 @@ struct Format {
 template <class... T>
   requires(std::convertible_to<const T&, Array> && ...)
 void print(const Format& format, const T&... xs) {
-  flat::debug_print(format.text, Arrays{Array(xs)...}, format.at);
+  flat::debug_print(format.text, detail::LeafList(Arrays{Array(xs)...}), format.at);
 }
 // Where lines go, one call per line, without its end; by default standard output. Returns the former sink; {} restores
 // the default.
@@ -28,7 +28,8 @@ Sink set_sink(Sink sink);
 
 namespace detail {
 
-std::vector<ShapeDtype> types_of_leaves(const Arrays& xs);
+// flat::io_callback; the results have the types of `like`.
+Arrays run_callback(const FlatFunction& f, const Arrays& like, const Arrays& args, const Location& at);
 // Kept as long as an equation may run: owns the function and the trees without their leaves.
 template <class F, class R, class... A>
 struct Callback {
@@ -65,10 +66,10 @@ auto io_callback_of(F f, R result, const Location& at, std::index_sequence<I...>
     Arrays leaves;
     [[maybe_unused]] LeafPass pass(LeafPass::Action::take, leaves);
     (walk(get<I>(pack), pass), ...);
-    std::vector<ShapeDtype> types = types_of_leaves(take_leaves(result));
+    Arrays like = take_leaves(result);
     auto state = std::make_shared<const State>(State{std::move(f), std::move(pack), result, at});
     FlatFunction g = [state, all](std::span<const Array> xs) { return state->run(xs, all); };
-    return with_leaves(std::move(result), flat::io_callback(g, types, leaves, at));
+    return with_leaves(std::move(result), run_callback(g, like, leaves, at));
   }
 }
 template <class F, class R, class... T>

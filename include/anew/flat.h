@@ -25,9 +25,13 @@ struct Equation {
 };
 class Program {
  public:
-  Program() = default;
-  Program(std::shared_ptr<const ir::Program> code, Arrays constants)
-      : code_(std::move(code)), constants_(std::move(constants)) {}
+  Program();
+  Program(const Program&);
+  Program(Program&&) noexcept;
+  Program& operator=(const Program&);
+  Program& operator=(Program&&) noexcept;
+  ~Program();
+  Program(std::shared_ptr<const ir::Program> code, Arrays constants);
   std::string str() const;
   std::vector<ShapeDtype> inputs() const;  // without the captured constants
   std::vector<ShapeDtype> outputs() const;
@@ -115,7 +119,12 @@ class Linear {
   Program pullback_program(const Location& at = Location::current()) const;
 
   struct State;
-  explicit Linear(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  explicit Linear(std::shared_ptr<State> state);
+  Linear(const Linear&);
+  Linear(Linear&&) noexcept;
+  Linear& operator=(const Linear&);
+  Linear& operator=(Linear&&) noexcept;
+  ~Linear();
 
  private:
   State& state(const Location& at) const;  // throws where it was moved from or used up
@@ -175,9 +184,9 @@ Arrays checkpoint(const FlatFunction& f, std::span<const Array> x, const Policy&
 class JitCache {
  public:
   JitCache();
-  JitCache(const JitCache&) = default;  // what was moved from is still the same
-  JitCache& operator=(const JitCache&) = default;
-  ~JitCache() = default;
+  JitCache(const JitCache&) noexcept;  // what was moved from is still the same
+  JitCache& operator=(const JitCache&) noexcept;
+  ~JitCache();
   std::size_t size() const;
   struct State;
   State& state() const { return *state_; }

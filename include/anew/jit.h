@@ -48,11 +48,11 @@ class Compiled {
   // Whether the function captured arrays that were there before it was traced; the code keeps them as they were.
   bool captures() const;
   struct State;
-  explicit Compiled(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  explicit Compiled(std::shared_ptr<State> state);
   // There is no moving: what was moved from is still the same code.
-  Compiled(const Compiled&) = default;
-  Compiled& operator=(const Compiled&) = default;
-  ~Compiled() = default;
+  Compiled(const Compiled&) noexcept;
+  Compiled& operator=(const Compiled&) noexcept;
+  ~Compiled();
   const State& state() const { return *state_; }
 
  private:
@@ -74,9 +74,9 @@ class KnownCalls {
     std::shared_ptr<const void> result;
   };
   KnownCalls();
-  KnownCalls(const KnownCalls&) = default;  // what was moved from is still the same
-  KnownCalls& operator=(const KnownCalls&) = default;
-  ~KnownCalls() = default;
+  KnownCalls(const KnownCalls&) noexcept;  // what was moved from is still the same
+  KnownCalls& operator=(const KnownCalls&) noexcept;
+  ~KnownCalls();
   // Nothing where the call is new.
   std::shared_ptr<const Entry> find(const CallKey& key) const;
   std::shared_ptr<const Entry> add(Entry entry) const;
@@ -132,7 +132,7 @@ class Compiled {
     Arrays leaves;
     detail::LeafPass pass(detail::LeafPass::Action::copy, leaves);
     (add<I>(args, pass), ...);
-    return result_.rebuild(code_(leaves));
+    return result_.rebuild(code_(detail::LeafList(leaves)));
   }
   template <std::size_t I, class T>
   void add(const T& arg, detail::LeafPass& pass) const {

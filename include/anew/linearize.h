@@ -76,11 +76,11 @@ class Pullback {
 
   // One cotangent per argument: alone, or in a std::tuple with none for static arguments.
   auto operator()(const R& ct, const Location& at = Location::current()) const& {
-    return rebuild(linear_.pullback(flatten(ct, at), at));
+    return rebuild(linear_.pullback(detail::LeafList(flatten(ct, at)), at));
   }
   // The last call: residuals are freed as they are used.
   auto operator()(const R& ct, const Location& at = Location::current()) && {
-    return rebuild(std::move(linear_).consume(flatten(ct, at), at));
+    return rebuild(std::move(linear_).consume(detail::LeafList(flatten(ct, at)), at));
   }
   std::vector<Residual> residuals(const Location& at = Location::current()) const { return linear_.residuals(at); }
   // Inputs: residuals, then cotangents.
@@ -122,7 +122,7 @@ class Linearized {
     present_.check(at);
     Arrays flat;
     (detail::add_tangent<A>(flat, tangents, detail::get<I>(arguments_), "linearize", at), ...);
-    return detail::with_leaves(result_, linear_(flat, at));
+    return detail::with_leaves(result_, linear_(detail::LeafList(flat), at));
   }
   flat::Linear linear_;
   detail::Pack<A...> arguments_;
@@ -224,7 +224,7 @@ auto jvp_of(const F& f, const std::tuple<const X&...>& x, const std::tuple<const
     (add_tangent<typename nth<I, typename For::arguments>::type>(tangents, std::get<I>(dx), get<I>(c.skeleton()), "jvp",
                                                                  at),
      ...);
-    auto [y, dy] = flat::jvp(c.flat(), c.leaves(), tangents, at);
+    auto [y, dy] = flat::jvp(c.flat(), c.leaves(), LeafList(tangents), at);
     return std::pair(c.rebuild(y), c.rebuild(dy));
   }
 }

@@ -48,7 +48,7 @@ class Policy {
   };
 
   constexpr explicit Policy(Kind kind) : kind_(kind) {}
-  Policy(Kind kind, Details details) : kind_(kind), details_(std::make_shared<const Details>(std::move(details))) {}
+  Policy(Kind kind, Details details);
   template <class F>
     requires std::is_invocable_v<const F&, const PolicyQuery&>
   Policy(F f, const Location& at = Location::current()) : Policy(callable(describe(at), wrap(std::move(f), at))) {}
@@ -57,9 +57,9 @@ class Policy {
   Policy(std::string name, F f, const Location& at = Location::current())
       : Policy(callable(std::move(name), wrap(std::move(f), at))) {}
   // There is no moving: what was moved from is still the same policy.
-  Policy(const Policy&) = default;
-  Policy& operator=(const Policy&) = default;
-  ~Policy() = default;
+  Policy(const Policy&) noexcept;
+  Policy& operator=(const Policy&) noexcept;
+  ~Policy();
 
   Save operator()(const PolicyQuery& q) const;
   Kind kind() const { return kind_; }
@@ -89,25 +89,26 @@ class Policy {
   std::shared_ptr<const Details> details_;
 };
 
+namespace detail {
+Policy policy_of_names(Policy::Kind kind, std::initializer_list<std::string> names);
+Policy combined_policy(Policy::Kind kind, std::initializer_list<Policy> parts, const Location& at);
+}  // namespace detail
+
 namespace checkpoint_policies {
-inline const constinit Policy everything_saveable{Policy::Kind::everything};
-inline const constinit Policy nothing_saveable{Policy::Kind::nothing};
-inline const constinit Policy dots_saveable{Policy::Kind::dots};
-inline const constinit Policy dots_with_no_batch_dims_saveable{Policy::Kind::dots_no_batch};
-inline const constinit Policy checkpoint_dots{Policy::Kind::dots};
-inline const constinit Policy checkpoint_dots_with_no_batch_dims{Policy::Kind::dots_no_batch};
+extern const Policy everything_saveable, nothing_saveable, dots_saveable, dots_with_no_batch_dims_saveable;
+extern const Policy checkpoint_dots, checkpoint_dots_with_no_batch_dims;  // the same as the two before
 
 template <std::convertible_to<std::string>... S>
 Policy save_only_these_names(const S&... s) {
-  return Policy(Policy::Kind::only_names, {.names = {std::string(s)...}});
+  return detail::policy_of_names(Policy::Kind::only_names, {std::string(s)...});
 }
 template <std::convertible_to<std::string>... S>
 Policy save_any_names_but_these(const S&... s) {
-  return Policy(Policy::Kind::names_but, {.names = {std::string(s)...}});
+  return detail::policy_of_names(Policy::Kind::names_but, {std::string(s)...});
 }
 template <std::convertible_to<std::string>... S>
 Policy save_anything_except_these_names(const S&... s) {
-  return Policy(Policy::Kind::anything_except_names, {.names = {std::string(s)...}});
+  return detail::policy_of_names(Policy::Kind::anything_except_names, {std::string(s)...});
 }
 // A policy and the line that names it.
 struct PolicyOperand {
@@ -120,13 +121,13 @@ Policy any_of(std::vector<Policy> p, const Location& at = Location::current());
 template <std::convertible_to<Policy>... P>
   requires(sizeof...(P) > 0)
 Policy any_of(const PolicyOperand& first, const P&... p) {
-  return any_of(std::vector<Policy>{first.policy, Policy(p)...}, first.at);
+  return detail::combined_policy(Policy::Kind::any_of, {first.policy, Policy(p)...}, first.at);
 }
 Policy all_of(std::vector<Policy> p, const Location& at = Location::current());
 template <std::convertible_to<Policy>... P>
   requires(sizeof...(P) > 0)
 Policy all_of(const PolicyOperand& first, const P&... p) {
-  return all_of(std::vector<Policy>{first.policy, Policy(p)...}, first.at);
+  return detail::combined_policy(Policy::Kind::all_of, {first.policy, Policy(p)...}, first.at);
 }
 Policy not_(Policy p, const Location& at = Location::current());
 inline Policy save_from_both_policies(const PolicyOperand& p, const Policy& q) { return any_of(p, q); }

@@ -6,6 +6,13 @@
 namespace anew {
 
 struct MemoryReport {
+  MemoryReport();
+  MemoryReport(const MemoryReport&);
+  MemoryReport(MemoryReport&&) noexcept;
+  MemoryReport& operator=(const MemoryReport&);
+  MemoryReport& operator=(MemoryReport&&) noexcept;
+  ~MemoryReport();
+
   // A step of the compiled function, or of a loop or branch in it. Steps of loops follow the loop, one deeper; figures
   // are of all runs in one call, and -1 where they are not known.
   struct Operation {

@@ -67,7 +67,7 @@ class Carry {
   const Arrays& start() const { return start_; }
   std::vector<std::string> paths() const { return leaf_paths(like_, "carry"); }
   const Location& at() const { return at_; }
-  C with(std::span<const Array> xs) const { return with_leaves(like_, xs); }
+  C with(LeafList xs) const { return with_leaves(like_, xs); }
   Arrays flatten(C next) const {
     check_structure(next, like_, op_, "carry", "initial carry", at_);
     if constexpr (holds_values<C>())

@@ -2,7 +2,6 @@
 #pragma once
 #include <anew/base.h>
 
-#include <atomic>
 #include <memory>
 #include <optional>
 
@@ -12,20 +11,20 @@ namespace anew {
 // it ends with a Stopped at the next turn of a loop. There is no moving: what was moved from is still the same token.
 class StopToken {
  public:
-  StopToken() : flag_(std::make_shared<std::atomic<bool>>(false)) {}
-  StopToken(const StopToken&) = default;
-  StopToken& operator=(const StopToken&) = default;
-  ~StopToken() = default;
-  void stop() const noexcept { flag_->store(true, std::memory_order_relaxed); }
-  void reset() const noexcept { flag_->store(false, std::memory_order_relaxed); }
-  bool stopped() const noexcept { return flag_->load(std::memory_order_relaxed); }
-  friend bool operator==(const StopToken&, const StopToken&) = default;
+  StopToken();
+  StopToken(const StopToken&) noexcept;
+  StopToken& operator=(const StopToken&) noexcept;
+  ~StopToken();
+  void stop() const noexcept;
+  void reset() const noexcept;
+  bool stopped() const noexcept;
+  friend bool operator==(const StopToken& a, const StopToken& b) { return a.flag_ == b.flag_; }
 
-  const std::shared_ptr<std::atomic<bool>>& flag() const { return flag_; }  // inside the library
+  struct Flag;
+  const Flag* flag() const { return flag_.get(); }  // inside the library
 
  private:
-  std::shared_ptr<std::atomic<bool>> flag_;
-  static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may stop");
+  std::shared_ptr<Flag> flag_;
 };
 
 // Thrown by a loop that was stopped. Nothing is half done: the same call, made again, gives what it always gives.

@@ -7,6 +7,7 @@
 #include <anew/fields.h>
 #include <anew/flat.h>
 
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -160,13 +161,29 @@ consteval bool check_tree() {
 }
 
 // ---- leaves, in order
+// A list of arrays that is only read: Arrays, or a span of them. Arrays become a span here without the compiler having to
+// show that a vector is a range.
+class LeafList {
+ public:
+  LeafList(const Arrays& xs) : data_(xs.data()), size_(xs.size()) {}
+  LeafList(std::span<const Array> xs) : data_(xs.data()), size_(xs.size()) {}
+  operator std::span<const Array>() const;
+  const Array& operator[](std::size_t i) const { return data_[i]; }
+  std::size_t size() const { return size_; }
+  LeafList behind_first() const { return LeafList(data_ + 1, size_ - 1); }
+
+ private:
+  LeafList(const Array* data, std::size_t size) : data_(data), size_(size) {}
+  const Array* data_;
+  std::size_t size_;
+};
 class LeafPass {
  public:
   enum class Action : std::uint8_t { copy, take, put };
   // Copies the leaves into `out`, or moves them there, so that a skeleton of static values remains.
   LeafPass(Action action, Arrays& out) : action_(action), out_(&out) {}
   // Writes `in` to the leaves.
-  explicit LeafPass(std::span<const Array> in) : action_(Action::put), in_(in) {}
+  explicit LeafPass(LeafList in) : action_(Action::put), in_(in) {}
   void leaf(Array& a);
   void leaves(std::vector<Array>& list);
   std::size_t used() const { return next_; }
@@ -175,7 +192,7 @@ class LeafPass {
  private:
   Action action_;
   Arrays* out_ = nullptr;
-  std::span<const Array> in_ = {};
+  LeafList in_ = std::span<const Array>();
   std::size_t next_ = 0;
 };
 
@@ -218,13 +235,13 @@ Arrays take_leaves(T& t) {
   return out;
 }
 template <class T>
-void put_leaves(T& t, std::span<const Array> xs) {
+void put_leaves(T& t, LeafList xs) {
   LeafPass pass(xs);
   walk(t, pass);
   pass.finish();
 }
 template <class T>
-T with_leaves(T like, std::span<const Array> xs) {
+T with_leaves(T like, LeafList xs) {
   put_leaves(like, xs);
   return like;
 }
@@ -233,12 +250,12 @@ T with_leaves(T like, std::span<const Array> xs) {
 class PathPass {
  public:
   PathPass(std::vector<std::string>& out, std::string root) : out_(out), path_(std::move(root)) {}
-  void leaf() { out_.push_back(path_); }
+  void leaf();
   // Each returns what leave() takes to go back.
   std::size_t enter_index(std::size_t i);
   std::size_t enter_key(std::string_view key);
   std::size_t enter_field(std::string_view name);
-  void leave(std::size_t mark) { path_.resize(mark); }
+  void leave(std::size_t mark);
 
  private:
   std::vector<std::string>& out_;

@@ -10,6 +10,25 @@
 
 namespace anew {
 
+Shape::Shape(const std::vector<std::int64_t>& dims, const Location& at) : Shape() {
+  assign(dims.data(), dims.size(), at);
+}
+
+Shape::Shape(const std::vector<int>& dims, const Location& at) : Shape() {
+  if (dims.size() > max_ndim) too_many(at);
+  for (int d : dims) push_back(d);
+}
+
+void Shape::assign(std::initializer_list<Dim> dims, const Location& at) {
+  if (dims.size() > max_ndim) too_many(at);
+  for (Dim d : dims) push_back(d.value);
+}
+
+void Shape::assign(const std::int64_t* dims, std::size_t count, const Location& at) {
+  if (count > max_ndim) too_many(at);
+  for (std::size_t i = 0; i < count; ++i) push_back(dims[i]);
+}
+
 std::string Shape::str() const { return fmt::format("[{}]", fmt::join(begin(), end(), ",")); }
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.str(); }

@@ -24,11 +24,19 @@ Interrupts& interrupts() {
 
 }  // namespace
 
+StopToken::StopToken() : flag_(std::make_shared<Flag>()) {}
+StopToken::StopToken(const StopToken&) noexcept = default;
+StopToken& StopToken::operator=(const StopToken&) noexcept = default;
+StopToken::~StopToken() = default;
+void StopToken::stop() const noexcept { flag_->set.store(true, std::memory_order_relaxed); }
+void StopToken::reset() const noexcept { flag_->set.store(false, std::memory_order_relaxed); }
+bool StopToken::stopped() const noexcept { return flag_->set.load(std::memory_order_relaxed); }
+
 std::optional<StopToken> set_interrupt(std::optional<StopToken> token) {
   Interrupts& all = interrupts();
   const std::lock_guard lock(all.guard);
   if (token && std::find(all.ever.begin(), all.ever.end(), *token) == all.ever.end()) all.ever.push_back(*token);
-  StopScope::interrupt.store(token ? token->flag().get() : &StopScope::never, std::memory_order_relaxed);
+  StopScope::interrupt.store(token ? &token->flag()->set : &StopScope::never, std::memory_order_relaxed);
   return std::exchange(all.now, std::move(token));
 }
 

@@ -2,15 +2,21 @@
 #pragma once
 #include <anew/stop.h>
 
+#include <atomic>
 #include <string_view>
 
 namespace anew {
+
+struct StopToken::Flag {
+  std::atomic<bool> set = false;
+  static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may stop");
+};
 
 // The token of a call, for the loops that this thread runs meanwhile; those of calls around it hold as well.
 class StopScope {
  public:
   explicit StopScope(const std::optional<StopToken>& token)
-      : flag_(token ? token->flag().get() : nullptr), outer_(current) {
+      : flag_(token ? &token->flag()->set : nullptr), outer_(current) {
     if (flag_) current = this;
   }
   ~StopScope() { current = outer_; }

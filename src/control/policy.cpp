@@ -133,6 +133,12 @@ bool operator==(const Policy& a, const Policy& b) {
   return x.names == y.names && x.offload_names == y.offload_names && x.parts == y.parts && x.identity == y.identity;
 }
 
+Policy::Policy(Kind kind, Details details)
+    : kind_(kind), details_(std::make_shared<const Details>(std::move(details))) {}
+Policy::Policy(const Policy&) noexcept = default;
+Policy& Policy::operator=(const Policy&) noexcept = default;
+Policy::~Policy() = default;
+
 std::string Policy::describe(const Location& at) {
   SourceLine line = source_line(at);
   line.function.clear();
@@ -150,6 +156,10 @@ Policy Policy::callable(std::string text, Rule rule) {
 }
 
 namespace checkpoint_policies {
+
+constinit const Policy everything_saveable{Kind::everything}, nothing_saveable{Kind::nothing},
+    dots_saveable{Kind::dots}, dots_with_no_batch_dims_saveable{Kind::dots_no_batch}, checkpoint_dots{Kind::dots},
+    checkpoint_dots_with_no_batch_dims{Kind::dots_no_batch};
 
 namespace {
 // Everything that walks policies is recursive; and as text they are lists, of which there may be more around and inside.
@@ -189,6 +199,13 @@ Policy offload_dot_with_no_batch_dims(std::string src, std::string dst, const Lo
 }
 
 }  // namespace checkpoint_policies
+
+Policy detail::policy_of_names(Kind kind, std::initializer_list<std::string> names) {
+  return Policy(kind, {.names = names});
+}
+Policy detail::combined_policy(Kind kind, std::initializer_list<Policy> parts, const Location& at) {
+  return checkpoint_policies::combined(kind, parts, at);
+}
 
 // ---- as text
 

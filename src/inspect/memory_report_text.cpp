@@ -90,6 +90,13 @@ std::string line_text(const SourceLine& line, std::size_t width) {
 
 }  // namespace
 
+MemoryReport::MemoryReport() = default;
+MemoryReport::MemoryReport(const MemoryReport&) = default;
+MemoryReport::MemoryReport(MemoryReport&&) noexcept = default;
+MemoryReport& MemoryReport::operator=(const MemoryReport&) = default;
+MemoryReport& MemoryReport::operator=(MemoryReport&&) noexcept = default;
+MemoryReport::~MemoryReport() = default;
+
 std::string MemoryReport::str() const {
   std::string out = fmt::format("peak    {} bytes, ", plan.peak_bytes);
   if (measured_bytes == 0) out += "planned; nothing has run\n";

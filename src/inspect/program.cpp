@@ -10,6 +10,15 @@
 
 namespace anew {
 
+Program::Program() = default;
+Program::Program(const Program&) = default;
+Program::Program(Program&&) noexcept = default;
+Program& Program::operator=(const Program&) = default;
+Program& Program::operator=(Program&&) noexcept = default;
+Program::~Program() = default;
+Program::Program(std::shared_ptr<const ir::Program> code, Arrays constants)
+    : code_(std::move(code)), constants_(std::move(constants)) {}
+
 std::string Program::str() const {
   const FloatMode mode;
   return code_ ? ir::print(*code_) : "{ lambda ; . let  in () }";

@@ -120,6 +120,9 @@ struct JitCache::State {
   Lru<ir::ProgramRef> nested{most_traced};  // where the call is an equation of something that is traced
 };
 JitCache::JitCache() : state_(std::make_shared<State>()) {}
+JitCache::JitCache(const JitCache&) noexcept = default;
+JitCache& JitCache::operator=(const JitCache&) noexcept = default;
+JitCache::~JitCache() = default;
 std::size_t JitCache::size() const {
   std::lock_guard lock(state_->guard);
   return state_->traced.size() + state_->nested.size();
@@ -217,6 +220,11 @@ bool KnownCalls::usable(std::span<const Array> x) const {
 }
 
 // ---- ahead of time
+
+Compiled::Compiled(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Compiled::Compiled(const Compiled&) noexcept = default;
+Compiled& Compiled::operator=(const Compiled&) noexcept = default;
+Compiled::~Compiled() = default;
 
 Arrays Compiled::operator()(std::span<const Array> x) const {
   State& s = *state_;

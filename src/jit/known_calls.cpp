@@ -13,6 +13,22 @@ namespace anew::flat {
 
 // ---- keys
 
+CallKey::CallKey() = default;
+CallKey::CallKey(const CallKey&) = default;
+CallKey::CallKey(CallKey&&) noexcept = default;
+CallKey& CallKey::operator=(const CallKey&) = default;
+CallKey& CallKey::operator=(CallKey&&) noexcept = default;
+CallKey::~CallKey() = default;
+
+void CallKey::number(std::uint64_t bits) {
+  numbers_.push_back({words().size(), argument_});
+  word(bits);
+}
+
+void CallKey::add(std::shared_ptr<const void> value, bool (*same)(const void*, const void*)) {
+  values_.push_back({std::move(value), same});
+}
+
 void CallKey::text(std::string_view s) {
   word(s.size());
   for (std::size_t i = 0; i < s.size(); i += 8) {
@@ -23,7 +39,7 @@ void CallKey::text(std::string_view s) {
 }
 
 void CallKey::add_more(std::uint64_t w) {
-  if (more_.empty()) more_.assign(few_.begin(), few_.end());
+  if (more_.empty()) more_.assign(few_, few_ + few);
   more_.push_back(w);
 }
 
@@ -78,6 +94,9 @@ struct KnownCalls::State {
   bool warned = false;
 };
 KnownCalls::KnownCalls() : state_(std::make_shared<State>()) {}
+KnownCalls::KnownCalls(const KnownCalls&) noexcept = default;
+KnownCalls& KnownCalls::operator=(const KnownCalls&) noexcept = default;
+KnownCalls::~KnownCalls() = default;
 
 std::size_t KnownCalls::size() const {
   std::lock_guard lock(state_->guard);

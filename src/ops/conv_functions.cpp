@@ -94,6 +94,16 @@ std::vector<int> default_axes(std::initializer_list<int> first, int from, int to
 
 }  // namespace
 
+ConvPadding::ConvPadding(const char* name) : name_(name) {}
+ConvPadding::ConvPadding(const std::string& name) : name_(name) {}
+ConvPadding::ConvPadding(std::initializer_list<std::pair<std::int64_t, std::int64_t>> pairs) : pairs_(pairs) {}
+ConvPadding::ConvPadding(Pairs pairs) : pairs_(std::move(pairs)) {}
+ConvPadding::ConvPadding(const ConvPadding&) = default;
+ConvPadding::ConvPadding(ConvPadding&&) noexcept = default;
+ConvPadding& ConvPadding::operator=(const ConvPadding&) = default;
+ConvPadding& ConvPadding::operator=(ConvPadding&&) noexcept = default;
+ConvPadding::~ConvPadding() = default;
+
 Array conv_general_dilated(const ArrayLike& x, const ArrayLike& w, const Shape& strides, const ConvPadding& padding,
                            const ConvOptions& options) {
   constexpr std::string_view op = "conv_general_dilated";

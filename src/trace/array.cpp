@@ -118,6 +118,26 @@ const std::byte* dense_data(const Array& y) {
 
 }  // namespace
 
+// Special members and constructors of what every user's file handles are compiled here, once.
+Array::Array(const Array&) noexcept = default;
+Array& Array::operator=(const Array&) & noexcept = default;
+Array& Array::operator=(Array&&) & noexcept = default;
+Array::~Array() = default;
+
+Axes::Axes(One one) : all_(false), axes_{one.axis} {}
+Axes::Axes(std::initializer_list<int> axes) : all_(axes.size() == 0), axes_(axes) {}
+Axes::Axes(std::vector<int> axes) : all_(false), axes_(std::move(axes)) {}
+
+ArrayList::ArrayList(std::initializer_list<Array> xs, const Location& at) : values(xs), at(at) {}
+ArrayList::ArrayList(std::vector<Array> xs, const Location& at) : values(std::move(xs)), at(at) {}
+
+Index::Index(std::initializer_list<IndexItem> items, const Location& at) : items(items), at(at) {}
+Index::Index(const Index&) = default;
+Index::Index(Index&&) noexcept = default;
+Index& Index::operator=(const Index&) = default;
+Index& Index::operator=(Index&&) noexcept = default;
+Index::~Index() = default;
+
 void detail::check_unsigned(const void* data, std::size_t count, const Location& at) {
   const auto* values = static_cast<const std::uint64_t*>(data);
   for (std::size_t i = 0; i < count; ++i)

@@ -302,6 +302,13 @@ std::pair<Arrays, Linear> linearize(const FlatFunction& f, std::span<const Array
   return {std::move(y), Linear(std::move(state))};
 }
 
+Linear::Linear(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Linear::Linear(const Linear&) = default;
+Linear::Linear(Linear&&) noexcept = default;
+Linear& Linear::operator=(const Linear&) = default;
+Linear& Linear::operator=(Linear&&) noexcept = default;
+Linear::~Linear() = default;
+
 Linear::State& Linear::state(const Location& at) const {
   if (!state_)
     throw Error("[linearize] a linear function was moved from, or used up by std::move(pullback)(ct), and called again",

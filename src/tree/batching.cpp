@@ -3,7 +3,27 @@
 #include <anew/effects.h>
 #include <fmt/format.h>
 
+namespace anew {
+
+MapAxes::MapAxes(int axis) : axes_{axis}, for_all_(true) {}
+MapAxes::MapAxes(std::initializer_list<int> axes) : axes_(axes) {}
+MapAxes::MapAxes(std::vector<int> axes) : axes_(std::move(axes)) {}
+MapAxes::MapAxes(const MapAxes&) = default;
+MapAxes& MapAxes::operator=(const MapAxes&) = default;
+MapAxes::~MapAxes() = default;
+
+}  // namespace anew
+
 namespace anew::detail {
+namespace {
+
+std::vector<ShapeDtype> types_of_leaves(std::span<const Array> xs) {
+  std::vector<ShapeDtype> types;
+  for (const Array& x : xs) types.push_back(x.type());
+  return types;
+}
+
+}  // namespace
 namespace {
 
 // One axis per leaf, from one per group of leaves (or one for all of them).
@@ -19,8 +39,9 @@ std::vector<int> axis_per_leaf(const MapAxes& axes, const LeafCounts& counts, st
 
 }  // namespace
 
-Arrays run_vmap(const FlatFunction& f, const Arrays& leaves, const LeafCounts& arguments, const VmapOptions& options,
-                const void* call, LeafCounts (*results)(const void* call), const Location& at) {
+Arrays run_vmap(const FlatFunction& f, std::span<const Array> leaves, const LeafCounts& arguments,
+                const VmapOptions& options, const void* call, LeafCounts (*results)(const void* call),
+                const Location& at) {
   flat::BatchAxes axes;
   axes.in = axis_per_leaf(options.in_axes, arguments, "in_axes", "arguments", at);
   axes.chunk = options.chunk;
@@ -42,13 +63,11 @@ Arrays every(const Arrays& blocks, std::size_t first, std::size_t step) {
   return out;
 }
 
-std::vector<ShapeDtype> types_of_leaves(const Arrays& xs) {
-  std::vector<ShapeDtype> types;
-  for (const Array& x : xs) types.push_back(x.type());
-  return types;
+Arrays run_callback(const FlatFunction& f, const Arrays& like, const Arrays& args, const Location& at) {
+  return flat::io_callback(f, types_of_leaves(like), args, at);
 }
 
-Arrays run_linear_transpose(const FlatFunction& f, const Arrays& like, const Arrays& ct, const Location& at) {
+Arrays run_linear_transpose(const FlatFunction& f, std::span<const Array> like, const Arrays& ct, const Location& at) {
   return flat::linear_transpose(f, types_of_leaves(like), ct, at);
 }
 

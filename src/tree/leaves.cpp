@@ -27,6 +27,11 @@ void LeafPass::finish() const {
   if (next_ != in_.size()) throw InternalError(fmt::format("a tree has {} leaves, {} were given", next_, in_.size()));
 }
 
+LeafList::operator std::span<const Array>() const { return {data_, size_}; }
+
+void PathPass::leaf() { out_.push_back(path_); }
+void PathPass::leave(std::size_t mark) { path_.resize(mark); }
+
 std::size_t PathPass::enter_index(std::size_t i) {
   std::size_t mark = path_.size();
   fmt::format_to(std::back_inserter(path_), "[{}]", i);
