@@ -16,6 +16,7 @@ constexpr Pass program_passes[] = {
     {"simplify", simplify},
     {"eliminate_common", eliminate_common},  // before calls are inlined: what a checkpoint repeats stays repeated
     {"inline_calls", inline_calls},
+    {"unroll_loops", unroll_loops},  // before slices move up: rows are slices of blocks
     {"narrow", narrow},
     {"simplify", simplify},                        // what met where a call ended, slices of slices
     {"eliminate_dead_code", eliminate_dead_code},  // what the others left behind
