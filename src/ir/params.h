@@ -292,8 +292,9 @@ struct ParamsOf : Params {
   std::size_t describe(FieldRef* out) const final {
     return std::apply([&](const auto&... f) { return describe_each(out, f...); }, P::fields());
   }
-  template <class... M>
-  std::size_t describe_each([[maybe_unused]] FieldRef* out, const Field<P, M>&... f) const {
+  // A field may be a member of a base.
+  template <class... B, class... M>
+  std::size_t describe_each([[maybe_unused]] FieldRef* out, const Field<B, M>&... f) const {
     static_assert(sizeof...(M) <= max_fields);
     [[maybe_unused]] const P& self = static_cast<const P&>(*this);
     ((*out++ = {f.name, f.optional, &(self.*f.member), &field_kind<M>}), ...);

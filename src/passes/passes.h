@@ -18,6 +18,8 @@ ir::Program narrow(const ir::Program& p);
 ir::Program eliminate_common(const ir::Program& p);
 // Equations that merely hold a Program, or are made of other rows, are replaced by those equations.
 ir::Program inline_calls(const ir::Program& p);
+// Scans run as many steps per turn as their `unroll` says; those that record states keep one.
+ir::Program unroll_loops(const ir::Program& p);
 
 // ---- what they share
 // `p` with `one` applied to every nested Program, each distinct object once and innermost first, and then to `p` itself.

@@ -35,6 +35,7 @@ TEST(PassLog, OneLinePerPass) {
 [anew] simplify T  5 -> 4 equations
 [anew] eliminate_common T  4 equations, unchanged
 [anew] inline_calls T  4 -> 3 equations
+[anew] unroll_loops T  3 equations, unchanged
 [anew] narrow T  3 equations, unchanged
 [anew] simplify T  3 equations, unchanged
 [anew] eliminate_dead_code T  3 equations, unchanged
@@ -49,6 +50,7 @@ TEST(PassLog, ProgramsWhereTheyChanged) {
 { lambda ; a:f32[3]. let  in (a,) }
 [anew] eliminate_common T  0 equations, unchanged
 [anew] inline_calls T  0 equations, unchanged
+[anew] unroll_loops T  0 equations, unchanged
 [anew] narrow T  0 equations, unchanged
 [anew] simplify T  0 equations, unchanged
 [anew] eliminate_dead_code T  0 equations, unchanged
