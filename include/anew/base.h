@@ -125,9 +125,10 @@ class Shape {
   constexpr int ndim() const { return ndim_; }
   constexpr std::int64_t operator[](int i) const { return dims_[static_cast<std::size_t>(i < 0 ? i + ndim_ : i)]; }
   constexpr std::int64_t& operator[](int i) { return dims_[static_cast<std::size_t>(i < 0 ? i + ndim_ : i)]; }
-  constexpr std::int64_t size() const {  // number of elements
+  constexpr std::int64_t size() const {  // number of elements; of more than can be counted, the largest number
     std::int64_t n = 1;
-    for (std::int64_t d : *this) n *= d;
+    for (std::int64_t d : *this)
+      if (__builtin_mul_overflow(n, d, &n)) n = std::numeric_limits<std::int64_t>::max();
     return n;
   }
   constexpr void push_back(std::int64_t d) {
@@ -175,7 +176,11 @@ class Shape {
 struct ShapeDtype {
   Shape shape;
   DType dtype = f32;
-  std::size_t bytes() const { return static_cast<std::size_t>(shape.size()) * size_of(dtype); }
+  std::size_t bytes() const {  // where they cannot be counted, the largest number
+    std::size_t n = 0;
+    const bool over = __builtin_mul_overflow(static_cast<std::size_t>(shape.size()), size_of(dtype), &n);
+    return over ? std::numeric_limits<std::size_t>::max() : n;
+  }
   std::string str() const;  // "f32[5,4]"
   friend bool operator==(const ShapeDtype&, const ShapeDtype&) = default;
   friend std::ostream& operator<<(std::ostream&, const ShapeDtype&);
