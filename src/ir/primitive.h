@@ -15,8 +15,9 @@
 #include "loops/kernel.h"
 
 namespace anew {
-class Trace;
-class SplitTrace;  // src/transforms
+class Trace;             // src/trace
+class SplitTrace;        // src/transforms
+struct ProductEpilogue;  // runtime/product.h
 }  // namespace anew
 
 namespace anew::ir {
@@ -67,6 +68,7 @@ struct Memory {
 // in_place names the operand that output 0 may share its memory with, if that is row-major: the call then updates it.
 // scratch_of says how much of the scratch inputs with these strides need, if that may be less.
 // writes says whether output 0 may have these strides, dense in another order of its axes; absent: row-major only.
+// tiled is the same call, with what shall be done with tiles of output 0 as they are finished; absent: it cannot tell them.
 struct Scratch {
   std::size_t bytes = 0;
   bool optional = false;  // null in its place gives the same results, more slowly
@@ -79,7 +81,9 @@ struct Lowered {
   std::function<Scratch(std::span<const Strides>)> scratch_of = {};
   int in_place = -1;
   std::function<bool(const Strides&)> writes = {};
-  bool tells_tiles = false;  // looks for a ProductEpilogue (runtime/product.h) of output 0
+  using TiledCall = std::function<void(std::span<const Memory> in, std::span<const Memory> out, std::byte* scratch,
+                                       ProductEpilogue* epilogue)>;
+  TiledCall tiled = {};
 };
 // Where a view finds its elements in its operand's memory.
 struct View {

@@ -128,11 +128,13 @@ Primitive dot_row() {
     auto dot_dims = [](const lax::DotDimensions& d) {
       return DotDims{d.lhs_batch, d.rhs_batch, d.lhs_contracting, d.rhs_contracting};
     };
-    auto call = [d = dims, dot_dims](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
-                                     std::byte* scratch) {
+    auto tiled = [d = dims, dot_dims](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                                      std::byte* scratch, ProductEpilogue* epilogue) {
       dot_general(in[0].type.dtype, {in[0].data, in[0].type.shape, in[0].strides},
-                  {in[1].data, in[1].type.shape, in[1].strides}, dot_dims(d), out[0].data, scratch, &out[0].strides);
+                  {in[1].data, in[1].type.shape, in[1].strides}, dot_dims(d), out[0].data, scratch, &out[0].strides,
+                  epilogue);
     };
+    auto call = [tiled](auto in, auto out, std::byte* scratch) { tiled(in, out, scratch, nullptr); };
     auto writes = [d = dims, dot_dims, lhs = types[0].shape, rhs = types[1].shape](const ir::Strides& out) {
       return dot_writes(lhs, rhs, dot_dims(d), out);
     };
@@ -146,7 +148,7 @@ Primitive dot_row() {
                        .scratch = dot_scratch(types[0].dtype, types[0].shape, types[1].shape, dot_dims(dims)),
                        .scratch_of = scratch_of,
                        .writes = writes,
-                       .tells_tiles = true};
+                       .tiled = tiled};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& q = params_of<DotParams>(*a.params);

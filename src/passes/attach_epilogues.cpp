@@ -23,7 +23,7 @@ class Epilogues {
   // May the kernel at i + 1 run on parts of what the call at i makes?
   bool attaches(std::size_t i) const {
     const Step &call = b_.steps[i], &s = b_.steps[i + 1];
-    if (!call.is<Call>() || !call.as<Call>()->tells_tiles || !s.is_elementwise() || s.effects) return false;
+    if (!call.is<Call>() || !call.as<Call>()->tiled || !s.is_elementwise() || s.effects) return false;
     const Value& product = value(call.out[0]);
     if (!product.dense() || product.type.shape.ndim() == 0 || product.type.shape.size() == 0) return false;
     return std::equal(s.kernel().extents.begin(), s.kernel().extents.end(), product.type.shape.begin(),

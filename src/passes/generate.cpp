@@ -54,8 +54,13 @@ class CallStep : public ExecutableStep {
 // A product and the kernel behind it, which runs on tiles of the result as they are finished, if the product tells them.
 class EpilogueStep final : public CallStep {
  public:
-  EpilogueStep(CallStep call, std::shared_ptr<const KernelCode> code, std::vector<Place> operands, Place scratch)
-      : CallStep(std::move(call)), code_(code), operands_(operands), whole_(code, operands, scratch) {}
+  EpilogueStep(CallStep call, ir::Lowered::TiledCall tiled, std::shared_ptr<const KernelCode> code,
+               std::vector<Place> operands, Place scratch)
+      : CallStep(std::move(call)),
+        tiled_(std::move(tiled)),
+        code_(code),
+        operands_(operands),
+        whole_(code, operands, scratch) {}
   void run(std::byte* const* table, std::byte** more) const override {
     std::byte** const free = more + operands_.size();
     for (std::size_t i = 0; i < operands_.size(); ++i) more[i] = operands_[i].in(table);
@@ -66,14 +71,12 @@ class EpilogueStep final : public CallStep {
         code_->run(more, r * width + column, r * width + column + columns, nullptr);
     };
     ProductEpilogue epilogue{code_->units, tile};
-    {
-      const EpilogueScope scope(epilogue);
-      CallStep::run(table, free);
-    }
+    with_memory(table, [&](auto in, auto out, std::byte* scratch) { tiled_(in, out, scratch, &epilogue); });
     if (!epilogue.taken) whole_.run(table, free);
   }
 
  private:
+  ir::Lowered::TiledCall tiled_;
   std::shared_ptr<const KernelCode> code_;
   std::vector<Place> operands_;
   KernelStep whole_;
@@ -179,7 +182,7 @@ class Generator {
     return operands;
   }
 
-  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Call&) {
+  std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Call& call) {
     std::vector<CallStep::Operand> in, out;
     for (int v : s.in) in.push_back({place(v), value(v).type, value(v).strides});
     for (int v : s.out) out.push_back({place(v), value(v).type, value(v).strides});
@@ -188,7 +191,7 @@ class Generator {
     const Step& kernel = b_.steps[i + 1];
     std::vector<Place> operands = operands_of(kernel);
     needs(static_cast<int>(2 * operands.size()));
-    return std::make_unique<EpilogueStep>(std::move(made), codes_[table_.of(kernel)], std::move(operands),
+    return std::make_unique<EpilogueStep>(std::move(made), call.tiled, codes_[table_.of(kernel)], std::move(operands),
                                           scratch(i + 1));
   }
 

@@ -48,7 +48,7 @@ class Hoisting {
     Step& maker = b_.steps[static_cast<std::size_t>(g)];
     if (!maker.is_elementwise() || maker.kernel().extents != k.extents) return;
     // Stores of the maker that the reduction reads, by operand of the reduction.
-    std::map<int, const loops::Store*> stored;
+    Stored stored;
     std::size_t saved = 0;
     for (std::size_t o = 0; o < reduction.in.size(); ++o) {
       const Value& v = b_.values[static_cast<std::size_t>(reduction.in[o])];
@@ -82,31 +82,65 @@ class Hoisting {
     return b_.storages[storage(v)].kind == Storage::Kind::temporary && readers_[storage(v)] == 1;
   }
 
-  void move(Step& reduction, Step& maker, const std::map<int, const loops::Store*>& stored, const Type& type) {
+  using Stored = std::map<int, const loops::Store*>;  // of the maker, by operand of the reduction
+
+  void move(Step& reduction, Step& maker, const Stored& stored, const Type& type) {
     const int passed = b_.add_temporary(type, reduction.primitive, reduction.at);
     maker_.push_back(maker_[storage(reduction.in[static_cast<std::size_t>(stored.begin()->first)])]);
     readers_.push_back(1);
-    // The nodes of the reduction behind those of the maker; operands that the maker lacks become its own.
     loops::Kernel kernel = maker.kernel();
-    std::vector<int> in = maker.in, out = maker.out;
-    std::vector<ShapeDtype> in_types(kernel.operands.begin(),
-                                     kernel.operands.begin() + static_cast<std::ptrdiff_t>(in.size())),
-        out_types(kernel.operands.begin() + static_cast<std::ptrdiff_t>(in.size()), kernel.operands.end());
-    constexpr int shift = 1 << 20;  // outputs are renumbered at the end
-    for (loops::Store& s : kernel.stores) s.to.operand += shift - static_cast<int>(in.size());
+    std::vector<int> in = maker.in, out;
+    kernel.operands.resize(in.size());
+    const int node = take_over(reduction, stored, kernel, in);
+    // Stores: what only the reduction read goes, what it shall read comes.
+    auto put = [&](int from, const std::vector<loops::Affine>& index, int v) {
+      kernel.stores.push_back({from, {static_cast<int>(kernel.operands.size()), index}});
+      kernel.operands.push_back(b_.type(v));
+      out.push_back(v);
+    };
+    kernel.stores.clear();
+    for (const loops::Store& s : maker.kernel().stores) {
+      const int v = maker.out[static_cast<std::size_t>(s.to.operand) - maker.in.size()];
+      const bool read = std::any_of(stored.begin(), stored.end(), [&](const auto& e) {
+        return storage(reduction.in[static_cast<std::size_t>(e.first)]) == storage(v);
+      });
+      if (!read || !only_for_this(v)) put(s.node, s.to.index, v);
+    }
+    std::vector<loops::Affine> identity;
+    const auto rank = static_cast<int>(kernel.extents.size());
+    for (int d = 0; d < rank; ++d) identity.push_back(loops::affine(rank, d));
+    put(node, identity, passed);
+    maker.kernel() = std::move(kernel);
+    maker.in = std::move(in);
+    maker.out = std::move(out);
+
+    loops::Kernel& rest = reduction.kernel();
+    rest.nodes = {{.op = loops::Op::load, .dtype = type.dtype}};
+    rest.accesses = {{0, identity}};
+    rest.operands = {type, rest.operands.back()};
+    rest.stores[0].node = 0;
+    rest.stores[0].to.operand = 1;
+    reduction.in = {passed};
+    if (reduction.made.empty()) return;
+    maker.made.insert(maker.made.end(), reduction.made.begin(), std::prev(reduction.made.end()));
+    reduction.made = {reduction.made.back()};
+  }
+
+  // The nodes of the reduction behind those of the maker, whose operands so far are inputs; operands that the maker lacks
+  // become its own. Gives the node that is reduced.
+  static int take_over(const Step& reduction, const Stored& stored, loops::Kernel& kernel, std::vector<int>& in) {
     std::vector<std::int32_t> node_of;
     for (loops::Node n : reduction.kernel().nodes) {
       if (n.op == loops::Op::load) {
         loops::Access a = reduction.kernel().accesses[n.imm];
+        const auto o = static_cast<std::size_t>(a.operand);
         if (auto it = stored.find(a.operand); it != stored.end()) {
           node_of.push_back(it->second->node);
           continue;
         }
-        const int v = reduction.in[static_cast<std::size_t>(a.operand)];
         a.operand = static_cast<int>(in.size());
-        in.push_back(v);
-        in_types.push_back(
-            reduction.kernel().operands[static_cast<std::size_t>(reduction.kernel().accesses[n.imm].operand)]);
+        in.push_back(reduction.in[o]);
+        kernel.operands.push_back(reduction.kernel().operands[o]);
         n.imm = kernel.accesses.size();
         kernel.accesses.push_back(std::move(a));
       }
@@ -115,46 +149,7 @@ class Hoisting {
       node_of.push_back(static_cast<std::int32_t>(kernel.nodes.size()));
       kernel.nodes.push_back(n);
     }
-    // Stores: what only the reduction read goes, what it shall read comes.
-    std::vector<loops::Store> stores;
-    std::vector<int> kept;
-    std::vector<ShapeDtype> kept_types;
-    for (loops::Store s : kernel.stores) {
-      auto o = static_cast<std::size_t>(s.to.operand - shift);
-      const bool read = std::any_of(stored.begin(), stored.end(), [&](const auto& e) {
-        return storage(reduction.in[static_cast<std::size_t>(e.first)]) == storage(out[o]);
-      });
-      if (read && only_for_this(out[o])) continue;
-      s.to.operand = static_cast<int>(in.size() + kept.size());
-      kept.push_back(out[o]);
-      kept_types.push_back(out_types[o]);
-      stores.push_back(std::move(s));
-    }
-    loops::Access to{static_cast<int>(in.size() + kept.size()), {}};
-    const auto rank = static_cast<int>(kernel.extents.size());
-    for (int d = 0; d < rank; ++d) to.index.push_back(loops::affine(rank, d));
-    stores.push_back({node_of[static_cast<std::size_t>(reduction.kernel().stores[0].node)], to});
-    kept.push_back(passed);
-    kept_types.push_back(type);
-    kernel.stores = std::move(stores);
-    kernel.operands = in_types;
-    kernel.operands.insert(kernel.operands.end(), kept_types.begin(), kept_types.end());
-
-    loops::Kernel rest = reduction.kernel();
-    rest.nodes = {{.op = loops::Op::load, .dtype = type.dtype}};
-    rest.accesses = {{0, to.index}};
-    rest.operands = {type, reduction.kernel().operands.back()};
-    rest.stores[0].node = 0;
-    rest.stores[0].to.operand = 1;
-    if (!reduction.made.empty()) {
-      maker.made.insert(maker.made.end(), reduction.made.begin(), std::prev(reduction.made.end()));
-      reduction.made = {reduction.made.back()};
-    }
-    reduction.kernel() = std::move(rest);
-    reduction.in = {passed};
-    maker.kernel() = std::move(kernel);
-    maker.in = std::move(in);
-    maker.out = std::move(kept);
+    return node_of[static_cast<std::size_t>(reduction.kernel().stores[0].node)];
   }
 
   Body& b_;

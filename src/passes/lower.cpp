@@ -128,7 +128,7 @@ class Lowering {
       Step s = step_of(e);
       s.in = in;
       s.out = out;
-      s.work = Call{std::move(lowered.call), std::move(lowered.scratch_of), lowered.in_place, lowered.tells_tiles};
+      s.work = Call{std::move(lowered.call), std::move(lowered.scratch_of), lowered.in_place, std::move(lowered.tiled)};
       s.scratch = lowered.scratch;
       s.flops = flops;
       if (lowered.writes) lay_out(out[0], e.outputs[0], lowered.writes);

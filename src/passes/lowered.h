@@ -65,8 +65,8 @@ struct Kernel {
 struct Call {
   ir::Lowered::Call call;
   std::function<ir::Scratch(std::span<const Strides>)> scratch_of = {};  // by the strides of its inputs
-  int in_place = -1;         // the input that output 0 may share memory with
-  bool tells_tiles = false;  // a kernel behind it may run on tiles of output 0 as they are finished
+  int in_place = -1;                  // the input that output 0 may share memory with
+  ir::Lowered::TiledCall tiled = {};  // the same call, where a kernel behind it may run on tiles of output 0
 };
 
 // scan, while. Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what it records: for a

@@ -316,7 +316,7 @@ DotScratch scratch_of(const Mapped& map, bool copies) {
 
 template <class T>
 void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims, T* out, std::byte* scratch,
-           const Shape* out_strides) {
+           const Shape* out_strides, ProductEpilogue* epilogue) {
   Mapped map = map_dims(left, right, dims, out_strides);
   const int64_t count = map.batch.size() * map.rows.size() * map.columns.size();
   if (count == 0) return;
@@ -356,7 +356,7 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
   const Matrix<T> ma{a, m.stride[lhs], k.stride[lhs]}, mb{b, k.stride[rhs], n.stride[rhs]};
   const int64_t row = m.stride[result], column = n.size == 1 ? 1 : n.stride[result];
   if constexpr (std::is_floating_point_v<T>)
-    if (batches.empty()) return product(m.size, n.size, k.size, ma, mb, out, row, column, packed);
+    if (batches.empty()) return product(m.size, n.size, k.size, ma, mb, out, row, column, packed, epilogue);
   multiply(batches, m.size, n.size, k.size, ma, mb, out, row, column, false, packed);
 }
 
@@ -388,8 +388,8 @@ DotScratch dot_scratch_of(DType dtype, const DotOperand& left, const DotOperand&
 }
 
 void dot_general(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims, void* out,
-                 std::byte* scratch, const Shape* out_strides) {
-  by_type(dtype, [&]<class T>(T) { typed(left, right, dims, static_cast<T*>(out), scratch, out_strides); });
+                 std::byte* scratch, const Shape* out_strides, ProductEpilogue* epilogue) {
+  by_type(dtype, [&]<class T>(T) { typed(left, right, dims, static_cast<T*>(out), scratch, out_strides, epilogue); });
 }
 
 bool dot_writes(const Shape& left, const Shape& right, const DotDims& dims, const Shape& out_strides) {

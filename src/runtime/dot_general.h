@@ -9,6 +9,8 @@
 
 namespace anew {
 
+struct ProductEpilogue;
+
 // An array that is only looked at: strides count elements and may be 0 or negative.
 struct DotOperand {
   const void* data;
@@ -32,9 +34,10 @@ DotScratch dot_scratch_of(DType dtype, const DotOperand& lhs, const DotOperand& 
 
 // Writes the result: batch dimensions, then the rest of lhs, then the rest of rhs, each in order; dense in row-major order
 // or, with strides that dot_writes allows, in another order of its dimensions. Bits are the same.
+// `epilogue`: what shall be done with its tiles, if it is one product (runtime/product.h).
 // Integers wrap around; bool is "or" of "and". The dimensions have been checked by the caller.
 void dot_general(DType dtype, const DotOperand& lhs, const DotOperand& rhs, const DotDims& dims, void* out,
-                 std::byte* scratch, const Shape* out_strides = nullptr);
+                 std::byte* scratch, const Shape* out_strides = nullptr, ProductEpilogue* epilogue = nullptr);
 
 // Whether a result with these strides, dense in some order of its dimensions, is as quickly written as a row-major one.
 bool dot_writes(const Shape& lhs, const Shape& rhs, const DotDims& dims, const Shape& out_strides);

@@ -382,8 +382,6 @@ void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Mat
   Product<T>(kernels, m, n, k, a, b, c, c_row, parallel, onto, scratch, epilogue).run();
 }
 
-thread_local ProductEpilogue* pending = nullptr;
-
 }  // namespace
 
 bool has_isa(Isa isa) { return isa <= best_isa(); }
@@ -421,15 +419,11 @@ std::size_t product_scratch(int64_t m, int64_t n, int64_t k) {
 
 template <class T>
 void product(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row_stride,
-             int64_t c_column_stride, std::span<std::byte> scratch) {
+             int64_t c_column_stride, std::span<std::byte> scratch, ProductEpilogue* epilogue) {
   if (m == 0 || n == 0) return;
   const FloatMode mode;
-  one_product(kernels<T>(), m, n, k, a, b, c, c_row_stride, c_column_stride, scratch, true, false,
-              std::exchange(pending, nullptr));
+  one_product(kernels<T>(), m, n, k, a, b, c, c_row_stride, c_column_stride, scratch, true, false, epilogue);
 }
-
-EpilogueScope::EpilogueScope(ProductEpilogue& e) { pending = &e; }
-EpilogueScope::~EpilogueScope() { pending = nullptr; }
 
 template <class T>
 void add_product(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c, int64_t c_row_stride,
@@ -475,12 +469,13 @@ void batched_product(std::span<const BatchDim> batch, int64_t m, int64_t n, int6
   }
 }
 
-#define ANEW_PRODUCTS(T)                                                                                              \
-  template std::size_t product_scratch<T>(int64_t, int64_t, int64_t);                                                 \
-  template void product(int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*, int64_t, int64_t, std::span<std::byte>); \
-  template void add_product(int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*, int64_t, int64_t,                    \
-                            std::span<std::byte>);                                                                    \
-  template void batched_product(std::span<const BatchDim>, int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*,       \
+#define ANEW_PRODUCTS(T)                                                                                             \
+  template std::size_t product_scratch<T>(int64_t, int64_t, int64_t);                                                \
+  template void product(int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*, int64_t, int64_t, std::span<std::byte>, \
+                        ProductEpilogue*);                                                                           \
+  template void add_product(int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*, int64_t, int64_t,                   \
+                            std::span<std::byte>);                                                                   \
+  template void batched_product(std::span<const BatchDim>, int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*,      \
                                 int64_t, int64_t, std::span<std::byte>)
 ANEW_PRODUCTS(float);
 ANEW_PRODUCTS(double);

@@ -28,9 +28,10 @@ std::size_t product_scratch(std::int64_t m, std::int64_t n, std::int64_t k);
 
 // c(i, j) = sum over k of a(i, k) * b(k, j), for c[i * c_row_stride + j * c_column_stride]. With no k it is +0.
 // c overlaps neither a nor b, and no two of its elements are one.
+struct ProductEpilogue;
 template <class T>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, std::int64_t c_row_stride,
-             std::int64_t c_column_stride, std::span<std::byte> scratch = {});
+             std::int64_t c_column_stride, std::span<std::byte> scratch = {}, ProductEpilogue* epilogue = nullptr);
 
 // The same onto what c holds, for more k after those that are in it: a product in parts is the whole product, bit for bit,
 // if every part but the last has a multiple of 256 k.
@@ -47,20 +48,14 @@ void batched_product(std::span<const BatchDim> batch, std::int64_t m, std::int64
                      Matrix<T> b, T* c, std::int64_t c_row_stride, std::int64_t c_column_stride,
                      std::span<std::byte> scratch = {});
 
-// What is done with a finished product, tile by tile, while it is in the cache. While one is set (for the thread), the next
-// product that gives all of a dense c of `elements` elements calls `tile` for rectangles that cover c, each when it is
-// complete, on any thread, and sets `taken`; a product that cannot leaves it to its caller. `width`: columns of c.
+// What is done with a finished product, tile by tile, while it is in the cache. A product that gives all of a dense c of
+// `elements` elements calls `tile` for rectangles that cover c, each when it is complete, on any thread, and sets `taken`;
+// a product that cannot leaves it to its caller. `width`: columns of c.
 struct ProductEpilogue {
   std::int64_t elements = 0;
   FunctionRef<void(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, std::int64_t width)>
       tile;
   bool taken = false;
-};
-class EpilogueScope {
- public:
-  explicit EpilogueScope(ProductEpilogue& e);
-  ~EpilogueScope();
-  EpilogueScope(const EpilogueScope&) = delete;
 };
 
 // Which instructions the product uses: the best that the machine has, unless a test says otherwise.
