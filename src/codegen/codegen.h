@@ -20,8 +20,6 @@ struct Source {
   const loops::Kernel* kernel = nullptr;
   std::vector<Shape> strides;
 };
-// Dense row-major strides of a shape.
-Shape dense_strides(const Shape& shape);
 
 // Null where the kernel has to be interpreted. The caller sets the floating point mode. An operand is the address of
 // element 0; an output may share the memory of an input that has the same index map and strides.

@@ -2,8 +2,8 @@
 #include "passes/plan_program.h"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "base/environment.h"
 #include "passes/pass_log.h"
 #include "passes/pipeline.h"
 
@@ -53,12 +53,11 @@ constexpr Pass memory[] = {
 };
 
 void run(std::span<const Pass> passes, Body& body) {
-  static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
   for (const Pass& pass : passes) {
     PassLog log(pass.name, subject(body));
     pass.run(body);
     log.done(subject(body));
-    if (asked) verify(body);
+    if (environment::verifies()) verify(body);
   }
 }
 
