@@ -29,7 +29,7 @@ llvm::Function* declare(llvm::Module& module, const std::string& name, bool fini
 
 // A search keeps values with their indices; very long rows would need levels of blocks that never occur elsewhere.
 bool can_compile(const loops::Kernel& kernel) {
-  if (kernel.combine >= Combine::argmax) return false;
+  if (finds_position(kernel.combine)) return false;
   std::int64_t joined = 1;
   for (std::size_t v = 0; v < kernel.extents.size(); ++v)
     if (kernel.reduced[v]) joined *= kernel.extents[v];
