@@ -68,11 +68,18 @@ class Array {
     return convert_item<T>(at);
   }
   // The elements, row-major. T must be the exact type; the span lives as long as this array.
-  // (Not constrained: g++ and clang mangle constrained templates differently, and these live in the library.)
   template <class T>
-  std::span<const T> data(const Location& at = Location::current()) const;
+  std::span<const T> data(const Location& at = Location::current()) const {
+    return {static_cast<const T*>(elements(detail::dtype_of<T>(), at)), static_cast<std::size_t>(shape(at).size())};
+  }
   template <class T = double>
-  std::vector<T> to_vector(const Location& at = Location::current()) const;
+  std::vector<T> to_vector(const Location& at = Location::current()) const {
+    static_assert(sizeof(T) == size_of(detail::dtype_of<T>()));
+    std::vector<std::conditional_t<std::is_same_v<T, bool>, char, T>> out(static_cast<std::size_t>(shape(at).size()));
+    copy_elements(detail::dtype_of<T>(), out.data(), at);
+    if constexpr (std::is_same_v<T, bool>) return {out.begin(), out.end()};
+    else return out;
+  }
 
   // A conversion cannot know its line: errors name the line that made the value.
   explicit operator bool() const { return to_bool(Location()); }
@@ -152,6 +159,8 @@ class Array {
     else if constexpr (std::is_integral_v<T>) return static_cast<T>(to_integer(at));
     else return static_cast<T>(to_double(at));
   }
+  const void* elements(DType dtype, const Location& at) const;  // row-major; throws where the dtype is another
+  void copy_elements(DType to, void* out, const Location& at) const;
   bool to_bool(const Location& at) const;
   std::int64_t to_integer(const Location& at) const;
   double to_double(const Location& at) const;
@@ -241,19 +250,10 @@ struct AtRef {
 // ---- making arrays
 namespace detail {
 template <class T>
-constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, bool>) return bool_;
-  else if constexpr (std::is_integral_v<T>)
-    return sizeof(T) == 8 ? i64 : std::is_unsigned_v<T> && sizeof(T) == 4 ? u32 : i32;
-  else return sizeof(T) >= 8 ? f64 : f32;
-}
-template <class T>
 DType literal_dtype() {
   if constexpr (std::is_same_v<T, bool>) return bool_;
   else return std::is_integral_v<T> ? default_int() : default_float();
 }
-// Throws where i64 does not hold one of them.
-void check_unsigned(const void* data, std::size_t count, const Location& at);
 // Copies `count` numbers of C++ type `from` into a new array.
 Array from_memory(const void* data, std::size_t count, DType from, const Shape& shape, DType to, const Location& at);
 [[noreturn]] void ragged(const Location& at);
@@ -267,12 +267,10 @@ Array array(const std::vector<T>& v, const Shape& shape, std::optional<DType> dt
   if constexpr (std::is_same_v<T, bool>) {
     std::vector<char> bytes(v.begin(), v.end());
     return detail::from_memory(bytes.data(), bytes.size(), bool_, shape, dtype.value_or(bool_), at);
-  } else if constexpr (sizeof(T) != size_of(from)) {
-    using Wide = std::conditional_t<std::is_integral_v<T>, std::int32_t, double>;
-    std::vector<Wide> wide(v.begin(), v.end());
+  } else if constexpr (sizeof(T) != size_of(from)) {  // a long double
+    std::vector<double> wide(v.begin(), v.end());
     return detail::from_memory(wide.data(), wide.size(), from, shape, dtype.value_or(from), at);
   } else {
-    if constexpr (std::is_unsigned_v<T> && sizeof(T) == 8) detail::check_unsigned(v.data(), v.size(), at);
     return detail::from_memory(v.data(), v.size(), from, shape, dtype.value_or(from), at);
   }
 }
@@ -331,18 +329,5 @@ struct PrintOptions {
 // For all threads. Returns the former options, all of them.
 PrintOptions set_printoptions(const PrintOptions& options, const Location& at = Location::current());
 PrintOptions get_printoptions();
-
-extern template std::span<const bool> Array::data<bool>(const Location&) const;
-extern template std::span<const std::int32_t> Array::data<std::int32_t>(const Location&) const;
-extern template std::span<const std::int64_t> Array::data<std::int64_t>(const Location&) const;
-extern template std::span<const std::uint32_t> Array::data<std::uint32_t>(const Location&) const;
-extern template std::span<const float> Array::data<float>(const Location&) const;
-extern template std::span<const double> Array::data<double>(const Location&) const;
-extern template std::vector<double> Array::to_vector<double>(const Location&) const;
-extern template std::vector<float> Array::to_vector<float>(const Location&) const;
-extern template std::vector<std::int32_t> Array::to_vector<std::int32_t>(const Location&) const;
-extern template std::vector<std::int64_t> Array::to_vector<std::int64_t>(const Location&) const;
-extern template std::vector<std::uint32_t> Array::to_vector<std::uint32_t>(const Location&) const;
-extern template std::vector<bool> Array::to_vector<bool>(const Location&) const;
 
 }  // namespace anew

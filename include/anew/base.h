@@ -1,6 +1,8 @@
 // The vocabulary every other header uses: dtypes, shapes, types, source lines, errors and warnings.
 // Nothing here knows about arrays.
 #pragma once
+#include <anew/dtype.h>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -23,23 +25,13 @@ using Location = std::source_location;
 template <class T>
 concept Number = std::is_arithmetic_v<T>;
 
-enum class DType : std::uint8_t { bool_, i32, i64, u32, bf16, f16, f32, f64 };
-using enum DType;
-
-constexpr bool is_float(DType d) { return d >= bf16; }
-constexpr bool is_integer(DType d) { return d == i32 || d == i64 || d == u32; }
-constexpr std::size_t size_of(DType d) {
-  constexpr std::size_t sizes[] = {1, 4, 8, 4, 2, 2, 4, 8};
-  return sizes[static_cast<int>(d)];
-}
-std::string_view name_of(DType d);  // "f32"
 std::ostream& operator<<(std::ostream&, DType d);
-std::string_view long_name_of(DType d);  // "float32", as printed in params
 
 // Default types, of numbers and of arrays made without a dtype: f32 and i32; with x64, as in JAX, f64 and i64.
 bool x64_enabled();
 inline DType default_float() { return x64_enabled() ? f64 : f32; }
 inline DType default_int() { return x64_enabled() ? i64 : i32; }
+inline DType default_uint() { return x64_enabled() ? u64 : u32; }
 // For all threads; at the start off, unless the environment has ANEW_ENABLE_X64=1. Returns the former setting.
 bool enable_x64(bool on = true);
 // For this thread, as long as the object lives; whatever enable_x64 says.

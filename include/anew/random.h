@@ -26,8 +26,8 @@ std::array<Array, static_cast<std::size_t>(N)> split(const ArrayLike& key) {
 // A key made of a key and a number, such as the index of a step or layer.
 Array fold_in(const ArrayLike& key, const ArrayLike& data);
 
-// Uniform bits: u32, or 64 of them as i64. By width: 8, 16 and 32 bits in u32, 64 in i64.
-Array bits(const ArrayLike& key, const Shape& shape = {}, DType dtype = u32);
+// Uniform bits of an integer type. By width: 8, 16 and 32 bits in u32, 64 in u64.
+Array bits(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_uint());
 Array bits(const ArrayLike& key, const Shape& shape, int width);
 
 Array uniform(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float(), const ArrayLike& lo = 0.0,

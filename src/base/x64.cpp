@@ -2,18 +2,15 @@
 #include <anew/base.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <string_view>
 #include <utility>
+
+#include "base/environment.h"
 
 namespace anew {
 namespace {
 
 std::atomic<bool>& setting() {
-  static std::atomic<bool> on = [] {
-    const char* value = std::getenv("ANEW_ENABLE_X64");
-    return value && *value && std::string_view(value) != "0";
-  }();
+  static std::atomic<bool> on = environment::enables_x64();
   return on;
 }
 thread_local int here = -1;  // what a scope says; -1: none

@@ -13,10 +13,10 @@
 #include <llvm/TargetParser/Host.h>
 #include <llvm/Transforms/Scalar.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 
+#include "base/environment.h"
 #include "codegen/generate.h"
 
 namespace anew::codegen {
@@ -97,8 +97,7 @@ void set_target(llvm::Module& module, const Machine& machine) {
 }
 
 std::vector<std::byte> assemble(llvm::Module& module, const Machine& machine) {
-  static const bool verifies = std::getenv("ANEW_VERIFY") != nullptr;
-  if (verifies) {
+  if (environment::verifies()) {
     std::string text;
     llvm::raw_string_ostream out(text);
     if (llvm::verifyModule(module, &out)) throw InternalError("[codegen] LLVM rejects a kernel: " + text);

@@ -29,7 +29,7 @@ llvm::Function* declare(llvm::Module& module, const std::string& name, bool fini
 
 // A search keeps values with their indices; very long rows would need levels of blocks that never occur elsewhere.
 bool can_compile(const Source& source) {
-  if (source.kernel->combine >= Combine::argmax) return false;
+  if (finds_position(source.kernel->combine)) return false;
   return source.schedule.reduced <= loops::row_block * loops::row_block || source.schedule.by_blocks;
 }
 

@@ -1,7 +1,7 @@
 // See join.h.
 #include "codegen/join.h"
 
-#include <limits>
+#include "base/dtype.h"
 
 namespace anew::codegen {
 
@@ -10,44 +10,37 @@ using loops::Combine;
 
 Join::Join(Builder& b, const Layout& layout)
     : b_(b),
-      combine_(layout.kernel.combine),
       dtype_(layout.node(layout.kernel.stores[0].node).dtype),
-      type_(dtype_ == bool_ ? b.getInt8Ty() : value_type(b.getContext(), dtype_)) {
-  if (dtype_ == bool_)
-    combine_ = combine_ == Combine::max ? Combine::or_ : combine_ == Combine::min ? Combine::and_ : combine_;
-}
+      combine_(combine_of(layout.kernel.combine, dtype_)),
+      type_(dtype_ == bool_ ? b.getInt8Ty() : value_type(b.getContext(), computed_type(dtype_))) {}
 
-llvm::Constant* Join::number(double floating, std::int64_t integer) const {
-  if (is_float(dtype_)) return llvm::ConstantFP::get(type_, floating);
-  return llvm::ConstantInt::get(type_, static_cast<std::uint64_t>(integer), true);
+llvm::Constant* Join::constant(std::uint64_t bits) const {
+  if (!is_float(dtype_))
+    return llvm::ConstantInt::get(type_, static_cast<std::uint64_t>(number_of_bits<std::int64_t>(dtype_, bits)), true);
+  return llvm::ConstantFP::get(type_, number_of_bits<double>(dtype_, bits));
 }
 
 Value* Join::neutral(int width) const {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const bool is_wide = dtype_ == i64;
-  llvm::Constant* c = nullptr;
-  switch (combine_) {
-    case Combine::sum: c = number(-0.0, 0); break;
-    case Combine::product: c = number(1, 1); break;
-    case Combine::max: c = number(-infinity, dtype_ == u32 ? 0 : is_wide ? INT64_MIN : INT32_MIN); break;
-    case Combine::min: c = number(infinity, dtype_ == u32 ? UINT32_MAX : is_wide ? INT64_MAX : INT32_MAX); break;
-    case Combine::and_: c = number(0, dtype_ == bool_ ? 1 : -1); break;
-    default: c = number(0, 0); break;
-  }
+  // x + -0.0 is x for every x, which x + 0.0 is not.
+  const bool of_sum = combine_ == Combine::sum && is_float(dtype_);
+  llvm::Constant* c = constant(of_sum ? bits_of(dtype_, -0.0) : identity_bits(combine_, dtype_));
   return width == 1 ? c : llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(width)), c);
 }
 
-Value* Join::identity() const {
-  return given(combine_ == Combine::sum ? llvm::Constant::getNullValue(type_) : neutral(1));
-}
+Value* Join::identity() const { return given(constant(identity_bits(combine_, dtype_))); }
 
 Value* Join::taken(Value* x) const {
-  if (dtype_ != bool_) return x;
   auto* v = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
-  return b_.CreateZExt(x, lanes_of(type_, v ? static_cast<int>(v->getNumElements()) : 1));
+  llvm::Type* type = lanes_of(type_, v ? static_cast<int>(v->getNumElements()) : 1);
+  if (is_float(dtype_) || x->getType() == type) return x;
+  return is_signed_integer(dtype_) ? b_.CreateSExt(x, type) : b_.CreateZExt(x, type);
 }
 Value* Join::given(Value* x) const {
-  return dtype_ == bool_ ? b_.CreateICmpNE(x, llvm::Constant::getNullValue(x->getType())) : x;
+  if (dtype_ == bool_) return b_.CreateICmpNE(x, llvm::Constant::getNullValue(x->getType()));
+  if (is_float(dtype_) || !is_stored(dtype_)) return x;
+  auto* v = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  return b_.CreateTrunc(x,
+                        lanes_of(value_type(b_.getContext(), dtype_), v ? static_cast<int>(v->getNumElements()) : 1));
 }
 
 Value* Join::apply(Value* a, Value* x) const {
@@ -64,7 +57,7 @@ Value* Join::apply(Value* a, Value* x) const {
     Value* best = b_.CreateSelect(max ? b_.CreateFCmpOGT(x, a) : b_.CreateFCmpOLT(x, a), x, a);
     return b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, best);
   }
-  const bool sign = dtype_ != u32;
+  const bool sign = is_signed(dtype_);
   Value* wins = max    ? sign ? b_.CreateICmpSGT(x, a) : b_.CreateICmpUGT(x, a)
                    : sign ? b_.CreateICmpSLT(x, a)
                        : b_.CreateICmpULT(x, a);

@@ -10,22 +10,24 @@ class Join {
  public:
   Join(Builder& b, const Layout& layout);
 
-  llvm::Type* type() const { return type_; }  // of an accumulator, in memory too: bool is a byte
-  llvm::Value* neutral(int width) const;      // join(neutral, x) = x, join(x, neutral) = x
-  llvm::Value* identity() const;              // the result of no elements, as a value of the node
-  llvm::Value* taken(llvm::Value* x) const;   // from a value of the node
-  llvm::Value* given(llvm::Value* x) const;   // to one
+  llvm::Type* type() const {
+    return type_;
+  }  // of an accumulator, in memory too: bool is a byte, narrow integers 32 bits
+  llvm::Value* neutral(int width) const;     // join(neutral, x) = x, join(x, neutral) = x
+  llvm::Value* identity() const;             // the result of no elements, as a value of the node
+  llvm::Value* taken(llvm::Value* x) const;  // from a value of the node
+  llvm::Value* given(llvm::Value* x) const;  // to one
   llvm::Value* apply(llvm::Value* a, llvm::Value* x) const;
   // Joins lanes by halves: lane l with l + 16, then l + 8, ..., of vectors that together hold 32 lanes; absent vectors
   // at the end are left out.
   llvm::Value* across(llvm::SmallVector<llvm::Value*, 8> lanes) const;
 
  private:
-  llvm::Constant* number(double floating, std::int64_t integer) const;
+  llvm::Constant* constant(std::uint64_t bits) const;
 
   Builder& b_;
-  loops::Combine combine_;
   DType dtype_;
+  loops::Combine combine_;
   llvm::Type* type_;
 };
 

@@ -132,7 +132,7 @@ void Layout::find_places() {
     place[n] = placed(depends[n]);
     if (!by_lane(place[n])) continue;
     ++work;
-    wide += size_of(loops::register_type(node.dtype)) == 8;
+    wide += size_of(node.dtype) == 8;
     for (std::int32_t x : {node.a, node.b, node.c}) read_by_lane(x);
   }
   for (const loops::Store& s : kernel.stores) read_by_lane(s.node);

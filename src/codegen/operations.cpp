@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 #include <llvm/IR/Intrinsics.h>
 
-#include "loops/instruction.h"
-#include "loops/number.h"
+#include "base/dtype.h"
 
 namespace anew::codegen {
 namespace {
@@ -25,11 +24,12 @@ Type* with_element(Value* x, Type* element) {
   return element;
 }
 
-bool is_signed(DType d) { return d == i32 || d == i64; }
+// In machine code integers have their own width, and stored floats are computed in f32.
+DType value_dtype(DType d) { return is_float(d) ? computed_type(d) : d; }
 
 // x / y and x - q * y; zero gives -1 and x, -1 negates and gives 0, as loops::divide and remainder say.
 Value* divide(Builder& b, DType dtype, Value* x, Value* y, bool remainder) {
-  const bool is_wide = dtype == i64, sign = is_signed(dtype);
+  const bool is_wide = size_of(dtype) == 8, sign = is_signed(dtype);
   Value* by_zero = b.CreateICmpEQ(y, zero(y));
   Value* special = by_zero;
   Value* by_minus_one = nullptr;
@@ -96,7 +96,7 @@ Value* compare(Builder& b, Op op, DType dtype, Value* x, Value* y) {
 }
 
 Value* convert(Builder& b, DType from, DType to, Value* x) {
-  from = loops::register_type(from), to = loops::register_type(to);
+  from = value_dtype(from), to = value_dtype(to);
   if (from == to) return x;
   Type* t = with_element(x, value_type(b.getContext(), to));
   if (to == bool_) return is_float(from) ? b.CreateFCmpUNE(x, zero(x)) : b.CreateICmpNE(x, zero(x));
@@ -109,7 +109,7 @@ Value* convert(Builder& b, DType from, DType to, Value* x) {
     const ID id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
     return b.CreateIntrinsic(id, {t, x->getType()}, {x});
   }
-  return from == i32 ? b.CreateSExtOrTrunc(x, t) : b.CreateZExtOrTrunc(x, t);
+  return is_signed_integer(from) ? b.CreateSExtOrTrunc(x, t) : b.CreateZExtOrTrunc(x, t);
 }
 
 Value* float_operation(Builder& b, Op op, Value* x, Value* y, Value* z) {
@@ -158,7 +158,7 @@ Value* constant(Builder& b, const loops::Node& node, int width) {
   if (node.dtype == f64) {
     c = llvm::ConstantFP::get(b.getContext(), llvm::APFloat(std::bit_cast<double>(node.imm)));
   } else if (is_float(node.dtype)) {
-    c = llvm::ConstantFP::get(b.getContext(), llvm::APFloat(loops::float_of_bits(node.dtype, node.imm)));
+    c = llvm::ConstantFP::get(b.getContext(), llvm::APFloat(float_of_bits(node.dtype, node.imm)));
   } else {
     const unsigned bits = t->getScalarSizeInBits();
     c = llvm::ConstantInt::get(t, bits == 64 ? node.imm : node.imm & ((std::uint64_t{1} << bits) - 1));
@@ -177,21 +177,16 @@ Type* memory_type(llvm::LLVMContext& context, DType dtype) {
   }
 }
 Type* value_type(llvm::LLVMContext& context, DType dtype) {
-  switch (dtype) {
-    case bool_: return Type::getInt1Ty(context);
-    case i32:
-    case u32: return Type::getInt32Ty(context);
-    case i64: return Type::getInt64Ty(context);
-    case f64: return Type::getDoubleTy(context);
-    default: return Type::getFloatTy(context);
-  }
+  if (dtype == bool_) return Type::getInt1Ty(context);
+  if (!is_float(dtype)) return Type::getIntNTy(context, static_cast<unsigned>(8 * size_of(dtype)));
+  return dtype == f64 ? Type::getDoubleTy(context) : Type::getFloatTy(context);
 }
 Type* lanes_of(Type* type, int width) {
   return width == 1 ? type : llvm::FixedVectorType::get(type, static_cast<unsigned>(width));
 }
 
 Value* rounded(Builder& b, DType dtype, Value* x) {
-  if (dtype != bf16 && dtype != f16) return x;
+  if (!is_float(dtype) || !is_stored(dtype)) return x;
   if (dtype == f16) return b.CreateFPExt(b.CreateFPTrunc(x, with_element(x, b.getHalfTy())), x->getType());
   Value* u = b.CreateBitCast(x, with_element(x, b.getInt32Ty()));
   Value* odd = b.CreateAnd(b.CreateLShr(u, number(u, 16)), number(u, 1));

@@ -2,6 +2,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include "base/dtype.h"
 #include "control/loop.h"
 #include "ops/promote.h"
 #include "plan/revolve.h"
@@ -9,14 +10,12 @@
 namespace anew::flat {
 namespace {
 
-int kind(DType d) { return d == bool_ ? 0 : is_float(d) ? 2 : 1; }
-
 // A number that the body returns for a carry follows the carry, as far as it loses nothing by that.
 Array returned(const Array& y, const Form& carry, const Location& at) {
   if (!is_weak(y) || carry.type.shape.ndim() != 0) return y;
   DType d = carry.type.dtype;
-  if (carry.number) return kind(type_of(y).dtype) < kind(d) ? as_operand(y, d, at) : y;
-  return kind(type_of(y).dtype) == kind(d) ? coerce(y, d, at) : y;
+  if (carry.number) return kind_of(type_of(y).dtype) < kind_of(d) ? as_operand(y, d, at) : y;
+  return kind_of(type_of(y).dtype) == kind_of(d) ? coerce(y, d, at) : y;
 }
 
 // Traces a loop's body, which takes `forms` and returns the carries first, one per array of `start`. A number among
@@ -38,7 +37,7 @@ Staged stage_body(std::string_view loop, const FlatFunction& body, Arrays& start
       if (got.number == given.number &&
           (got.number ? wide(got.type.dtype) == wide(given.type.dtype) : got.type == given.type))
         continue;
-      if (given.number && got.type.shape == given.type.shape && kind(got.type.dtype) >= kind(given.type.dtype)) {
+      if (given.number && got.type.shape == given.type.shape && kind_of(got.type.dtype) >= kind_of(given.type.dtype)) {
         start[i] = got.number ? as_operand(start[i], got.type.dtype, at) : coerce(start[i], got.type.dtype, at);
         forms[i] = got;
         again = true;

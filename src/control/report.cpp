@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <set>
 
+#include "base/environment.h"
 #include "ops/known_rows.h"
 
 namespace anew {
@@ -42,8 +42,7 @@ void report_nothing_repeated(const Split& s, const Location& at) {
 }
 
 void log_residuals(const Split& s, const ir::Program& split, const std::vector<bool>& unknown, const Location& at) {
-  const char* asked = std::getenv("ANEW_LOG");
-  if (!asked || std::string_view(asked) != "residuals") return;
+  if (!environment::logged("residuals")) return;
   std::string inputs, intermediates;
   for (int i : s.staged_inputs)
     if (!unknown[static_cast<std::size_t>(i)])
@@ -61,7 +60,7 @@ void log_residuals(const Split& s, const ir::Program& split, const std::vector<b
     text += (inputs.empty() ? "remat-decorated function saving these intermediates:\n"
                             : "and saving these intermediates:\n") +
             intermediates;
-  if (!text.empty()) fmt::print(stderr, "[anew] {}: {}", source_line(at).str(), text);
+  if (!text.empty()) environment::log(fmt::format("[anew] {}: {}", source_line(at).str(), text));
 }
 
 }  // namespace anew

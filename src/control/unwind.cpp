@@ -91,7 +91,7 @@ class Runner {
   }
   // A stack that may be written: the operand itself where nobody else reads it, else a copy.
   static Array own(const Array& stack) {
-    if (donated(stack) && stack.value()->offset == 0 && stack.value()->strides == row_major(stack.shape()))
+    if (donated(stack) && stack.value()->offset == 0 && is_row_major(stack.shape(), stack.value()->strides))
       return stack;
     Array copy = empty_array(type_of(stack), Location::current());
     for (std::int64_t r = 0; r < stack.shape()[0]; ++r) write_row(copy, r, row_of(stack, r));

@@ -7,7 +7,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "loops/number.h"
+#include "base/dtype.h"
 
 namespace anew::ir {
 namespace {
@@ -43,7 +43,7 @@ std::optional<double> read_float(std::string_view text, DType dtype) {
   };
   if (dtype == f64) return read(double{});
   std::optional<double> v = read(float{});
-  if (v) v = loops::rounded(dtype, static_cast<float>(*v));
+  if (v) v = rounded(dtype, static_cast<float>(*v));
   return v && std::isfinite(*v) ? v : std::nullopt;
 }
 

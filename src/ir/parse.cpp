@@ -208,17 +208,24 @@ class Parser {
     if (dtype == bool_ && boolean) return Literal::of(bool_, std::int64_t{t.text == "True"});
     if (is_float(dtype) && !boolean && t.kind != Token::Kind::integer) return Literal::of(dtype, floating(t, dtype));
     if (is_integer(dtype) && t.kind == Token::Kind::integer) {
-      const Literal l = Literal::of(dtype, integer(t));
-      if (l.as_integer() == integer(t)) return l;
+      if (!is_signed(dtype) && t.text[0] != '-') {
+        const auto v = integer<std::uint64_t>(t);
+        if (const Literal l{dtype, bits_of(dtype, v)}; l.bits == v) return l;
+      } else {
+        const Literal l = Literal::of(dtype, integer(t));
+        if (is_signed(dtype) && l.as_integer() == integer(t)) return l;
+      }
       parse_error(t, fmt::format("'{}' does not fit {}", t.text, name_of(dtype)));
     }
     parse_error(t, fmt::format("'{}' is not a literal of {}", t.text, name_of(dtype)));
   }
 
-  static std::int64_t integer(const Token& t) {
-    std::int64_t v = 0;
+  template <class T = std::int64_t>
+  static T integer(const Token& t) {
+    T v = 0;
     const auto [end, error] = std::from_chars(t.text.data(), t.text.data() + t.text.size(), v);
-    if (error != std::errc()) parse_error(t, fmt::format("'{}' does not fit i64", t.text));
+    if (error != std::errc())
+      parse_error(t, fmt::format("'{}' does not fit {}", t.text, name_of(detail::dtype_of<T>())));
     return v;
   }
 

@@ -2,8 +2,7 @@
 // equation and which variable, by position, since a broken program may not print.
 #include <fmt/format.h>
 
-#include <cstdlib>
-
+#include "base/environment.h"
 #include "ir/primitive.h"
 #include "ir/program.h"
 
@@ -99,8 +98,7 @@ void verify(const Program& p) {
 }
 
 void verify_if_asked(const Program& p) {
-  static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
-  if (asked) verify(p);
+  if (environment::verifies()) verify(p);
 }
 
 }  // namespace anew::ir

@@ -2,11 +2,10 @@
 // one of them. Printer and parser both ask here.
 #pragma once
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string_view>
 
-#include "base/base.h"
+#include "base/dtype.h"
 
 namespace anew::ir {
 
@@ -22,7 +21,6 @@ inline bool is_reserved(std::string_view s) {
   return s == "in" || s == "let" || s == "lambda" || s == "inf" || s == "nan";
 }
 
-inline constexpr std::array all_dtypes{bool_, i32, i64, u32, bf16, f16, f32, f64};
 inline std::optional<DType> dtype_of_long_name(std::string_view s) {
   for (DType d : all_dtypes)
     if (long_name_of(d) == s) return d;

@@ -17,6 +17,7 @@
 #include <set>
 
 #include "base/base.h"
+#include "base/environment.h"
 #include "loops/build.h"
 
 namespace anew {
@@ -30,7 +31,7 @@ struct Setting {
   std::set<std::string> said;  // of the folder as a whole things are said once
 };
 Setting& setting() {
-  static auto* s = new Setting{{}, std::getenv("ANEW_CODE_CACHE") ? std::getenv("ANEW_CODE_CACHE") : "", {}};
+  static auto* s = new Setting{{}, environment::code_cache(), {}};
   return *s;
 }
 std::string folder_path() {

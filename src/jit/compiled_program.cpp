@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <cstring>
 
+#include "base/environment.h"
 #include "base/float_mode.h"
 #include "base/lru.h"
 #include "base/per_thread.h"
@@ -18,10 +18,7 @@
 namespace anew::compiled {
 namespace {
 
-std::atomic<Backend> chosen = [] {
-  const char* name = std::getenv("ANEW_BACKEND");
-  return name && std::strcmp(name, "interpreter") == 0 ? Backend::interpreter : Backend::machine_code;
-}();
+std::atomic<Backend> chosen = environment::interprets() ? Backend::interpreter : Backend::machine_code;
 
 // Pointer tables of the calls of a thread, one behind the other (a call may call back and so hold others).
 class Table {
@@ -68,8 +65,7 @@ CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides
     : target_(compiled::target()), program_(std::move(program)), inputs_(std::move(inputs)) {
   check_countable(*program_);
   for (const Type& t : program_->output_types()) outputs_.push_back({t, t.bytes(), row_major(t.shape)});
-  static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
-  measured_ = asked && !ir::has_effects(*program_);  // what a callback allocates is the user's
+  measured_ = environment::verifies() && !ir::has_effects(*program_);  // what a callback allocates is the user's
   body_ = passes::plan_program(*program_, inputs_);
   plan_ = plan_of(*program_, *body_);
 }

@@ -23,13 +23,7 @@ namespace {
 // each time, compiling some ms once.
 constexpr std::size_t copied_below = std::size_t{1} << 20;
 
-bool dense(const Value& v) {
-  if (v.literal || v.type.shape.size() == 0) return true;
-  std::int64_t step = 1;
-  for (int i = v.type.shape.ndim(); i-- > 0; step *= v.type.shape[i])
-    if (v.strides[i] != step) return false;
-  return true;
-}
+bool dense(const Value& v) { return v.literal || v.type.shape.size() == 0 || is_row_major(v.type.shape, v.strides); }
 
 bool has_layout(const Value& v) { return v.type.bytes() >= copied_below && !dense(v); }
 

@@ -80,17 +80,10 @@ template <class F, class A, class T>
   }
 }
 
-// Calls f.operator()<T>() with the C++ type of a register type.
+// Calls f.operator()<T>() with the C++ type in which a dtype is computed.
 template <class Function>
 auto with_type(DType dtype, Function f) {
-  switch (register_type(dtype)) {
-    case bool_: return f.template operator()<bool>();
-    case i32: return f.template operator()<std::int32_t>();
-    case i64: return f.template operator()<std::int64_t>();
-    case u32: return f.template operator()<std::uint32_t>();
-    case f64: return f.template operator()<double>();
-    default: return f.template operator()<float>();
-  }
+  return visit_computed(dtype, [&]<class T>(std::type_identity<T>) { return f.template operator()<T>(); });
 }
 
 }  // namespace anew::loops

@@ -5,9 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
-#include "loops/number.h"
+#include "base/dtype.h"
 
 namespace anew::loops {
 namespace {
@@ -20,21 +19,6 @@ void require_same(std::string_view what, Expr x, Expr y) {
   if (x.dtype() != y.dtype())
     throw InternalError(fmt::format("[{}] operands are {} and {}", what, name_of(x.dtype()), name_of(y.dtype())));
   if (&x.graph() != &y.graph()) throw InternalError(fmt::format("[{}] operands of different kernels", what));
-}
-
-template <class T>
-std::uint64_t encode(DType dtype, T value) {
-  switch (dtype) {
-    case bool_: return value != T{0};
-    case i32: return static_cast<std::uint32_t>(convert_number<std::int32_t>(value));
-    case u32: return convert_number<std::uint32_t>(value);
-    case i64: return static_cast<std::uint64_t>(convert_number<std::int64_t>(value));
-    case bf16: return bf16_of_float(static_cast<float>(value));
-    case f16: return f16_of_float(static_cast<float>(value));
-    case f32: return std::bit_cast<std::uint32_t>(static_cast<float>(value));
-    case f64: return std::bit_cast<std::uint64_t>(static_cast<double>(value));
-  }
-  return 0;
 }
 
 std::vector<Affine> identity(int rank) {
@@ -53,9 +37,6 @@ int Graph::add(const Node& node) {
   nodes.push_back(node);
   return static_cast<int>(n);
 }
-
-std::uint64_t bits_of(DType dtype, double value) { return encode(dtype, value); }
-std::uint64_t bits_of(DType dtype, std::int64_t value) { return encode(dtype, value); }
 
 Expr constant(Graph& graph, DType dtype, double value) {
   return make(graph, Op::constant, dtype, -1, -1, -1, bits_of(dtype, value));

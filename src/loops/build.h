@@ -32,8 +32,6 @@ Expr constant(Graph& graph, DType dtype, double value);
 Expr constant(Graph& graph, DType dtype, std::int64_t value);
 // A number of the dtype (and kernel) of x.
 Expr like(Expr x, double value);
-std::uint64_t bits_of(DType dtype, double value);
-std::uint64_t bits_of(DType dtype, std::int64_t value);
 
 Expr unary(Op op, Expr x);           // same dtype
 Expr binary(Op op, Expr x, Expr y);  // same dtype, or bool for comparisons
@@ -77,39 +75,14 @@ ANEW_LOOPS_OPERATOR(|, or_)
 ANEW_LOOPS_OPERATOR(^, xor_)
 #undef ANEW_LOOPS_OPERATOR
 
-#define ANEW_LOOPS_MATH(name) \
+#define ANEW_MATH(name) \
   inline Expr name(Expr x) { return call(Math::name, x); }
-ANEW_LOOPS_MATH(exp)
-ANEW_LOOPS_MATH(exp2)
-ANEW_LOOPS_MATH(expm1)
-ANEW_LOOPS_MATH(log)
-ANEW_LOOPS_MATH(log2)
-ANEW_LOOPS_MATH(log10)
-ANEW_LOOPS_MATH(log1p)
-ANEW_LOOPS_MATH(sin)
-ANEW_LOOPS_MATH(cos)
-ANEW_LOOPS_MATH(tan)
-ANEW_LOOPS_MATH(asin)
-ANEW_LOOPS_MATH(acos)
-ANEW_LOOPS_MATH(atan)
-ANEW_LOOPS_MATH(sinh)
-ANEW_LOOPS_MATH(cosh)
-ANEW_LOOPS_MATH(tanh)
-ANEW_LOOPS_MATH(asinh)
-ANEW_LOOPS_MATH(acosh)
-ANEW_LOOPS_MATH(atanh)
-ANEW_LOOPS_MATH(logistic)
-ANEW_LOOPS_MATH(erf)
-ANEW_LOOPS_MATH(erfc)
-ANEW_LOOPS_MATH(cbrt)
-ANEW_LOOPS_MATH(rsqrt)
-ANEW_LOOPS_MATH(lgamma)
-ANEW_LOOPS_MATH(digamma)
-ANEW_LOOPS_MATH(trigamma)
-#undef ANEW_LOOPS_MATH
-inline Expr atan2(Expr y, Expr x) { return call(Math::atan2, y, x); }
-inline Expr pow(Expr x, Expr y) { return call(Math::pow, x, y); }
-inline Expr hypot(Expr x, Expr y) { return call(Math::hypot, x, y); }
+ANEW_MATH_OF_ONE(ANEW_MATH)
+#undef ANEW_MATH
+#define ANEW_MATH(name) \
+  inline Expr name(Expr x, Expr y) { return call(Math::name, x, y); }
+ANEW_MATH_OF_TWO(ANEW_MATH)
+#undef ANEW_MATH
 
 // ---- loop nests. Operands are the inputs in order, then the output.
 

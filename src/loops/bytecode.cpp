@@ -42,7 +42,7 @@ class Translator {
       const Node& node = k.nodes[n];
       // An absent operand repeats the first one: instructions ignore it, and lifetimes stay right.
       const int a = std::max(node.a, 0);
-      Step step{Step::operate,           register_type(node.dtype), static_cast<int>(n), a,
+      Step step{Step::operate,           computed_type(node.dtype), static_cast<int>(n), a,
                 node.b < 0 ? a : node.b, node.c < 0 ? a : node.c};
       uniform[n] = true;
       for (std::int32_t x : {node.a, node.b, node.c})
@@ -64,7 +64,7 @@ class Translator {
       to.push_back(step);
       if (step.kind != Step::operate || node.op == Op::select) continue;
       if (const Instruction round = rounding(node.dtype))
-        to.push_back({Step::operate, f32, step.node, step.node, step.node, step.node, -1, round});
+        to.push_back({Step::operate, step.dtype, step.node, step.node, step.node, step.node, -1, round});
     }
     uniform_ = std::move(uniform);
   }
@@ -108,7 +108,7 @@ class Translator {
     if (k.combine != Combine::none || out_.steps.empty() || out_.steps.back().kind != Step::operate) return;
     for (std::size_t s = 0; s < k.stores.size(); ++s) {
       const DType to = k.operands[static_cast<std::size_t>(k.stores[s].to.operand)].dtype;
-      if (k.stores[s].node == out_.steps.back().node && to == register_type(to)) out_.direct = static_cast<int>(s);
+      if (k.stores[s].node == out_.steps.back().node && !is_stored(to)) out_.direct = static_cast<int>(s);
     }
     // A node that rounds itself is written twice, and several stores could overwrite what another still reads.
     if (out_.steps.back().node == out_.steps.back().a || k.stores.size() > 1) out_.direct = -1;

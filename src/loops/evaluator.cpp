@@ -2,13 +2,11 @@
 // loop changes are copied into their register once.
 #include "loops/evaluator.h"
 
-#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
 #include "base/per_thread.h"
-#include "loops/number.h"
 
 namespace anew::loops {
 namespace {
@@ -36,16 +34,6 @@ struct Workspace {
   std::vector<const std::byte*> values;
 };
 Workspace& workspace() { return PerThread<Workspace>::get(); }
-
-void fill(DType dtype, std::uint64_t bits, DType original, std::int64_t n, std::byte* to) {
-  switch (size_of(dtype)) {
-    case 1: std::memset(to, static_cast<int>(bits), static_cast<std::size_t>(n)); return;
-    case 8: std::fill_n(reinterpret_cast<std::uint64_t*>(to), n, bits); return;
-    default: break;
-  }
-  if (original == bf16 || original == f16) bits = std::bit_cast<std::uint32_t>(float_of_bits(original, bits));
-  std::fill_n(reinterpret_cast<std::uint32_t*>(to), n, static_cast<std::uint32_t>(bits));
-}
 
 void set_stream(Stream& s, const Access& access, const Kernel& k, const Operand& operand) {
   const ShapeDtype& type = k.operands[static_cast<std::size_t>(access.operand)];
@@ -127,7 +115,7 @@ void Evaluator::run(const Step& step, std::int64_t n, std::byte* target) {
         const std::size_t size = size_of(step.dtype);
         std::uint64_t bits = 0;
         std::memcpy(&bits, target, size);
-        fill(step.dtype, bits, step.dtype, most_, target);
+        fill_register(bits, step.dtype, most_, target);
         s.filled = true;
       } else if (const std::byte* memory = dense(nest_, s, n)) {
         values_[node] = memory;
@@ -140,7 +128,7 @@ void Evaluator::run(const Step& step, std::int64_t n, std::byte* target) {
     case Step::index: enumerate(nest_, streams_[step.stream], step.dtype, n, target); break;
     case Step::constant: {
       const Node& c = body_.kernel.nodes[node];
-      fill(step.dtype, c.imm, c.dtype, n, target);
+      fill_register(c.imm, c.dtype, n, target);
       break;
     }
   }

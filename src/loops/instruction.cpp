@@ -63,16 +63,16 @@ Instruction logical(Op op) {
 }
 
 template <class T>
+Vec<T> popcount(Vec<T> x) {
+  return lanewise<T>([](T v) { return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(v))); }, x);
+}
+template <class T>
 Instruction integral(Op op) {
   switch (op) {
     case Op::shl: return of2<T>([](auto x, auto y) { return shl(x, y); });
     case Op::shr_logical: return of2<T>([](auto x, auto y) { return shr_logical(x, y); });
     case Op::shr_arith: return of2<T>([](auto x, auto y) { return shr_arith(x, y); });
-    case Op::popcount:
-      return of1<T>([](auto x) {
-        return lanewise<T>([](T v) { return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(v))); },
-                           x);
-      });
+    case Op::popcount: return of1<T>([](auto x) { return popcount(x); });
     default: return nullptr;
   }
 }
@@ -129,10 +129,41 @@ Instruction for_type(const Node& node, DType operand) {
   return found;
 }
 
+// Narrow integers lie in 32-bit registers. What looks at the upper bits there, or must saturate, is done otherwise.
+template <class T>
+Instruction narrow(Op op, DType operand) {
+  using R = Computed<T>;
+  constexpr int bits = static_cast<int>(8 * sizeof(T));
+  using Other = std::conditional_t<std::is_signed_v<R>, std::uint32_t, std::int32_t>;
+  auto other = [](Vec<R> x) { return bitcast<R>(wrapped(bitcast<Other>(x), bits)); };
+  using Extended = decltype(other);
+  if (op == Op::convert && is_float(operand))
+    return with_type(operand, []<class From>() -> Instruction {
+      auto f = [](Vec<From> x) {
+        const Vec<R> y = convert<R>(x), low = broadcast<R>(std::numeric_limits<T>::min()),
+                     high = broadcast<R>(std::numeric_limits<T>::max());
+        return select(y < low, low, select(y > high, high, y));
+      };
+      return block1<decltype(f), R, From>;
+    });
+  if (op == Op::popcount) return of1<R>([](auto x) { return popcount(std::is_signed_v<R> ? Extended{}(x) : x); });
+  if (op == Op::shr_logical)
+    return of2<R>([](auto x, auto y) { return shr_logical(std::is_signed_v<R> ? Extended{}(x) : x, y); });
+  if (op == Op::shr_arith)
+    return of2<R>([](auto x, auto y) { return shr_arith(std::is_signed_v<R> ? x : Extended{}(x), y); });
+  return nullptr;
+}
+
 }  // namespace
 
 Instruction instruction(const Node& node, DType operand) {
-  Instruction found;
+  Instruction found = nullptr;
+  if (is_integer(node.dtype) && is_stored(node.dtype))
+    found = visit(node.dtype, [&]<class T>(std::type_identity<T>) -> Instruction {
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, Computed<T>>) return narrow<T>(node.op, operand);
+      else return nullptr;
+    });
+  if (found) return found;
   if (node.op >= Op::eq && node.op <= Op::ge)
     found = with_type(operand, [&]<class T>() { return comparison<T>(node.op); });
   else if (node.op == Op::call) found = math_instruction(static_cast<Math>(node.imm), node.dtype);
@@ -143,9 +174,12 @@ Instruction instruction(const Node& node, DType operand) {
 }
 
 Instruction rounding(DType dtype) {
-  if (dtype == bf16) return of1<float>([](auto x) { return rounded(bf16, x); });
-  if (dtype == f16) return of1<float>([](auto x) { return rounded(f16, x); });
-  return nullptr;
+  return visit(dtype, []<class T>(std::type_identity<T>) -> Instruction {
+    if constexpr (std::is_same_v<T, Computed<T>>) return nullptr;
+    else if constexpr (std::is_integral_v<T>)
+      return of1<Computed<T>>([](auto x) { return wrapped(x, static_cast<int>(8 * sizeof(T))); });
+    else return of1<float>([](auto x) { return rounded(dtype_of_element<T>, x); });
+  });
 }
 
 }  // namespace anew::loops

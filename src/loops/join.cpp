@@ -16,19 +16,11 @@ struct Sum {
   static V apply(V a, V x) {
     return a + x;
   }
-  template <class T>
-  static constexpr T identity() {
-    return T{0};
-  }
 };
 struct Product {
   template <class V>
   static V apply(V a, V x) {
     return a * x;
-  }
-  template <class T>
-  static constexpr T identity() {
-    return T{1};
   }
 };
 struct Max {
@@ -36,19 +28,11 @@ struct Max {
   static V apply(V a, V x) {
     return select(either(x > a, x != x), x, a);
   }
-  template <class T>
-  static constexpr T identity() {
-    return std::floating_point<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-  }
 };
 struct Min {
   template <class V>
   static V apply(V a, V x) {
     return select(either(x < a, x != x), x, a);
-  }
-  template <class T>
-  static constexpr T identity() {
-    return std::floating_point<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
   }
 };
 struct And {
@@ -56,19 +40,11 @@ struct And {
   static V apply(V a, V x) {
     return a & x;
   }
-  template <class T>
-  static constexpr T identity() {
-    return static_cast<T>(~T{0});
-  }
 };
 struct Or {
   template <class V>
   static V apply(V a, V x) {
     return a | x;
-  }
-  template <class T>
-  static constexpr T identity() {
-    return T{0};
   }
 };
 
@@ -100,13 +76,13 @@ struct Join {
 
   static Vec<T> apply(Vec<T> a, Vec<T> x) {
     const Vec<T> r = F::apply(a, x);
-    if constexpr (stored == bf16 || stored == f16) return rounded(stored, r);
+    if constexpr (is_stored(stored)) return rounded(stored, r);
     else return r;
   }
   static S apply_one(S a, S x) {
     using U = std::conditional_t<ordered<F>, S, typename Wrapping<S>::type>;
     const S r = static_cast<S>(F::apply(static_cast<U>(a), static_cast<U>(x)));
-    if constexpr (stored == bf16 || stored == f16) return rounded(stored, r);
+    if constexpr (is_stored(stored)) return rounded(stored, r);
     else return r;
   }
 
@@ -206,21 +182,16 @@ struct Join {
     }
   }
 
-  static void identity(void* out, std::int64_t n) {
-    if constexpr (std::is_same_v<T, bool>) std::fill_n(static_cast<S*>(out), n, static_cast<S>(std::is_same_v<F, And>));
-    else std::fill_n(static_cast<S*>(out), n, F::template identity<T>());
-  }
-
-  static constexpr Joiner functions{accumulate, join, rows, chain, identity};
+  static constexpr Joiner functions{accumulate, join, rows, chain};
 };
 
 template <class F>
 const Joiner* of_type(DType dtype) {
-  if (dtype == bf16) return &Join<F, float, bf16>::functions;
-  if (dtype == f16) return &Join<F, float, f16>::functions;
-  return with_type(dtype, []<class T>() -> const Joiner* {
+  // Narrow integers may be joined as wide ones: what wraps around later wraps to the same.
+  return visit(dtype, []<class T>(std::type_identity<T>) -> const Joiner* {
     if constexpr (std::is_same_v<T, bool>) return nullptr;
-    else return &Join<F, T, f32>::functions;
+    else if constexpr (std::is_class_v<T>) return &Join<F, float, dtype_of_element<T>>::functions;
+    else return &Join<F, Computed<T>, f32>::functions;
   });
 }
 template <class F>
@@ -274,12 +245,11 @@ struct Search {
 
 const Joiner& joiner(Combine combine, DType dtype) {
   const Joiner* found = nullptr;
-  const bool logical = dtype == bool_;
-  switch (combine) {
+  switch (combine_of(combine, dtype)) {
     case Combine::sum: found = of_type<Sum>(dtype); break;
     case Combine::product: found = of_type<Product>(dtype); break;
-    case Combine::max: found = logical ? of_bits<Or>(dtype) : of_type<Max>(dtype); break;
-    case Combine::min: found = logical ? of_bits<And>(dtype) : of_type<Min>(dtype); break;
+    case Combine::max: found = of_type<Max>(dtype); break;
+    case Combine::min: found = of_type<Min>(dtype); break;
     case Combine::and_: found = of_bits<And>(dtype); break;
     case Combine::or_: found = of_bits<Or>(dtype); break;
     default: break;

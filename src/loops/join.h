@@ -17,7 +17,6 @@ struct Joiner {
   // acc[c] joins x[r * stride + c] for each r in order; with `first` row 0 is the first value.
   void (*chain)(void* acc, const void* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                 bool first) = nullptr;
-  void (*identity)(void* out, std::int64_t n) = nullptr;
 };
 const Joiner& joiner(Combine combine, DType dtype);
 

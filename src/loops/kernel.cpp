@@ -4,11 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <iterator>
-
 #include "base/base.h"
-#include "loops/number.h"
+#include "base/dtype.h"
 
 namespace anew::loops {
 namespace {
@@ -18,14 +15,7 @@ constexpr std::string_view op_names[] = {"load",       "index",       "constant"
                                          "round_even", "trunc",       "eq",       "ne",      "lt",      "le",    "gt",
                                          "ge",         "select",      "and",      "or",      "xor",     "not",   "shl",
                                          "shr_arith",  "shr_logical", "popcount", "bitcast", "convert", "call"};
-constexpr std::string_view math_names[] = {
-    "exp",  "exp2", "expm1", "log",   "log2",   "log10",   "log1p",    "sin",   "cos",   "tan",
-    "asin", "acos", "atan",  "sinh",  "cosh",   "tanh",    "asinh",    "acosh", "atanh", "logistic",
-    "erf",  "erfc", "cbrt",  "rsqrt", "lgamma", "digamma", "trigamma", "atan2", "pow",   "hypot"};
-constexpr std::string_view combine_names[] = {"none", "sum", "product", "max", "min", "and", "or", "argmax", "argmin"};
 static_assert(std::size(op_names) == static_cast<std::size_t>(Op::call) + 1);
-static_assert(std::size(math_names) == math_count);
-static_assert(std::size(combine_names) == static_cast<std::size_t>(Combine::argmin) + 1);
 
 void print(std::string& out, const Affine& f) {
   bool any = false;
@@ -54,14 +44,11 @@ void print(std::string& out, const Access& access) {
 }
 
 std::string literal(const Node& node) {
-  switch (node.dtype) {
-    case bool_: return node.imm ? "true" : "false";
-    case i32: return fmt::format("{}", static_cast<std::int32_t>(node.imm));
-    case u32: return fmt::format("{}", static_cast<std::uint32_t>(node.imm));
-    case i64: return fmt::format("{}", static_cast<std::int64_t>(node.imm));
-    case f64: return fmt::format("{}", std::bit_cast<double>(node.imm));
-    default: return fmt::format("{}", float_of_bits(node.dtype, node.imm));
-  }
+  if (node.dtype == bool_) return node.imm ? "true" : "false";
+  return visit(node.dtype, [&]<class T>(std::type_identity<T>) {
+    using Shown = std::conditional_t<std::is_integral_v<T>, T, Computed<T>>;
+    return fmt::format("{}", convert_number<Shown>(read_element<T>(&node.imm)));
+  });
 }
 
 void hash(std::size_t& h, const Access& access) {
@@ -75,8 +62,17 @@ void hash(std::size_t& h, const Access& access) {
 }  // namespace
 
 std::string_view name_of(Op op) { return op_names[static_cast<int>(op)]; }
-std::string_view name_of(Math m) { return math_names[static_cast<int>(m)]; }
-std::string_view name_of(Combine c) { return combine_names[static_cast<int>(c)]; }
+
+std::uint64_t identity_bits(Combine c, DType dtype) {
+  switch (line_of(c).identity) {
+    case Identity::zero: return 0;
+    case Identity::one: return bits_of(dtype, 1.0);
+    case Identity::least: return extreme_bits(dtype, true);
+    case Identity::greatest: return extreme_bits(dtype, false);
+    case Identity::all_bits: return dtype == bool_ ? 1 : bits_of(dtype, std::int64_t{-1});
+  }
+  return 0;
+}
 
 Kernel::Kernel() = default;
 Kernel::Kernel(const Kernel&) = default;
@@ -127,7 +123,7 @@ std::size_t hash_value(const Kernel& kernel) {
     hash_combine(h, kernel.reduced[v]);
   }
   for (const Node& n : kernel.nodes) {
-    hash_combine(h, static_cast<std::size_t>(n.op) * 16 + static_cast<std::size_t>(n.dtype));
+    hash_combine(h, static_cast<std::size_t>(n.op) * all_dtypes.size() + static_cast<std::size_t>(n.dtype));
     hash_combine(h, static_cast<std::size_t>(n.a));
     hash_combine(h, static_cast<std::size_t>(n.b));
     hash_combine(h, static_cast<std::size_t>(n.c));

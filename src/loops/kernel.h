@@ -6,17 +6,19 @@
 #include <anew/base.h>
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
 namespace anew::loops {
 
 // One IEEE operation each (round to nearest even, subnormals kept) or one wrapping integer operation.
-// Of bf16 and f16 the value is computed in f32 and rounded. Integer x/0 = -1, rem(x, 0) = x, INT_MIN/-1 wraps; shifts
-// by the width or more give 0 (shr_arith: the sign). Float to integer saturates, nan gives 0; to bool is != 0.
+// Of bf16 and f16 the value is computed in f32 and rounded; integers wrap around at their width. Integer x/0 = -1,
+// rem(x, 0) = x, INT_MIN/-1 wraps; shifts by the width or more give 0 (shr_arith: the sign). Float to integer saturates,
+// nan gives 0; to bool is != 0.
 enum class Op : std::uint8_t {
   load,      // imm: which of the kernel's accesses
-  index,     // imm: which loop variable; an integer dtype
+  index,     // imm: which loop variable; an integer dtype of 4 or 8 bytes
   constant,  // imm: the bits of the value in its dtype
   add,
   sub,
@@ -52,41 +54,36 @@ enum class Op : std::uint8_t {
 };
 std::string_view name_of(Op op);
 
+// The table of math functions: those of one argument, then those of two. Each is a template of the math headers, which
+// interpreter, code generation and tests find by its name.
+// clang-format off
+#define ANEW_MATH_OF_ONE(line)                                                                                 \
+  line(exp) line(exp2) line(expm1) line(log) line(log2) line(log10) line(log1p) line(sin) line(cos) line(tan)  \
+  line(asin) line(acos) line(atan) line(sinh) line(cosh) line(tanh) line(asinh) line(acosh) line(atanh)        \
+  line(logistic) line(erf) line(erfc) line(cbrt) line(rsqrt) line(lgamma) line(digamma) line(trigamma)
+#define ANEW_MATH_OF_TWO(line) line(atan2) line(pow) line(hypot)
+// clang-format on
+
 enum class Math : std::uint8_t {
-  exp,
-  exp2,
-  expm1,
-  log,
-  log2,
-  log10,
-  log1p,
-  sin,
-  cos,
-  tan,
-  asin,
-  acos,
-  atan,
-  sinh,
-  cosh,
-  tanh,
-  asinh,
-  acosh,
-  atanh,
-  logistic,
-  erf,
-  erfc,
-  cbrt,
-  rsqrt,
-  lgamma,
-  digamma,
-  trigamma,
-  atan2,
-  pow,
-  hypot,
+#define ANEW_MATH(name) name,
+  ANEW_MATH_OF_ONE(ANEW_MATH) ANEW_MATH_OF_TWO(ANEW_MATH)
+#undef ANEW_MATH
 };
-inline constexpr int math_count = static_cast<int>(Math::hypot) + 1;
-constexpr int arity(Math m) { return m >= Math::atan2 ? 2 : 1; }
-std::string_view name_of(Math m);
+inline constexpr std::string_view math_names[] = {
+#define ANEW_MATH(name) #name,
+    ANEW_MATH_OF_ONE(ANEW_MATH) ANEW_MATH_OF_TWO(ANEW_MATH)
+#undef ANEW_MATH
+};
+inline constexpr int math_count = std::size(math_names);
+constexpr std::string_view name_of(Math m) { return math_names[static_cast<int>(m)]; }
+constexpr int arity(Math m) {
+  switch (m) {
+#define ANEW_MATH(name) case Math::name:
+    ANEW_MATH_OF_TWO(ANEW_MATH) return 2;
+#undef ANEW_MATH
+    default: return 1;
+  }
+}
 
 struct Node {
   Op op = Op::constant;
@@ -110,10 +107,48 @@ struct Access {
   friend bool operator==(const Access&, const Access&) = default;
 };
 
-// How a reduction joins values, in the order of the Bits contract. max, min: nan wins, the earlier of two equal values
-// stays. argmax, argmin: row-major index over the reduced variables, nan wins, the first of equal values.
-enum class Combine : std::uint8_t { none, sum, product, max, min, and_, or_, argmax, argmin };
-std::string_view name_of(Combine c);
+// The table of combining operations: how a reduction joins values, in the order of the Bits contract. max, min: nan
+// wins, the earlier of two equal values stays. argmax, argmin: row-major index over the reduced variables, nan wins, the
+// first of equal values. Columns: the name in text; what is joined; the result of nothing; the operation that it is of
+// bools.
+enum class Joins : std::uint8_t { nothing, numbers, order, bits, positions };
+enum class Identity : std::uint8_t { zero, one, least, greatest, all_bits };
+// clang-format off
+#define ANEW_COMBINES(line)                        \
+  line(none, "none", nothing, zero, none)          \
+  line(sum, "sum", numbers, zero, sum)             \
+  line(product, "product", numbers, one, product)  \
+  line(max, "max", order, least, or_)              \
+  line(min, "min", order, greatest, and_)          \
+  line(and_, "and", bits, all_bits, and_)          \
+  line(or_, "or", bits, zero, or_)                 \
+  line(argmax, "argmax", positions, zero, argmax)  \
+  line(argmin, "argmin", positions, zero, argmin)
+// clang-format on
+
+enum class Combine : std::uint8_t {
+#define ANEW_COMBINE(name, text, joins, identity, of_bool) name,
+  ANEW_COMBINES(ANEW_COMBINE)
+#undef ANEW_COMBINE
+};
+struct CombineLine {
+  std::string_view name;
+  Joins joins;
+  Identity identity;
+  Combine of_bool;
+};
+inline constexpr CombineLine combines[] = {
+#define ANEW_COMBINE(name, text, joins, identity, of_bool) {text, Joins::joins, Identity::identity, Combine::of_bool},
+    ANEW_COMBINES(ANEW_COMBINE)
+#undef ANEW_COMBINE
+};
+constexpr const CombineLine& line_of(Combine c) { return combines[static_cast<std::size_t>(c)]; }
+constexpr std::string_view name_of(Combine c) { return line_of(c).name; }
+constexpr bool finds_position(Combine c) { return line_of(c).joins == Joins::positions; }
+// The operation that joins values of this dtype: of bools, max is or.
+constexpr Combine combine_of(Combine c, DType dtype) { return dtype == bool_ ? line_of(c).of_bool : c; }
+// The bits of the result where there is nothing to join.
+std::uint64_t identity_bits(Combine c, DType dtype);
 
 struct Store {
   int node = 0;

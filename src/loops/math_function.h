@@ -1,6 +1,6 @@
-// Which template of the math headers a Math id names: the one list that native instructions, expansion and the reference
-// share. f32 functions are those of namespace math, f64 functions those of math64; what f32 does not have of its own it
-// takes from f64 and rounds.
+// Which template of the math headers a Math id names, for native instructions, expansion and the reference. f32 functions
+// are those of namespace math, f64 functions those of math64; what f32 does not have of its own it takes from f64 and
+// rounds.
 #pragma once
 #include "loops/kernel.h"
 #include "loops/math_special64.h"
@@ -26,43 +26,20 @@ V trigamma(V x) {
 // `wide`: x and y are f64. y is read by functions of two arguments only.
 template <bool wide, class V>
 V math_function(Math m, const V& x, const V& y) {
-#define ANEW_LOOPS_MATH(name, ...)                        \
-  case Math::name:                                        \
-    if constexpr (wide) return math64::name(__VA_ARGS__); \
-    else return math::name(__VA_ARGS__);
   switch (m) {
-    ANEW_LOOPS_MATH(exp, x)
-    ANEW_LOOPS_MATH(exp2, x)
-    ANEW_LOOPS_MATH(expm1, x)
-    ANEW_LOOPS_MATH(log, x)
-    ANEW_LOOPS_MATH(log2, x)
-    ANEW_LOOPS_MATH(log10, x)
-    ANEW_LOOPS_MATH(log1p, x)
-    ANEW_LOOPS_MATH(sin, x)
-    ANEW_LOOPS_MATH(cos, x)
-    ANEW_LOOPS_MATH(tan, x)
-    ANEW_LOOPS_MATH(asin, x)
-    ANEW_LOOPS_MATH(acos, x)
-    ANEW_LOOPS_MATH(atan, x)
-    ANEW_LOOPS_MATH(sinh, x)
-    ANEW_LOOPS_MATH(cosh, x)
-    ANEW_LOOPS_MATH(tanh, x)
-    ANEW_LOOPS_MATH(asinh, x)
-    ANEW_LOOPS_MATH(acosh, x)
-    ANEW_LOOPS_MATH(atanh, x)
-    ANEW_LOOPS_MATH(logistic, x)
-    ANEW_LOOPS_MATH(erf, x)
-    ANEW_LOOPS_MATH(erfc, x)
-    ANEW_LOOPS_MATH(cbrt, x)
-    ANEW_LOOPS_MATH(rsqrt, x)
-    ANEW_LOOPS_MATH(lgamma, x)
-    ANEW_LOOPS_MATH(digamma, x)
-    ANEW_LOOPS_MATH(trigamma, x)
-    ANEW_LOOPS_MATH(atan2, x, y)
-    ANEW_LOOPS_MATH(pow, x, y)
-    ANEW_LOOPS_MATH(hypot, x, y)
+#define ANEW_MATH(name)                         \
+  case Math::name:                              \
+    if constexpr (wide) return math64::name(x); \
+    else return math::name(x);
+    ANEW_MATH_OF_ONE(ANEW_MATH)
+#undef ANEW_MATH
+#define ANEW_MATH(name)                            \
+  case Math::name:                                 \
+    if constexpr (wide) return math64::name(x, y); \
+    else return math::name(x, y);
+    ANEW_MATH_OF_TWO(ANEW_MATH)
+#undef ANEW_MATH
   }
-#undef ANEW_LOOPS_MATH
   return x;
 }
 

@@ -3,8 +3,6 @@
 
 #include <cstring>
 
-#include "loops/number.h"
-
 namespace anew::loops {
 namespace {
 
@@ -75,56 +73,55 @@ void make_nest(Nest& nest, const Loop* loops, int count, Stream* streams, std::s
   }
 }
 
-void gather(const Nest& nest, const Stream& s, std::int64_t n, void* to) {
-  switch (s.dtype) {
-    case bool_: return gather_as(nest, s, n, static_cast<std::uint8_t*>(to));
-    case i64:
-    case f64: return gather_as(nest, s, n, static_cast<std::uint64_t*>(to));
-    case i32:
-    case u32:
-    case f32: return gather_as(nest, s, n, static_cast<std::uint32_t*>(to));
-    case bf16:
-    case f16: break;
+// f(T{}) with an unsigned type of the size of elements that registers hold as they lie in memory.
+template <class F>
+void by_size(DType dtype, F f) {
+  switch (size_of(dtype)) {
+    case 1: return f(std::uint8_t{});
+    case 4: return f(std::uint32_t{});
+    default: return f(std::uint64_t{});
   }
-  const auto* from = reinterpret_cast<const std::uint16_t*>(s.base);
+}
+
+void gather(const Nest& nest, const Stream& s, std::int64_t n, void* to) {
+  if (!is_stored(s.dtype)) return by_size(s.dtype, [&]<class T>(T) { gather_as(nest, s, n, static_cast<T*>(to)); });
   const std::int64_t stride = nest.rank ? s.stride[nest.rank - 1] : 0;
-  auto* out = static_cast<float*>(to);
-  for_runs(nest, s.stride, n, [&](std::int64_t at, std::int64_t i, std::int64_t m) {
-    if (s.dtype == bf16)
-      for (std::int64_t k = 0; k < m; ++k) out[i + k] = float_of_bf16(from[at + k * stride]);
-    else
-      for (std::int64_t k = 0; k < m; ++k) out[i + k] = float_of_f16(from[at + k * stride]);
+  visit(s.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (!std::is_same_v<T, Computed<T>>) {
+      const auto* from = reinterpret_cast<const T*>(s.base);
+      auto* out = static_cast<Computed<T>*>(to);
+      for_runs(nest, s.stride, n, [&](std::int64_t at, std::int64_t i, std::int64_t m) {
+        for (std::int64_t k = 0; k < m; ++k) out[i + k] = convert_number<Computed<T>>(from[at + k * stride]);
+      });
+    }
   });
 }
 
 void scatter(const Nest& nest, const Stream& s, std::int64_t n, const void* from) {
-  switch (s.dtype) {
-    case bool_: return scatter_as(nest, s, n, static_cast<const std::uint8_t*>(from));
-    case i64:
-    case f64: return scatter_as(nest, s, n, static_cast<const std::uint64_t*>(from));
-    case i32:
-    case u32:
-    case f32: return scatter_as(nest, s, n, static_cast<const std::uint32_t*>(from));
-    case bf16:
-    case f16: break;
-  }
-  auto* to = reinterpret_cast<std::uint16_t*>(s.base);
+  if (!is_stored(s.dtype))
+    return by_size(s.dtype, [&]<class T>(T) { scatter_as(nest, s, n, static_cast<const T*>(from)); });
   const std::int64_t stride = nest.rank ? s.stride[nest.rank - 1] : 0;
-  const auto* in = static_cast<const float*>(from);
-  for_runs(nest, s.stride, n, [&](std::int64_t at, std::int64_t i, std::int64_t m) {
-    if (s.dtype == bf16)
-      for (std::int64_t k = 0; k < m; ++k) to[at + k * stride] = bf16_of_float(in[i + k]);
-    else
-      for (std::int64_t k = 0; k < m; ++k) to[at + k * stride] = f16_of_float(in[i + k]);
+  visit(s.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (!std::is_same_v<T, Computed<T>>) {
+      auto* to = reinterpret_cast<T*>(s.base);
+      const auto* in = static_cast<const Computed<T>*>(from);
+      for_runs(nest, s.stride, n, [&](std::int64_t at, std::int64_t i, std::int64_t m) {
+        for (std::int64_t k = 0; k < m; ++k) to[at + k * stride] = convert_number<T>(in[i + k]);
+      });
+    }
   });
 }
 
+void fill_register(std::uint64_t bits, DType dtype, std::int64_t n, void* to) {
+  if (is_stored(dtype))
+    bits = visit(dtype, [&]<class T>(std::type_identity<T>) {
+      return bits_of_element(convert_number<Computed<T>>(read_element<T>(&bits)));
+    });
+  by_size(computed_type(dtype), [&]<class T>(T) { std::fill_n(static_cast<T*>(to), n, static_cast<T>(bits)); });
+}
+
 void enumerate(const Nest& nest, const Stream& stream, DType dtype, std::int64_t n, void* to) {
-  switch (dtype) {
-    case i32: return enumerate_as(nest, stream, n, static_cast<std::int32_t*>(to));
-    case u32: return enumerate_as(nest, stream, n, static_cast<std::uint32_t*>(to));
-    default: return enumerate_as(nest, stream, n, static_cast<std::int64_t*>(to));
-  }
+  by_size(dtype, [&]<class T>(T) { enumerate_as(nest, stream, n, static_cast<T*>(to)); });
 }
 
 }  // namespace anew::loops

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/dtype.h"
 #include "loops/schedule.h"
 
 namespace anew::loops {
@@ -85,7 +86,7 @@ void for_runs(const Nest& nest, const std::int64_t* stride, std::int64_t n, F f)
 
 // Address of the next n elements where they lie dense in memory as a register holds them, else null.
 inline std::byte* dense(const Nest& nest, const Stream& stream, std::int64_t n) {
-  if (stream.dtype == bf16 || stream.dtype == f16) return nullptr;
+  if (is_stored(stream.dtype)) return nullptr;
   const auto size = static_cast<std::int64_t>(size_of(stream.dtype));
   if (stream.flat) return stream.base + nest.position * size;
   const int last = nest.rank - 1;
@@ -97,6 +98,8 @@ inline std::byte* dense(const Nest& nest, const Stream& stream, std::int64_t n) 
 // The next n elements to or from a register.
 void gather(const Nest& nest, const Stream& stream, std::int64_t n, void* to);
 void scatter(const Nest& nest, const Stream& stream, std::int64_t n, const void* from);
+// n times the number with these bits, as registers hold it.
+void fill_register(std::uint64_t bits, DType dtype, std::int64_t n, void* to);
 // The next n values of a loop variable, as `dtype`.
 void enumerate(const Nest& nest, const Stream& stream, DType dtype, std::int64_t n, void* to);
 

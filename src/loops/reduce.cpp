@@ -87,7 +87,7 @@ class Reduction {
       : body_(body),
         node_(body.kernel.stores[0].node),
         dtype_(body.kernel.nodes[static_cast<std::size_t>(node_)].dtype),
-        size_(size_of(register_type(dtype_))),
+        size_(size_of(computed_type(dtype_))),
         join_(joiner(body.kernel.combine, dtype_)),
         e_(body, operands, std::min(block_size, body.iterations)) {
     results_ = e_.scratch(columns_bytes + ColumnLevels::bytes);
@@ -159,7 +159,7 @@ class Reduction {
   }
 
   void identities(Range range) {
-    join_.identity(results_, block_size);
+    fill_register(identity_bits(combine_of(body_.kernel.combine, dtype_), dtype_), dtype_, block_size, results_);
     for (std::int64_t at = range.begin; at < range.end; at += block_size)
       e_.scatter_results(at, std::min(block_size, range.end - at), results_);
   }
@@ -254,7 +254,7 @@ class Reduction {
   std::int64_t strip_ = block_size;  // columns at a time: few where each has a cache line of its own
 };
 
-bool searches(const Bytecode::Body& body) { return body.kernel.combine >= Combine::argmax; }
+bool searches(const Bytecode::Body& body) { return finds_position(body.kernel.combine); }
 
 }  // namespace
 

@@ -16,7 +16,7 @@ class Finder {
         node_(body.kernel.stores[0].node),
         dtype_(body.kernel.nodes[static_cast<std::size_t>(node_)].dtype),
         out_(body.kernel.operands[static_cast<std::size_t>(body.kernel.stores[0].to.operand)].dtype),
-        size_(size_of(register_type(dtype_))),
+        size_(size_of(computed_type(dtype_))),
         find_(searcher(body.kernel.combine, dtype_)),
         e_(body, operands, std::min(block_size, body.iterations)) {
     std::byte* memory = e_.scratch(3 * block_size * 8);
@@ -89,7 +89,7 @@ class Finder {
   }
 
   void write(std::int64_t at, std::int64_t n) {
-    if (out_ == i64) return e_.scatter_results(at, n, index_);
+    if (size_of(out_) == 8) return e_.scatter_results(at, n, index_);
     auto* narrow = reinterpret_cast<std::int32_t*>(narrow_);
     for (std::int64_t i = 0; i < n; ++i) narrow[i] = static_cast<std::int32_t>(index_[i]);
     e_.scatter_results(at, n, narrow_);

@@ -170,14 +170,6 @@ inline Mask operator>(Mask a, Mask b) { return a & ~b; }
 inline Mask operator>=(Mask a, Mask b) { return a | ~b; }
 
 // ---- arithmetic. Integers wrap, so they are added as unsigned.
-template <class T>
-struct Wrapping {
-  using type = T;
-};
-template <std::integral T>
-struct Wrapping<T> {
-  using type = std::make_unsigned_t<T>;
-};
 #define ANEW_LOOPS_ARITHMETIC(symbol)                                                   \
   template <class T>                                                                    \
   Vec<T> operator symbol(Vec<T> a, Vec<T> b) {                                          \
@@ -360,8 +352,8 @@ Vec<To> convert(Vec<From> x) {
     return select(x, broadcast(To{1}), Vec<To>{});
   } else if constexpr (std::integral<To> && std::integral<From> && sizeof(To) == sizeof(From)) {
     return bitcast<To>(x);
-  } else if constexpr (std::is_same_v<From, std::int64_t> && sizeof(To) == 4 && std::integral<To>) {
-    return bitcast<To>(Vec<std::int32_t>{{narrow(x.p[0], x.p[1]).m}});
+  } else if constexpr (std::integral<From> && sizeof(From) == 8 && sizeof(To) == 4 && std::integral<To>) {
+    return bitcast<To>(Vec<std::int32_t>{{narrow((Native<std::int64_t>)x.p[0], (Native<std::int64_t>)x.p[1]).m}});
   } else if constexpr (std::is_same_v<From, std::int32_t> && std::is_same_v<To, float>) {
     return {{__builtin_convertvector(x.p[0], Native<float>)}};
 #if defined(__AVX2__)
@@ -393,6 +385,12 @@ inline Vec<float> to_f32(Vec<std::int32_t> x) { return convert<float>(x); }
 inline Vec<std::int32_t> to_i32(Vec<std::int64_t> x) { return convert<std::int32_t>(x); }
 
 // What a stored type keeps of each lane.
+template <class T>
+Vec<T> wrapped(Vec<T> x, int bits) {  // the low bits of a 32-bit integer, with or without sign
+  const int rest = 32 - bits;
+  if constexpr (std::is_signed_v<T>) return shr_arith(shl(x, rest), rest);
+  else return shr_logical(shl(x, rest), rest);
+}
 inline Vec<float> rounded(DType dtype, Vec<float> x) {
   if (dtype == bf16) {
     const auto u = bitcast<std::uint32_t>(x);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/dtype.h"
 #include "loops/kernel.h"
 
 namespace anew::loops {
@@ -82,6 +83,7 @@ class Verifier {
         operands(0);
         require(n.imm < k_.extents.size(), "no such loop variable");
         require(is_integer(n.dtype), "an index is an integer");
+        require(!is_stored(n.dtype), "an index has 4 or 8 bytes");
         break;
       case Op::constant: operands(0); break;
       case Op::add:
@@ -160,7 +162,7 @@ class Verifier {
 
   void check_stores() const {
     const bool reduces = k_.combine != Combine::none;
-    const bool finds_index = k_.combine == Combine::argmax || k_.combine == Combine::argmin;
+    const bool finds_index = finds_position(k_.combine);
     if (k_.stores.empty()) fail("no store");
     if (reduces && k_.stores.size() != 1) fail(fmt::format("a reduction has one store, not {}", k_.stores.size()));
     std::int64_t joined = 1;
@@ -182,7 +184,7 @@ class Verifier {
       written[operand] = true;
       check_injective(store.to, what);
       const DType from = type(store.node), to = k_.operands[operand].dtype;
-      const bool narrows = from == f32 && (to == bf16 || to == f16);
+      const bool narrows = is_float(to) && is_stored(to) && from == computed_type(to);
       if (finds_index ? !is_integer(to) : from != to && !narrows)
         fail(fmt::format("{} puts {} into operand #{} of {}", what, name_of(from), operand, name_of(to)));
       if (reduces) check_combine(from);
@@ -190,9 +192,8 @@ class Verifier {
   }
 
   void check_combine(DType dtype) const {
-    const bool logical = k_.combine == Combine::and_ || k_.combine == Combine::or_;
-    const bool order = k_.combine >= Combine::argmax || k_.combine == Combine::max || k_.combine == Combine::min;
-    if (logical ? is_float(dtype) : dtype == bool_ && !order)
+    const Joins joins = line_of(k_.combine).joins;
+    if (joins == Joins::bits ? is_float(dtype) : dtype == bool_ && joins == Joins::numbers)
       fail(fmt::format("{} of {}", name_of(k_.combine), name_of(dtype)));
   }
 

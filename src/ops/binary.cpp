@@ -37,9 +37,9 @@ Primitive binary(std::string name, const BinaryRule& r) {
     return Arrays{sum.value() ? fitted(sum, a.y[0]) : sum};
   };
   p.samples = [r] {
-    if (r.accepts == Accepts::integers) return integer_samples(2, 0, 5, {i32, u32, i64});
-    if (r.accepts == Accepts::logical) return integer_samples(2, 0, 5, {bool_, i32, u32});
-    return binary_samples(r.x, r.y);
+    if (r.accepts == Accepts::integers) return integer_samples(2, 0, 5, false);
+    if (r.accepts == Accepts::logical) return integer_samples(2, 0, 5, true);
+    return with_integers(binary_samples(r.x, r.y), r.accepts);
   };
   return p;
 }
@@ -114,14 +114,14 @@ Primitive division() {
 // By squaring, over the bits of y. A negative power is the truncated reciprocal.
 Expr integer_power(Expr x, Expr y) {
   DType d = x.dtype();
-  int bits = d == i64 ? 63 : 32;
+  int bits = d == i64 ? 63 : static_cast<int>(8 * size_of(d));
   Expr one = like(x, 1), result = one, base = x;
   for (int k = 0; k < bits; ++k) {
     Expr odd = (shr_logical(y, like(y, k)) & like(y, 1)) != 0;
     result = select(odd, result * base, result);
     if (k + 1 < bits) base = base * base;
   }
-  if (d == u32) return result;
+  if (!is_signed(d)) return result;
   Expr sign = select((y & like(y, 1)) != 0, like(x, -1), one);
   return select(y < 0, select(x == 1, one, select(x == -1, sign, like(x, 0))), result);
 }
@@ -293,7 +293,8 @@ Array bitwise_or(const ArrayLike& a, const ArrayLike& b) { return a | b; }
 Array bitwise_xor(const ArrayLike& a, const ArrayLike& b) { return a ^ b; }
 Array left_shift(const ArrayLike& a, const ArrayLike& b) { return apply("left_shift", rows().shift_left, a, b); }
 Array right_shift(const ArrayLike& a, const ArrayLike& b) {
-  return apply("right_shift", rows().shift_right_arithmetic, a, b);
+  const DType d = common(a, b);
+  return apply("right_shift", is_signed(d) ? rows().shift_right_arithmetic : rows().shift_right_logical, a, b);
 }
 Array logical_and(const ArrayLike& a, const ArrayLike& b) { return apply("logical_and", rows().and_, a, b, bool_); }
 Array logical_or(const ArrayLike& a, const ArrayLike& b) { return apply("logical_or", rows().or_, a, b, bool_); }

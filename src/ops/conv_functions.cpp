@@ -82,7 +82,7 @@ Operands operands_of(const ArrayLike& x, const ArrayLike& w, std::optional<DType
   check_operand(w.value, line_or(x.at));
   std::array<Array, 2> both{x.value, w.value};
   const DType result = preferred.value_or(common_dtype(both));
-  const DType d = result == bf16 || result == f16 ? f32 : result;
+  const DType d = computed_type(result);
   return {coerce(x.value, d, x.at), coerce(w.value, d, x.at), result};
 }
 

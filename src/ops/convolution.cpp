@@ -8,6 +8,7 @@
 
 #include <limits>
 
+#include "base/dtype.h"
 #include "base/saturate.h"
 #include "ops/batch.h"
 #include "ops/conv_params.h"
@@ -68,8 +69,7 @@ Types infer_convolution(const ir::InferArgs& a) {
   auto fail = [&](const std::string& what) { throw Error(fmt::format("[{}] {}", op, what), line_or(a.at)); };
   require(op, Accepts::numbers, x, a.at);
   const int ndim = x.shape.ndim(), spatial = ndim - 2;
-  if (x.dtype != w.dtype || x.dtype == bf16 || x.dtype == f16)
-    fail(fmt::format("types do not fit: {} and {}", x.str(), w.str()));
+  if (x.dtype != w.dtype || is_stored(x.dtype)) fail(fmt::format("types do not fit: {} and {}", x.str(), w.str()));
   if (ndim < 2 || w.shape.ndim() != ndim || !names_axes(p.lhs(), ndim) || !names_axes(p.rhs(), ndim) ||
       !names_axes(p.out(), ndim))
     fail(fmt::format("the dimension numbers do not fit {} and {}", x.str(), w.str()));

@@ -6,45 +6,12 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/dtype.h"
 #include "base/float_mode.h"
-#include "loops/number.h"
 #include "ops/promote.h"
 
 namespace anew {
 namespace {
-
-template <class F>
-void with_stored_type(DType d, F f) {
-  switch (d) {
-    case bool_: return f(bool{});
-    case i32: return f(std::int32_t{});
-    case i64: return f(std::int64_t{});
-    case u32: return f(std::uint32_t{});
-    case f32: return f(float{});
-    case f64: return f(double{});
-    case bf16:
-    case f16: return f(std::uint16_t{});
-  }
-}
-
-// n numbers of C++ type `from` (never bf16, f16) as dtype `to`.
-void convert_numbers(const void* data, std::size_t n, DType from, DType to, void* out) {
-  if (from == to) {
-    if (n) std::memcpy(out, data, n * size_of(to));
-    return;
-  }
-  with_stored_type(from, [&]<class From>(From) {
-    const From* source = static_cast<const From*>(data);
-    with_stored_type(to, [&]<class To>(To) {
-      To* target = static_cast<To*>(out);
-      for (std::size_t i = 0; i < n; ++i) {
-        if (to == bf16) target[i] = static_cast<To>(loops::bf16_of_float(static_cast<float>(source[i])));
-        else if (to == f16) target[i] = static_cast<To>(loops::f16_of_float(static_cast<float>(source[i])));
-        else target[i] = loops::convert_number<To>(source[i]);
-      }
-    });
-  });
-}
 
 bool all_numbers(std::initializer_list<Array> v) {
   for (const Array& x : v)
@@ -77,13 +44,17 @@ namespace detail {
 Array from_memory(const void* data, std::size_t count, DType from, const Shape& shape, DType to, const Location& at) {
   if (static_cast<std::int64_t>(count) != shape.size())
     throw Error(fmt::format("[array] {} numbers do not fill shape {}", count, shape.str()), line_or(at));
-  if (from == i64)
-    for (std::size_t i = 0; i < count; ++i) check_fits(static_cast<const std::int64_t*>(data)[i], to, at);
-  if (from == u32 && to == i32)
-    for (std::size_t i = 0; i < count; ++i) check_fits(static_cast<const std::uint32_t*>(data)[i], to, at);
+  if (is_integer(from) && is_integer(to) && from != to)
+    visit(from, [&]<class T>(std::type_identity<T>) {
+      using Wide = std::conditional_t<std::is_unsigned_v<T>, std::uint64_t, std::int64_t>;
+      for (std::size_t i = 0; i < count; ++i)
+        check_fits(convert_number<Wide>(read_element<T>(static_cast<const std::byte*>(data) + i * sizeof(T))), to, at);
+    });
   Array x = empty_array({shape, to}, line_or(at));
   const FloatMode mode;
-  convert_numbers(data, count, from, to, x.value()->buffer->data());
+  void* out = x.value()->buffer->data();
+  if (from != to) convert_elements(data, count, from, to, out);
+  else if (count) std::memcpy(out, data, count * size_of(to));
   return x;
 }
 

@@ -77,8 +77,7 @@ Primitive running(std::string name, Running kind) {
   p.infer = [op = p.name](const ir::InferArgs& a) {
     require_count(op, 1, a.in, a.at);
     require(op, Accepts::numbers, a.in[0], a.at);
-    if (a.in[0].dtype == bf16 || a.in[0].dtype == f16)
-      throw Error(fmt::format("[{}] does not join {}", op, a.in[0].str()), line_or(a.at));
+    if (is_stored(a.in[0].dtype)) throw Error(fmt::format("[{}] does not join {}", op, a.in[0].str()), line_or(a.at));
     check_axis(op, params_of<RunningParams>(a.params), a.in[0], a.at);
     return Types{a.in[0]};
   };
@@ -207,7 +206,7 @@ Array recurrence(const Array& a, const Array& b, const RunningParams& q) {
   return bind1(rows().recurrence, make_params(q), {a, b}, Location::current());
 }
 
-// Without axis: of the flat array. bool counts as integers; stored types run in f32 and are rounded once.
+// Without axis: of the flat array. bool counts as integers; stored types run in a wider type and are rounded once.
 struct Along {
   Array x;
   int axis;
@@ -216,8 +215,7 @@ Along along(std::string_view op, const ArrayLike& x, std::optional<int> axis) {
   check_operand(x.value, line_or(x.at));
   Array a = strong(x.value, x.at);
   const Type type = type_of(a);
-  if (type.dtype == bool_) a = coerce(a, default_int(), x.at);
-  if (type.dtype == bf16 || type.dtype == f16) a = coerce(a, f32, x.at);
+  a = coerce(a, type.dtype == bool_ ? default_int() : computed_type(type.dtype), x.at);
   if (!axis) return {ravel(ArrayLike(a, x.at)), 0};
   return {a, checked_axis(op, *axis, type.shape.ndim(), type, x.at)};
 }
@@ -227,7 +225,7 @@ Array run(std::string_view op, const Primitive& p, const ArrayLike& x, std::opti
   Along l = along(op, x, axis);
   Array y = bind1(p, make_params(RunningParams(l.axis, reverse)), {l.x}, x.at);
   const DType d = type_of(x.value).dtype;
-  return d == bf16 || d == f16 ? coerce(y, d, x.at) : y;
+  return is_stored(d) ? coerce(y, d, x.at) : y;
 }
 
 }  // namespace
@@ -267,10 +265,10 @@ Array linear_recurrence(const ArrayLike& a, const ArrayLike& b, int axis, bool r
   Arrays both = operands("linear_recurrence", {a.value, b.value}, a.at);
   const Type type = type_of(type_of(both[0]).shape.ndim() ? both[0] : both[1]);
   int i = checked_axis("linear_recurrence", axis, type.shape.ndim(), type, a.at);
-  const bool wide = type.dtype == bf16 || type.dtype == f16;
-  for (Array& x : both) x = broadcast_to(coerce(x, wide ? f32 : floating(type.dtype), a.at), type.shape);
+  const DType given = floating(type.dtype);
+  for (Array& x : both) x = broadcast_to(coerce(x, computed_type(given), a.at), type.shape);
   Array y = recurrence(both[0], both[1], RunningParams(i, reverse));
-  return wide ? coerce(y, type.dtype, a.at) : y;
+  return coerce(y, given, a.at);
 }
 
 }  // namespace anew

@@ -60,8 +60,9 @@ Types infer_dot(const ir::InferArgs& a) {
   const auto& p = params_of<DotParams>(a.params);
   const lax::DotDimensions d = p.dimensions();
   const Type &x = a.in[0], &y = a.in[1];
-  if (x.dtype == bf16 || x.dtype == f16)
-    throw Error(fmt::format("[dot_general] does not multiply {}", x.str()), line_or(a.at), "products are made in f32");
+  if (is_stored(x.dtype))
+    throw Error(fmt::format("[dot_general] does not multiply {}", x.str()), line_or(a.at),
+                fmt::format("products are made in {}", name_of(computed_type(x.dtype))));
   if (x.dtype != y.dtype || x.dtype != p.preferred_element_type)
     throw Error(fmt::format("[dot_general] types differ: {}, {}, result {}", x.str(), y.str(),
                             name_of(p.preferred_element_type)),
@@ -215,9 +216,9 @@ Array dot_general(const ArrayLike& a, const ArrayLike& b, const DotDimensions& d
   check_operand(b.value, line_or(a.at));
   std::array<Array, 2> both{a.value, b.value};
   DType d = preferred_element_type.value_or(common_dtype(both));
-  if (d == bf16 || d == f16) {  // stored types: multiplied and added in f32, rounded once
+  if (is_stored(d)) {  // multiplied and added in a wider type, rounded once
     PinLine pin(a.at);
-    return convert_element_type(dot_general(a, b, dimensions, f32), d);
+    return convert_element_type(dot_general(a, b, dimensions, computed_type(d)), d);
   }
   return bind1(rows().dot_general, std::make_shared<const DotParams>(dimensions, d),
                {coerce(a.value, d, a.at), coerce(b.value, d, a.at)}, a.at);

@@ -17,17 +17,16 @@ namespace {
 // Of a floating type: bits of the fraction, and the exponent of its smallest normal number.
 struct Format {
   int fraction, least;
+  int width() const { return static_cast<int>(std::bit_ceil(static_cast<unsigned>(fraction) + 1)); }  // of random bits
   double epsilon() const { return std::ldexp(1.0, -fraction); }
   double almost_minus_one() const { return -1 + std::ldexp(1.0, -fraction - 1); }
   double tiny() const { return std::ldexp(1.0, least); }
 };
 Format format_of(DType d) {
-  switch (d) {
-    case bf16: return {7, -126};
-    case f16: return {10, -14};
-    case f64: return {52, -1022};
-    default: return {23, -126};
-  }
+  return visit(d, []<class T>(std::type_identity<T>) {
+    using Limits = std::conditional_t<std::is_class_v<T>, T, std::numeric_limits<T>>;
+    return Format{Limits::digits - 1, Limits::min_exponent - 1};
+  });
 }
 
 void require_float(std::string_view op, DType dtype, const Location& at) {
@@ -44,8 +43,7 @@ void require_shape(std::string_view op, const Array& x, const Shape& shape, cons
 Array unit(std::string_view op, const ArrayLike& key, const Shape& shape, DType dtype) {
   require_float(op, dtype, key.at);
   Array k = checked_key(op, key);
-  const int fraction = format_of(dtype).fraction;
-  const int width = dtype == bf16 ? 8 : dtype == f16 ? 16 : dtype == f64 ? 64 : 32;
+  const int fraction = format_of(dtype).fraction, width = format_of(dtype).width();
   Array leading = lax::shift_right_logical(random_bits(op, k, shape, width, key.at), width - fraction);
   return astype(leading, dtype) * literal(dtype, std::ldexp(1.0, -fraction));
 }
@@ -62,18 +60,6 @@ Array between(std::string_view op, const ArrayLike& key, const Shape& shape, DTy
   return y;
 }
 
-// The remainder of i64 numbers read as unsigned ones.
-Array unsigned_remainder(const Array& a, const Array& n) {
-  const Array one = literal_integer(i64, 1), top = literal_integer(i64, std::numeric_limits<std::int64_t>::min());
-  // Below 2^63: a = 2 (a / 2) + the last bit, doubled without leaving the range.
-  Array half = lax::rem(lax::shift_right_logical(a, one), n), gap = n - half;
-  Array doubled = where(half >= gap, half - gap, half + half), last = a & one;
-  Array small = where(doubled == n - last, literal_integer(i64, 0), doubled + last);
-  // From 2^63 on the quotient is 0 or 1.
-  Array large = where((a ^ top) >= (n ^ top), a - n, a);
-  return where(n == 0, a, where(n > 0, small, large));
-}
-
 struct Limit {
   Array value;
   Array beyond;  // whether the bound was larger than any number of the type
@@ -84,9 +70,9 @@ Limit integer_limit(std::string_view op, const Array& x, DType dtype, const Loca
   if (is_float(type_of(x).dtype) || type_of(x).dtype == bool_)
     throw Error(fmt::format("[{}] bounds are integers, got {}", op, type_of(x).str()), line_or(at));
   if (dtype == i64) return {coerce(x, i64, at), Array(false)};
-  const std::int64_t least = dtype == i32 ? std::numeric_limits<std::int32_t>::min() : 0;
-  const std::int64_t most =
-      dtype == i32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::uint32_t>::max();
+  const auto least = number_of_bits<std::int64_t>(dtype, extreme_bits(dtype, true));
+  const std::int64_t most = dtype == u64 ? std::numeric_limits<std::int64_t>::max()
+                                         : number_of_bits<std::int64_t>(dtype, extreme_bits(dtype, false));
   if (is_known_number(x)) {
     const std::int64_t v = x.value()->integer;
     return {literal_integer(dtype, std::clamp(v, least, most)), Array(v > most)};
@@ -172,10 +158,18 @@ Array randint(const ArrayLike& key, const Shape& shape, const ArrayLike& lo, con
     throw Error(fmt::format("[{}] needs an integer type, got {}", op, name_of(dtype)), line_or(key.at));
   checked_key(op, key);
   PinLine pin(key.at);
+  if (is_stored(dtype)) {  // drawn as i32, with bounds held inside the range
+    const auto least = number_of_bits<double>(dtype, extreme_bits(dtype, true));
+    const auto most = number_of_bits<double>(dtype, extreme_bits(dtype, false));
+    auto held = [&](const ArrayLike& x, double last) {
+      Array y = integer_limit(op, x.value, i32, key.at).value;
+      return lax::clamp(literal(i32, least), y, literal(i32, last));
+    };
+    return astype(randint(key, shape, held(lo, most), held(hi, most + 1), i32), dtype);
+  }
   Limit from = integer_limit(op, lo.value, dtype, key.at), to = integer_limit(op, hi.value, dtype, key.at);
-  const bool wide = dtype == i64;
-  const DType word = wide ? i64 : u32;
-  auto remainder = [wide](const Array& a, const Array& n) { return wide ? unsigned_remainder(a, n) : lax::rem(a, n); };
+  const bool wide = size_of(dtype) == 8;
+  const DType word = wide ? u64 : u32;
   auto [k1, k2] = split(key);
   Array higher = random_bits(op, k1, shape, wide ? 64 : 32, key.at);
   Array lower = random_bits(op, k2, shape, wide ? 64 : 32, key.at);
@@ -183,9 +177,9 @@ Array randint(const ArrayLike& key, const Shape& shape, const ArrayLike& lo, con
   Array span = where(none, one, astype(to.value - from.value, word));
   span = where(logical_and(to.beyond, ~none), span + one, span);  // wraps to 0 for all numbers of the type
   // Twice as many bits as the type has, modulo span: higher * 2^width + lower.
-  Array factor = remainder(literal_integer(word, wide ? std::int64_t{1} << 32 : 1 << 16), span);
-  factor = remainder(factor * factor, span);
-  Array offset = remainder(remainder(higher, span) * factor + remainder(lower, span), span);
+  Array factor = lax::rem(literal_integer(word, wide ? std::int64_t{1} << 32 : 1 << 16), span);
+  factor = lax::rem(factor * factor, span);
+  Array offset = lax::rem(lax::rem(higher, span) * factor + lax::rem(lower, span), span);
   Array y = from.value + astype(offset, dtype);
   require_shape(op, y, shape, key.at);
   return y;

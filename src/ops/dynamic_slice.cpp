@@ -2,6 +2,7 @@
 // Both move elements only; each is the other's transpose. With starts that differ by example they are gather and scatter.
 #include <fmt/format.h>
 
+#include "ops/advanced_index.h"
 #include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/gather.h"
@@ -238,8 +239,8 @@ Arrays checked_starts(std::string_view op, const Starts& given, const Type& x, c
     if (is_known_number(s)) {
       const std::int64_t k = s.value()->integer;
       s = literal_integer(i32, std::clamp<std::int64_t>(k < 0 ? k + n : k, 0, n));
-    } else if (type_of(s).dtype != u32) {
-      s = where(s < 0, s + literal_integer(type_of(s).dtype, n), s);
+    } else {
+      s = counted_from_end(index_operand(op, s, at), n);
     }
   }
   return starts;

@@ -4,6 +4,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include "base/dtype.h"
 #include "ops/known_rows.h"
 
 namespace anew {
@@ -52,7 +53,7 @@ ir::Lowered lower_elementwise(std::span<const Type> in, const Body& body) {
     std::vector<Expr> wide;
     DType stored = f32;
     for (Expr e : x) {
-      bool narrow = e.dtype() == bf16 || e.dtype() == f16;
+      bool narrow = is_float(e.dtype()) && is_stored(e.dtype());
       if (narrow) stored = e.dtype();
       wide.push_back(narrow ? convert(e, f32) : e);
     }
@@ -118,12 +119,23 @@ std::vector<ir::Sample> binary_samples(Interval a, Interval b) {
   return out;
 }
 
-std::vector<ir::Sample> integer_samples(int arity, double lo, double hi, std::initializer_list<DType> dtypes) {
+std::vector<ir::Sample> integer_samples(int arity, double lo, double hi, bool with_bool) {
   std::vector<ir::Sample> out;
-  for (DType d : dtypes)
-    for (const Shape& s : sample_shapes)
+  for (DType d : all_dtypes)
+    for (const Shape& s : sample_shapes) {
+      if (!is_integer(d) && !(with_bool && d == bool_)) continue;
       out.push_back({ir::no_params(), std::vector<ir::SampleInput>(static_cast<std::size_t>(arity), {{s, d}, lo, hi})});
+    }
   return out;
+}
+
+std::vector<ir::Sample> with_integers(std::vector<ir::Sample> floats, Accepts accepts) {
+  if (accepts == Accepts::floats || floats.empty()) return floats;
+  const ir::Sample model = floats[0];
+  for (DType d : all_dtypes)
+    if (is_integer(d))
+      floats.push_back({model.params, std::vector<ir::SampleInput>(model.inputs.size(), {{{2, 3}, d}, -9, 120})});
+  return floats;
 }
 
 }  // namespace anew

@@ -41,6 +41,8 @@ struct Interval {
   double lo = -1, hi = 1;
 };
 std::vector<ir::Sample> binary_samples(Interval a, Interval b);
-std::vector<ir::Sample> integer_samples(int arity, double lo, double hi, std::initializer_list<DType> dtypes);
+// Of rows that take integers; of those that take floats as well, one sample of each integer type is added.
+std::vector<ir::Sample> integer_samples(int arity, double lo, double hi, bool with_bool);
+std::vector<ir::Sample> with_integers(std::vector<ir::Sample> floats, Accepts accepts);
 
 }  // namespace anew

@@ -6,8 +6,8 @@
 
 #include <limits>
 
+#include "base/dtype.h"
 #include "loops/build.h"
-#include "loops/number.h"
 #include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/promote.h"
@@ -31,7 +31,10 @@ Array index_operand(std::string_view op, const Array& x, const Location& at) {
   check_operand(x, line_or(at));
   Array i = strong(x);
   require_integers(op, "indices", type_of(i), at);
-  return i;
+  // Numbers of elements fit i64, and need not fit a narrow type.
+  const DType d = type_of(i).dtype;
+  if (d == u64) return astype(minimum(i, literal_integer(u64, std::numeric_limits<std::int64_t>::max())), i64);
+  return is_stored(d) ? astype(i, i32) : i;
 }
 
 Array zeros_of(const Type& type) { return lax::broadcast_in_dim(literal(type.dtype, 0.0), type.shape, {}); }
@@ -147,13 +150,10 @@ Types infer_gather(const ir::InferArgs& a) {
 
 // The bits of what is read outside.
 std::uint64_t fill_bits(const std::optional<double>& value, DType d) {
-  if (value && is_integer(d)) return loops::bits_of(d, loops::convert_number<std::int64_t>(*value));
-  if (value) return loops::bits_of(d, *value);
-  if (is_float(d)) return loops::bits_of(d, std::numeric_limits<double>::quiet_NaN());
-  if (d == i32) return loops::bits_of(d, std::int64_t{std::numeric_limits<std::int32_t>::min()});
-  if (d == i64) return loops::bits_of(d, std::numeric_limits<std::int64_t>::min());
-  if (d == u32) return loops::bits_of(d, std::int64_t{std::numeric_limits<std::uint32_t>::max()});
-  return 1;
+  if (value && is_integer(d)) return bits_of(d, convert_number<std::int64_t>(*value));
+  if (value) return bits_of(d, *value);
+  if (is_float(d)) return bits_of(d, std::numeric_limits<double>::quiet_NaN());
+  return extreme_bits(d, is_signed_integer(d));
 }
 
 ir::Lowered lower_gather(const ir::Params& params, std::span<const Type> in, std::span<const Type>) {

@@ -33,9 +33,10 @@ Pair both(std::string_view op, const ArrayLike& a, const ArrayLike& b, bool as_f
 
 bool is_float(const Array& x) { return anew::is_float(type_of(x).dtype); }
 
+// The greatest finite number.
 double largest(DType d) {
   if (d == f64) return std::numeric_limits<double>::max();
-  return d == f16 ? 65504.0 : d == bf16 ? 0x1.fep127 : std::numeric_limits<float>::max();
+  return number_of_bits<double>(d, extreme_bits(d, false) - 1);
 }
 
 }  // namespace
@@ -93,6 +94,7 @@ Array floor_divide(const ArrayLike& a, const ArrayLike& b) {
   Array inexact = r != 0;
   if (!is_float(x)) {
     Array q = lax::div(x, y);
+    if (!is_signed(type_of(x).dtype)) return q;
     return where((sign(x) != sign(y)) & inexact, q - 1, q);
   }
   Array q = where(y == 0, x, x - r) / y;  // by 0: inf, -inf or nan

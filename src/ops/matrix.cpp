@@ -25,21 +25,19 @@ Type with_last(const Type& type, const Shape& last) {
   return out;
 }
 
-namespace {
-DType computed(DType d) { return d == f64 ? f64 : f32; }
-}  // namespace
+namespace {}  // namespace
 
 MatrixOperand matrix_operand(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
   const DType d = floating(type_of(x.value).dtype);
-  return {coerce(x.value, computed(d), x.at), d};
+  return {coerce(x.value, computed_type(d), x.at), d};
 }
 MatrixOperands matrix_operands(const ArrayLike& a, const ArrayLike& b) {
   check_operand(a.value, line_or(a.at));
   check_operand(b.value, line_or(a.at));
   std::array<Array, 2> both{a.value, b.value};
   const DType d = floating(common_dtype(both));
-  return {coerce(a.value, computed(d), a.at), coerce(b.value, computed(d), a.at), d};
+  return {coerce(a.value, computed_type(d), a.at), coerce(b.value, computed_type(d), a.at), d};
 }
 Array converted(const Array& y, DType dtype) { return type_of(y).dtype == dtype ? y : astype(y, dtype); }
 

@@ -112,8 +112,10 @@ Array one_hot(const ArrayLike& x, std::int64_t classes, DType dtype) {
   PinLine pin(x.at);
   const Type type = type_of(index);
   Shape shape = type.shape;
+  const DType d =
+      is_integer(type.dtype) ? computed_type(type.dtype) : type.dtype;  // a narrow one may not hold `classes`
   shape.push_back(classes);
-  return astype(broadcast_to(expand_dims(index, -1), shape) == lax::iota(shape, shape.ndim() - 1, type.dtype), dtype);
+  return astype(broadcast_to(expand_dims(astype(index, d), -1), shape) == lax::iota(shape, shape.ndim() - 1, d), dtype);
 }
 
 }  // namespace anew::nn

@@ -79,11 +79,11 @@ Array softmax_cross_entropy(const ArrayLike& logits, const ArrayLike& labels) {
                 line_or(logits.at), "integers have the shape of the examples, probabilities that of the logits");
   PinLine pin(logits.at);
   if (!classes) return -sum(labels.value * log_softmax(a), -1);
-  Array position = lax::iota(type.shape, type.shape.ndim() - 1, label.dtype);
-  Array chosen = sum(where(position == expand_dims(labels.value, -1), a, 0), -1);
-  const Array n = literal_integer(label.dtype, type.shape[-1]);
-  Array outside = labels.value >= n;
-  if (label.dtype != u32) outside = outside | (labels.value < 0);
+  const DType d = computed_type(label.dtype);  // a narrow type may not hold the number of classes
+  Array id = astype(labels.value, d), position = lax::iota(type.shape, type.shape.ndim() - 1, d);
+  Array chosen = sum(where(position == expand_dims(id, -1), a, 0), -1);
+  Array outside = id >= literal_integer(d, type.shape[-1]);
+  if (is_signed(d)) outside = outside | (id < 0);
   // Added, not chosen: what is outside has no class, so no gradient but that of logsumexp, and nothing is kept for it.
   return anew::logsumexp(a, -1) - chosen + where(outside, std::numeric_limits<double>::quiet_NaN(), 0.0);
 }
@@ -131,7 +131,7 @@ Array dot_product_attention(const ArrayLike& q, const ArrayLike& k, const ArrayL
   const std::int64_t batch = tq.shape[0], queries = tq.shape[1], heads = tq.shape[2], size = tq.shape[3],
                      keys = tk.shape[1], shared = tk.shape[2], group = heads / shared;
   // Scores are computed and normalized in f32 where the type is narrower.
-  const DType wide = dtype == f64 ? f64 : f32;
+  const DType wide = computed_type(dtype);
   Array a = astype(all[0], wide), b = astype(all[1], wide), scores;
   if (group == 1) scores = einsum("btnh,bsnh->bnts", a, b);
   else

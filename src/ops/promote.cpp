@@ -10,8 +10,6 @@
 namespace anew {
 namespace {
 
-int kind(DType d) { return d == bool_ ? 0 : is_float(d) ? 2 : 1; }
-
 std::string types_of(std::span<const Array> xs) {
   std::string text;
   for (std::size_t i = 0; i < xs.size(); ++i)
@@ -23,27 +21,36 @@ std::string types_of(std::span<const Array> xs) {
 
 DType promote(DType a, DType b) {
   if (a == b) return a;
-  if (kind(a) != kind(b)) return kind(a) > kind(b) ? a : b;
-  if (is_integer(a)) return i64;             // two of i32, u32, i64
-  if (size_of(a) == size_of(b)) return f32;  // bf16 and f16
-  return size_of(a) > size_of(b) ? a : b;
+  if (kind_of(a) != kind_of(b)) return kind_of(a) > kind_of(b) ? a : b;
+  if (is_signed(a) == is_signed(b) && size_of(a) != size_of(b)) return size_of(a) > size_of(b) ? a : b;
+  if (is_float(a)) return f32;  // bf16 and f16
+  // Of an unsigned and a signed type: a signed one wider than the unsigned. There is none for u64.
+  const DType with_sign = is_signed(a) ? a : b, without = is_signed(a) ? b : a;
+  for (DType d : all_dtypes)
+    if (is_signed_integer(d) && size_of(d) >= size_of(with_sign) && size_of(d) > size_of(without)) return d;
+  return default_float();
 }
 
-DType floating(DType d) { return is_float(d) ? d : d == i64 ? f64 : f32; }
+DType floating(DType d) { return is_float(d) ? d : is_integer(d) && size_of(d) == 8 ? f64 : f32; }
 
 DType common_dtype(std::span<const Array> xs) {
-  std::optional<DType> strong;
-  int weak = -1;
+  using detail::Kind;
+  auto is_number = [](const Array& x) { return is_weak(x) && type_of(x).dtype != bool_; };
+  std::optional<Kind> weak, most;
   for (const Array& x : xs) {
-    DType d = type_of(x).dtype;
-    if (is_weak(x) && d != bool_) weak = std::max(weak, kind(d));
-    else strong = strong ? promote(*strong, d) : d;
+    std::optional<Kind>& kind = is_number(x) ? weak : most;
+    kind = std::max(kind.value_or(Kind::boolean), kind_of(type_of(x).dtype));
   }
-  if (strong && kind(*strong) >= weak) return *strong;
-  if (weak == 2) return default_float();
+  if (most && (!weak || *most >= *weak)) {  // of the arrays of the highest kind alone
+    std::optional<DType> out;
+    for (const Array& x : xs)
+      if (DType d = type_of(x).dtype; !is_number(x) && kind_of(d) == *most) out = out ? promote(*out, d) : d;
+    return *out;
+  }
+  if (weak == Kind::floating) return default_float();
   DType wide = default_int();  // or of a number beyond 32 bits, among numbers only
   for (const Array& x : xs)
-    if (!strong && type_of(x).dtype == i64) wide = i64;
+    if (!most && type_of(x).dtype == i64) wide = i64;
   return wide;
 }
 
@@ -56,15 +63,21 @@ namespace {
   throw Error(fmt::format("[array] the number {}does not fit {}", number.empty() ? "" : number + " ", name_of(to)),
               line_or(at), "give the dtype i64, or convert the array beside it with astype(x, i64)");
 }
+template <class T>
+void check_range(T v, DType to, const Location& at) {
+  if (!is_integer(to)) return;
+  visit(to, [&]<class E>(std::type_identity<E>) {
+    if constexpr (std::is_integral_v<E> && !std::is_same_v<E, bool>)
+      // Bits of an unsigned integer may be written as a negative number.
+      if (std::cmp_less(v, std::numeric_limits<std::make_signed_t<E>>::min()) ||
+          std::cmp_greater(v, std::numeric_limits<E>::max()))
+        no_fit(std::to_string(v), to, at);
+  });
+}
 }  // namespace
 
-void check_fits(std::int64_t v, DType to, const Location& at) {
-  // Bits of a u32 may be written as a negative number.
-  constexpr std::int64_t low = std::numeric_limits<std::int32_t>::min();
-  const std::int64_t high =
-      to == i32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::uint32_t>::max();
-  if ((to == i32 || to == u32) && (v < low || v > high)) no_fit(std::to_string(v), to, at);
-}
+void check_fits(std::int64_t v, DType to, const Location& at) { check_range(v, to, at); }
+void check_fits(std::uint64_t v, DType to, const Location& at) { check_range(v, to, at); }
 
 Array coerce(const Array& x, DType dtype, const Location& at) {
   check_operand(x, line_or(at));
@@ -76,7 +89,9 @@ Array coerce(const Array& x, DType dtype, const Location& at) {
   }
   if (v.weak) {
     // An argument shows i64, where that is no default, because it does not fit.
-    if (dtype == i32 && v.type.dtype == i64 && default_int() == i32 && !v.origin.primitive) no_fit("", dtype, at);
+    if (is_signed_integer(dtype) && size_of(dtype) < 8 && v.type.dtype == i64 && default_int() == i32 &&
+        !v.origin.primitive)
+      no_fit("", dtype, at);
     return coerce(v.exact, dtype, at);
   }
   if (v.type.dtype == dtype) return x;
@@ -86,8 +101,8 @@ Array coerce(const Array& x, DType dtype, const Location& at) {
 Array as_operand(const Array& x, DType dtype, const Location& at) {
   check_operand(x, line_or(at));
   const Value& v = *x.value();
-  if (!v.weak || dtype == bool_ || kind(v.type.dtype) > kind(dtype)) return coerce(x, dtype, at);
-  if (kind(v.type.dtype) == kind(dtype)) return x;
+  if (!v.weak || dtype == bool_ || kind_of(v.type.dtype) > kind_of(dtype)) return coerce(x, dtype, at);
+  if (kind_of(v.type.dtype) == kind_of(dtype)) return x;
   if (v.literal) return is_float(dtype) ? Array(static_cast<double>(v.integer)) : Array(v.integer);
   return as_number(coerce(x, wide(dtype), at), is_float(dtype) ? default_float() : default_int());
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/dtype.h"
 #include "trace/trace.h"
 
 namespace anew {
@@ -20,6 +21,7 @@ DType common_dtype(std::span<const Array> xs);
 
 // Throws where a C++ number would wrap around.
 void check_fits(std::int64_t v, DType to, const Location& at);
+void check_fits(std::uint64_t v, DType to, const Location& at);
 // x as this type: a weak number becomes a literal of it, an array of another type is converted.
 Array coerce(const Array& x, DType dtype, const Location& at);
 // The same, but a number stays one, of the kind of this type: what elementwise functions do to operands they compute with.

@@ -61,8 +61,10 @@ Primitive threefry_row() {
   };
   p.jvp = [](const ir::JvpArgs&) { return Arrays{Array(), Array()}; };
   p.samples = [] {
-    auto out = integer_samples(4, 0, 1e9, {u32});
+    std::vector<ir::Sample> out;
     ir::SampleInput scalar{{{}, u32}, 0, 1e9}, vector{{{5}, u32}, 0, 1e9};
+    for (const Shape& s : {Shape{}, Shape{3}, Shape{2, 3}, Shape{0, 2}})
+      out.push_back({ir::no_params(), std::vector<ir::SampleInput>(4, {{s, u32}, 0, 1e9})});
     out.push_back({ir::no_params(), {scalar, scalar, scalar, vector}});
     return out;
   };
@@ -131,7 +133,7 @@ Array words(std::string_view op, const Array& key, std::int64_t n, const Locatio
 }
 
 Array joined_words(const Array& hi, const Array& lo) {
-  return left_shift(astype(hi, i64), literal_integer(i64, 32)) | astype(lo, i64);
+  return left_shift(astype(hi, u64), literal_integer(u64, 32)) | astype(lo, u64);
 }
 
 Array original_bits(std::string_view op, const Array& key, const Shape& shape, int width, const Location& at) {
@@ -194,7 +196,8 @@ Array key(const ArrayLike& seed) {
                  u32);
   }
   Array given = exact(seed.value);
-  Array hi = type_of(given).dtype == i64 ? astype(lax::shift_right_logical(given, 32), u32) : literal_integer(u32, 0);
+  Array hi =
+      size_of(type_of(given).dtype) == 8 ? astype(lax::shift_right_logical(given, 32), u32) : literal_integer(u32, 0);
   return stack({hi, astype(given, u32)});
 }
 
@@ -231,7 +234,7 @@ Array fold_in(const ArrayLike& key, const ArrayLike& data) {
 Array bits(const ArrayLike& key, const Shape& shape, DType dtype) {
   if (!is_integer(dtype))
     throw Error(fmt::format("[random.bits] needs an integer type, got {}", name_of(dtype)), line_or(key.at));
-  Array b = bits(key, shape, dtype == i64 ? 64 : 32);
+  Array b = bits(key, shape, static_cast<int>(8 * size_of(dtype)));
   PinLine pin(key.at);
   return astype(b, dtype);
 }

@@ -64,11 +64,9 @@ Primitive reduction_row(std::string name, loops::Combine combine, Accepts accept
   };
   p.lower = [combine](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
     const auto& axes = params_of<P>(params).axes;
-    loops::Combine c = combine;
-    if (in[0].dtype == bool_)
-      c = c == loops::Combine::max ? loops::Combine::or_ : c == loops::Combine::min ? loops::Combine::and_ : c;
-    bool index = c == loops::Combine::argmax || c == loops::Combine::argmin;
-    DType wide = in[0].dtype == bf16 || in[0].dtype == f16 ? f32 : index && in[0].dtype == bool_ ? i32 : in[0].dtype;
+    const DType d = in[0].dtype;
+    const loops::Combine c = combine_of(combine, d);
+    DType wide = is_float(d) ? computed_type(d) : finds_position(c) && d == bool_ ? i32 : d;
     return ir::Lowered{{loops::reduction(in[0], axes, c, out[0].dtype, [wide](Expr x) { return convert(x, wide); })},
                        {}};
   };
@@ -234,11 +232,12 @@ Array reduced(std::string_view op, const Primitive& p, const ArrayLike& x, const
   return restored(y, axes, type.shape, keepdims);
 }
 
-// bool counts as integers; those of the default type at least, so that with x64 sums of i32 are i64.
+// bool counts as integers; those of the default types at least, so that sums of i8 are i32, and with x64 i64.
 Array countable(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
   const DType d = type_of(x.value).dtype;
-  return d == bool_ || d == i32 ? coerce(x.value, default_int(), x.at) : strong(x.value, x.at);
+  const DType least = is_signed_integer(d) || d == bool_ ? default_int() : default_uint();
+  return !is_float(d) && size_of(d) < size_of(least) ? coerce(x.value, least, x.at) : strong(x.value, x.at);
 }
 Array checked(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));

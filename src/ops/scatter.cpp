@@ -74,7 +74,7 @@ Types infer_scatter(std::string_view op, Join join, const ir::InferArgs& a) {
   if (!is_mode(q.mode)) throw Error(fmt::format("[{}] no mode \"{}\"", op, q.mode), line_or(a.at));
   if (x.dtype != updates.dtype)
     throw Error(fmt::format("[{}] types differ: {} and updates {}", op, x.str(), updates.str()), line_or(a.at));
-  if (join != Join::set && (x.dtype == bool_ || x.dtype == bf16 || x.dtype == f16))
+  if (join != Join::set && (x.dtype == bool_ || is_stored(x.dtype)))
     throw Error(fmt::format("[{}] does not join {}", op, x.str()), line_or(a.at));
   const lax::ScatterDimensions d = q.dimensions();
   std::string wrong =
@@ -273,16 +273,16 @@ const ScatterRows& rows() {
   return r;
 }
 
-// Stored types are joined in f32 and rounded once.
+// Stored types are joined in the type they are computed in, and rounded once.
 Array scattered(const Primitive& p, const ArrayLike& x, const ArrayLike& indices, const ArrayLike& updates,
                 const lax::ScatterDimensions& dimensions, const lax::ScatterOptions& options) {
   check_operand(x.value, line_or(x.at));
   Array i = index_operand(p.name, indices.value, x.at), base = strong(x.value, x.at);
   const DType d = type_of(base).dtype;
-  const bool wide = (d == bf16 || d == f16) && &p != &rows().set;
+  const DType joined = &p == &rows().set ? d : computed_type(d);
   auto params = make_params(ScatterParams(dimensions, std::string(name_of(options.mode)), options.unique_indices));
-  Array u = coerce(coerce(updates.value, d, x.at), wide ? f32 : d, x.at);
-  Array y = bind1(p, params, {coerce(base, wide ? f32 : d, x.at), i, u}, x.at);
+  Array u = coerce(coerce(updates.value, d, x.at), joined, x.at);
+  Array y = bind1(p, params, {coerce(base, joined, x.at), i, u}, x.at);
   return coerce(y, d, x.at);
 }
 

@@ -12,7 +12,7 @@
 namespace anew {
 
 Array counted_from_end(const Array& i, std::int64_t n) {
-  if (type_of(i).dtype == u32) return i;
+  if (!is_signed(type_of(i).dtype)) return i;
   return where(i < 0, i + literal_integer(type_of(i).dtype, n), i);
 }
 Array wrapped_around(const Array& i, std::int64_t n) { return remainder(i, literal_integer(type_of(i).dtype, n)); }
@@ -149,16 +149,7 @@ Array segments(std::string_view op, Segment kind, const ArrayLike& data, const A
   Shape out = type.shape;
   out[0] = count;
   const DType d = type.dtype;
-  const double infinity = std::numeric_limits<double>::infinity();
-  auto extreme = [&](bool least) {
-    if (is_float(d)) return literal(d, least ? -infinity : infinity);
-    if (d == i32)
-      return literal_integer(
-          d, least ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<std::int32_t>::max());
-    if (d == u32) return literal_integer(d, least ? 0 : std::numeric_limits<std::uint32_t>::max());
-    return literal_integer(d,
-                           least ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max());
-  };
+  auto extreme = [&](bool least) { return make_literal(ir::Literal{d, extreme_bits(d, least)}); };
   Array neutral = kind == Segment::sum    ? literal(d, 0.0)
                   : kind == Segment::prod ? literal(d, 1.0)
                                           : extreme(kind == Segment::max);

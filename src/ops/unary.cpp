@@ -40,9 +40,9 @@ Primitive unary(std::string name, const UnaryRule& r) {
     return Arrays{tangent ? tangent(a.x[0], a.y[0], a.t[0]) : Array()};
   };
   p.samples = [lo = r.lo, hi = r.hi, accepts = r.accepts] {
-    if (accepts == Accepts::integers) return integer_samples(1, lo, hi, {i32, u32, i64});
-    if (accepts == Accepts::logical) return integer_samples(1, lo, hi, {bool_, i32});
-    return unary_samples(lo, hi);
+    if (accepts == Accepts::integers) return integer_samples(1, lo, hi, false);
+    if (accepts == Accepts::logical) return integer_samples(1, lo, hi, true);
+    return with_integers(unary_samples(lo, hi), accepts);
   };
   return p;
 }
@@ -148,12 +148,12 @@ struct UnaryRows : Family {
       unary("cbrt", {[](Expr x) { return loops::cbrt(x); },
                      [](auto&, auto& y, auto& t) { return t * ((1.0 / 3) * lax::integer_pow(y, -2)); }, 12, 0.3, 4}));
   const Primitive& abs = row(unary(
-      "abs", {[](Expr x) { return x.dtype() == u32 ? x : loops::abs(x); },
+      "abs", {[](Expr x) { return is_signed(x.dtype()) ? loops::abs(x) : x; },
               [](auto& x, auto&, auto& t) { return lax::select_n(x >= 0, {-t, t}); }, 1, 0.2, 2, Accepts::numbers}));
   const Primitive& sign =
       row(unary("sign", {[](Expr x) {
                            Expr positive = select(x > 0, like(x, 1), x);  // keeps zeros and nan
-                           return x.dtype() == u32 ? positive : select(x < 0, like(x, -1), positive);
+                           return !is_signed(x.dtype()) ? positive : select(x < 0, like(x, -1), positive);
                          },
                          nullptr, 2, 0.2, 2, Accepts::numbers}));
   const Primitive& floor = row(unary("floor", {[](Expr x) { return loops::floor(x); }, nullptr, 1, 0.2, 0.8}));

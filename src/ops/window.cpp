@@ -79,8 +79,7 @@ loops::Kernel window_kernel(const WindowParams& q, const Type& in, const Type& o
   k.accesses = {from};
   loops::Graph graph;
   int load = graph.add({loops::Op::load, in.dtype, -1, -1, -1, 0});
-  if (k.combine == loops::Combine::none && combine == loops::Combine::argmax) load = constant(graph, i32, 0.0).id();
-  if (k.combine == loops::Combine::none && combine == loops::Combine::argmin) load = constant(graph, i32, 0.0).id();
+  if (k.combine == loops::Combine::none && finds_position(combine)) load = constant(graph, i32, 0.0).id();
   k.nodes = graph.nodes;
   k.stores = {{load, to}};
   return k;
@@ -88,14 +87,13 @@ loops::Kernel window_kernel(const WindowParams& q, const Type& in, const Type& o
 
 Primitive window_row(std::string name, loops::Combine combine) {
   Primitive p;
-  const bool position = combine == loops::Combine::argmax || combine == loops::Combine::argmin;
+  const bool position = finds_position(combine);
   p.name = std::move(name);
   p.parse = &WindowParams::parse;
   p.infer = [op = p.name, position](const ir::InferArgs& a) {
     require_count(op, 1, a.in, a.at);
     require(op, Accepts::numbers, a.in[0], a.at);
-    if (a.in[0].dtype == bf16 || a.in[0].dtype == f16)
-      throw Error(fmt::format("[{}] does not join {}", op, a.in[0].str()), line_or(a.at));
+    if (is_stored(a.in[0].dtype)) throw Error(fmt::format("[{}] does not join {}", op, a.in[0].str()), line_or(a.at));
     return Types{{windowed(op, params_of<WindowParams>(a.params), a.in[0], a.at), position ? i32 : a.in[0].dtype}};
   };
   p.lower = [combine](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
@@ -222,15 +220,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> padding_of(std::string_view o
 }
 
 Array neutral(loops::Combine combine, DType d) {
-  const bool largest = combine == loops::Combine::min;
-  if (combine == loops::Combine::sum) return literal(d, 0.0);
-  if (is_float(d)) return literal(d, (largest ? 1 : -1) * std::numeric_limits<double>::infinity());
-  if (d == u32) return literal_integer(d, largest ? std::numeric_limits<std::uint32_t>::max() : 0);
-  if (d == i32)
-    return literal_integer(
-        d, largest ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<std::int32_t>::min());
-  return literal_integer(d,
-                         largest ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min());
+  return make_literal(ir::Literal{d, loops::identity_bits(combine, d)});
 }
 
 Array reduced(const Primitive& p, loops::Combine combine, const ArrayLike& x, const Shape& window, const Shape& strides,
@@ -239,8 +229,7 @@ Array reduced(const Primitive& p, loops::Combine combine, const ArrayLike& x, co
   PinLine pin(x.at);
   Array a = strong(x.value, x.at);
   const DType given = type_of(a).dtype;
-  const bool wide = given == bf16 || given == f16;
-  if (wide) a = coerce(a, f32, x.at);
+  a = coerce(a, computed_type(given), x.at);
   const Type type = type_of(a);
   Shape ones;
   for (int i = 0; i < window.ndim(); ++i) ones.push_back(1);
@@ -265,7 +254,7 @@ Array reduced(const Primitive& p, loops::Combine combine, const ArrayLike& x, co
   }
   if (padded) a = lax::pad(a, neutral(combine, type.dtype), config);
   Array y = bind1(p, make_params(q), {a}, x.at);
-  return wide ? coerce(y, given, x.at) : y;
+  return coerce(y, given, x.at);
 }
 
 // A window over the spatial axes: all but the last and those in front of them.

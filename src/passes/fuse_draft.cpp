@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/base.h"
+#include "base/dtype.h"
 #include "loops/build.h"
 #include "loops/interpreter.h"
 
@@ -46,7 +47,7 @@ int weight_of(const Node& n) {
 
 // A reduction of single elements is those elements.
 bool joins_nothing(const loops::Kernel& k) {
-  if (k.combine == loops::Combine::none || k.combine >= loops::Combine::argmax) return false;
+  if (k.combine == loops::Combine::none || finds_position(k.combine)) return false;
   for (std::size_t v = 0; v < k.extents.size(); ++v)
     if (k.reduced[v] && k.extents[v] != 1) return false;
   return true;
@@ -165,9 +166,7 @@ int Draft::add_load(const Place& place) {
 
 int Draft::add_index(const loops::Affine& f, DType dtype) {
   int sum = -1;
-  auto number = [&](std::int64_t n) {
-    return add({.op = Op::constant, .dtype = dtype, .imm = loops::bits_of(dtype, n)});
-  };
+  auto number = [&](std::int64_t n) { return add({.op = Op::constant, .dtype = dtype, .imm = bits_of(dtype, n)}); };
   auto join = [&](int term) { sum = sum < 0 ? term : add({.op = Op::add, .dtype = dtype, .a = sum, .b = term}); };
   for (std::size_t v = 0; v < f.coefficients.size(); ++v) {
     const std::int64_t c = f.coefficients[v];

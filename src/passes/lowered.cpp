@@ -9,7 +9,7 @@
 
 namespace anew::passes {
 
-bool Value::dense() const { return strides == row_major(type.shape) || type.shape.size() == 0; }
+bool Value::dense() const { return is_row_major(type.shape, strides) || type.shape.size() == 0; }
 
 bool Value::packed() const {
   std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // stride and size

@@ -1,22 +1,11 @@
-// Log lines of passes. A line is written at once, so that those of several threads do not mix.
+// Log lines of passes.
 #include "passes/pass_log.h"
 
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <cstdlib>
+#include "base/environment.h"
 
 namespace anew::passes {
-
-bool logged(std::string_view word) {
-  const char* asked = std::getenv("ANEW_LOG");
-  for (std::string_view rest = asked ? asked : ""; !rest.empty();) {
-    const std::size_t end = rest.find(',');
-    if (rest.substr(0, end) == word) return true;
-    rest = end == rest.npos ? "" : rest.substr(end + 1);
-  }
-  return false;
-}
 
 Subject subject(const ir::Program& p) {
   auto count = [&p] {
@@ -27,7 +16,7 @@ Subject subject(const ir::Program& p) {
   return {"equations", count, [&p] { return ir::print(p); }};
 }
 
-PassLog::PassLog(std::string_view name, const Subject& before) : on_(logged("passes")), name_(name) {
+PassLog::PassLog(std::string_view name, const Subject& before) : on_(environment::logged("passes")), name_(name) {
   if (!on_) return;
   unit_ = before.unit;
   count_ = before.count();
@@ -45,8 +34,8 @@ void PassLog::done(const Subject& after) const {
                      : unit_ == after.unit ? fmt::format("{} -> {} {}", count_, count, unit_)
                                            : fmt::format("{} {} -> {} {}", count_, unit_, count, after.unit);
   std::string line = fmt::format("[anew] {:<20} {:>9.3f} ms  {}\n", name_, passed.count(), what);
-  if (!unchanged && logged("programs")) line += text + "\n";
-  std::fputs(line.c_str(), stderr);
+  if (!unchanged && environment::logged("programs")) line += text + "\n";
+  environment::log(line);
 }
 
 }  // namespace anew::passes

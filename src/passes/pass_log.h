@@ -12,9 +12,6 @@
 
 namespace anew::passes {
 
-// Whether ANEW_LOG has this word: "passes", "programs".
-bool logged(std::string_view word);
-
 // What a pass works on; asked only where passes are logged.
 struct Subject {
   std::string_view unit;                // "equations", "steps"

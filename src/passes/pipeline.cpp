@@ -2,8 +2,8 @@
 #include "passes/pipeline.h"
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "base/environment.h"
 #include "passes/pass_log.h"
 #include "passes/passes.h"
 
@@ -78,12 +78,11 @@ Subject subject(const Body& body) {
 using BodyRef = std::shared_ptr<Body>;
 
 BodyRef run(std::span<const BodyPass> passes, BodyRef body) {
-  static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
   for (const BodyPass& pass : passes) {
     PassLog log(pass.name, subject(*body));
     pass.run(*body);
     log.done(subject(*body));
-    if (asked) verify(*body);
+    if (environment::verifies()) verify(*body);
   }
   return body;
 }

@@ -4,6 +4,7 @@
 // at once, after its operands: once is enough. What is no longer read is left to dead code.
 #include <cmath>
 
+#include "base/dtype.h"
 #include "control/rows.h"
 #include "passes/named_rows.h"
 #include "passes/passes.h"
@@ -46,15 +47,11 @@ bool is_zero(const ir::Literal& l, bool negative) {  // of integers there is one
 
 // Whether every value of `from`, converted to `to` and back, is itself.
 bool holds_exactly(DType from, DType to) {
-  switch (from) {
-    case bool_: return true;
-    case i32:
-    case u32: return to == i64 || to == f64;
-    case bf16:
-    case f16: return to == f32 || to == f64;
-    case f32: return to == f64;
-    default: return false;
-  }
+  if (from == bool_) return true;
+  if (is_float(from)) return is_float(to) && size_of(to) > size_of(from);
+  const int bits = static_cast<int>(8 * size_of(from));
+  if (is_float(to)) return (to == f64 && bits <= 32) || (to == f32 && bits <= 16);
+  return size_of(to) > size_of(from) && (is_signed(to) || !is_signed(from));
 }
 
 class Simplifier {

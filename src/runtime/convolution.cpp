@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/base.h"
+#include "base/dtype.h"
 #include "runtime/pool.h"
 #include "runtime/product.h"
 #include "runtime/workspace.h"
@@ -271,25 +271,13 @@ class Convolution {
   int64_t kernel_group_ = 0;
 };
 
-// f(T{}) with the type to compute in; unsigned integers: wrapping around is defined there.
-template <class F>
-auto by_type(DType dtype, F f) {
-  switch (dtype) {
-    case f32: return f(float{});
-    case f64: return f(double{});
-    case i32:
-    case u32: return f(std::uint32_t{});
-    case i64: return f(std::uint64_t{});
-    default: throw InternalError(fmt::format("no convolution of {}", name_of(dtype)));
-  }
-}
-
 }  // namespace
 
 void convolution(DType dtype, const ConvShape& shape, const void* x, const void* w, void* out, std::byte* scratch) {
-  by_type(dtype, [&]<class T>(T) {
-    Convolution<T>(shape, static_cast<const T*>(x), static_cast<const T*>(w), static_cast<T*>(out))
-        .run(reinterpret_cast<T*>(scratch));
+  visit_arithmetic(dtype, [&]<class T>(T) {
+    if constexpr (!std::is_same_v<T, bool>)  // which rows do not take
+      Convolution<T>(shape, static_cast<const T*>(x), static_cast<const T*>(w), static_cast<T*>(out))
+          .run(reinterpret_cast<T*>(scratch));
   });
 }
 
@@ -298,8 +286,8 @@ std::size_t convolution_scratch(DType dtype, const ConvShape& s) {
   int64_t rows = s.batch;
   for (const auto& d : s.spatial) longer += d.kernel > 1, rows *= d.out;
   if (longer < 2 || rows == 0) return 0;
-  return by_type(dtype,
-                 [&]<class T>(T) { return scratch_bytes<T>(s.groups * positions_of(s) * s.channels * s.features); });
+  return visit_arithmetic(
+      dtype, [&]<class T>(T) { return scratch_bytes<T>(s.groups * positions_of(s) * s.channels * s.features); });
 }
 
 }  // namespace anew

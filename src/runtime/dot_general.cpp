@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/base.h"
+#include "base/dtype.h"
 #include "runtime/pool.h"
 #include "runtime/product.h"
 #include "runtime/product_kernels.h"
@@ -360,36 +360,23 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
   multiply(batches, m.size, n.size, k.size, ma, mb, out, row, column, false, packed);
 }
 
-// f(T{}) with the type that products of this dtype are made in. Unsigned integers, because there wrapping around is
-// defined; the bits are those of the signed ones.
-template <class F>
-auto by_type(DType dtype, F f) {
-  switch (dtype) {
-    case f32: return f(float{});
-    case f64: return f(double{});
-    case i32:
-    case u32: return f(std::uint32_t{});
-    case i64: return f(std::uint64_t{});
-    case bool_: return f(bool{});
-    default: throw InternalError(fmt::format("no dot_general of {}", name_of(dtype)));
-  }
-}
-
 }  // namespace
 
 std::size_t dot_scratch(DType dtype, const Shape& left, const Shape& right, const DotDims& dims) {
   const Mapped map = map_dims({nullptr, left, left}, {nullptr, right, right}, dims);  // any strides: only sizes count
-  return by_type(dtype, [&]<class T>(T) { return scratch_of<T>(map, may_copy(map)).bytes; });
+  return visit_arithmetic(dtype, [&]<class T>(T) { return scratch_of<T>(map, may_copy(map)).bytes; });
 }
 
 DotScratch dot_scratch_of(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims) {
   const Mapped map = map_dims(left, right, dims);
-  return by_type(dtype, [&]<class T>(T) { return scratch_of<T>(map, must_copy(map)); });
+  return visit_arithmetic(dtype, [&]<class T>(T) { return scratch_of<T>(map, must_copy(map)); });
 }
 
 void dot_general(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims, void* out,
                  std::byte* scratch, const Shape* out_strides, ProductEpilogue* epilogue) {
-  by_type(dtype, [&]<class T>(T) { typed(left, right, dims, static_cast<T*>(out), scratch, out_strides, epilogue); });
+  visit_arithmetic(dtype, [&]<class T>(T) {
+    typed(left, right, dims, static_cast<T*>(out), scratch, out_strides, epilogue);
+  });
 }
 
 bool dot_writes(const Shape& left, const Shape& right, const DotDims& dims, const Shape& out_strides) {

@@ -8,16 +8,14 @@
 #include <utility>
 
 #include "base/stop.h"
+#include "base/strides.h"
 #include "plan/revolve.h"
 #include "runtime/strided.h"
 
 namespace anew {
 
 void StridedPlace::copy(std::byte* const* table, std::byte* to) const {
-  Shape dense = type.shape;
-  std::int64_t n = 1;
-  for (int d = dense.ndim(); d-- > 0;) n *= std::exchange(dense[d], n);
-  copy_array({to, type.dtype, type.shape, dense}, {place.in(table), type.dtype, type.shape, strides});
+  copy_array({to, type.dtype, type.shape, row_major(type.shape)}, {place.in(table), type.dtype, type.shape, strides});
 }
 
 void Code::enter(std::byte** table, std::byte* base) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/dtype.h"
 #include "runtime/pool.h"
 
 namespace anew {
@@ -96,18 +97,11 @@ T joined(Join join, T a, T b) {
   if constexpr (std::is_same_v<T, bool>) {
     return join == Join::add || join == Join::max ? a || b : join == Join::set ? b : a && b;
   } else {
+    using U = typename Wrapping<T>::type;
     switch (join) {
       case Join::set: return b;
-      case Join::add:
-        if constexpr (std::is_integral_v<T>) {
-          using U = std::make_unsigned_t<T>;
-          return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-        } else return a + b;
-      case Join::mul:
-        if constexpr (std::is_integral_v<T>) {
-          using U = std::make_unsigned_t<T>;
-          return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
-        } else return a * b;
+      case Join::add: return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+      case Join::mul: return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
       case Join::max: return b > a || b != b ? b : a;  // nan wins, the earlier of two equal values stays
       case Join::min: return b < a || b != b ? b : a;
     }
@@ -148,6 +142,9 @@ void scatter_all(const Plan& plan, T* out, const T* updates) {
 }
 
 template <class T>
+using Bytes = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
+
+template <class T>
 void scatter_typed(const Plan& plan, std::byte* out, const std::byte* updates, Join join) {
   T* to = reinterpret_cast<T*>(out);
   const T* from = reinterpret_cast<const T*>(updates);
@@ -181,18 +178,12 @@ void gather(const Strided& operand, const Strided& indices, const Places& places
 
 void scatter(const Strided& out, const Strided& indices, const Strided& updates, const Places& places, Join join) {
   const Plan plan(out, indices, updates, places);
-  switch (out.dtype) {
-    case bool_: return scatter_typed<bool>(plan, out.data, updates.data, join);
-    case i32: return scatter_typed<std::int32_t>(plan, out.data, updates.data, join);
-    case i64: return scatter_typed<std::int64_t>(plan, out.data, updates.data, join);
-    case u32: return scatter_typed<std::uint32_t>(plan, out.data, updates.data, join);
-    case f32: return scatter_typed<float>(plan, out.data, updates.data, join);
-    case f64: return scatter_typed<double>(plan, out.data, updates.data, join);
-    case bf16:
-    case f16:  // only set: rows of stored types are joined in f32
-      return scatter_all<Join::set>(plan, reinterpret_cast<std::uint16_t*>(out.data),
-                                    reinterpret_cast<const std::uint16_t*>(updates.data));
-  }
+  visit(out.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (std::is_same_v<T, Computed<T>>) scatter_typed<T>(plan, out.data, updates.data, join);
+    else  // only set: stored types are joined in the type they are computed in
+      scatter_all<Join::set>(plan, reinterpret_cast<Bytes<T>*>(out.data),
+                             reinterpret_cast<const Bytes<T>*>(updates.data));
+  });
 }
 
 }  // namespace anew

@@ -12,7 +12,6 @@
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <limits>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "base/base.h"
+#include "base/environment.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -121,8 +121,8 @@ class Pool {
   };
 
   int first_threads() {
-    const char* text = std::getenv("ANEW_THREADS");
-    int n = text && *text ? parse_threads(text) : static_cast<int>(std::thread::hardware_concurrency());
+    const std::string text = environment::threads();
+    int n = !text.empty() ? parse_threads(text.c_str()) : static_cast<int>(std::thread::hardware_concurrency());
     n = n < 1 ? 1 : n > max_threads ? max_threads : n;
     int none = 0;
     threads_.compare_exchange_strong(none, n, std::memory_order_relaxed);

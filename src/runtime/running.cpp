@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/dtype.h"
 #include "runtime/pool.h"
 
 namespace anew {
@@ -12,15 +13,13 @@ namespace {
 
 template <class T>
 T wrapped_sum(T a, T b) {
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
-  else return a + b;
+  using U = typename Wrapping<T>::type;
+  return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
 }
 template <class T>
 T wrapped_product(T a, T b) {
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
-  else return a * b;
+  using U = typename Wrapping<T>::type;
+  return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
 }
 
 // Lines along `axis`, in groups of neighbours along `inner` (-1: lines alone).
@@ -118,14 +117,9 @@ void recur_typed(const Strided& a, const Strided& b, int axis, bool reverse, con
 }  // namespace
 
 void run_along(Running kind, const Strided& x, int axis, bool reverse, const Strided& out) {
-  switch (x.dtype) {
-    case i32: return run_kind<std::int32_t>(kind, x, axis, reverse, out);
-    case i64: return run_kind<std::int64_t>(kind, x, axis, reverse, out);
-    case u32: return run_kind<std::uint32_t>(kind, x, axis, reverse, out);
-    case f32: return run_kind<float>(kind, x, axis, reverse, out);
-    case f64: return run_kind<double>(kind, x, axis, reverse, out);
-    default: return;  // rows take no other types
-  }
+  visit_computed(x.dtype, [&]<class T>(std::type_identity<T>) {
+    if constexpr (!std::is_same_v<T, bool>) run_kind<T>(kind, x, axis, reverse, out);
+  });
 }
 
 void recur_along(const Strided& a, const Strided& b, int axis, bool reverse, const Strided& out) {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/dtype.h"
 #include "runtime/workspace.h"
 
 namespace anew {
@@ -18,14 +19,6 @@ std::uint64_t key_of(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x);
   return bits & sign ? ~bits : bits | sign;
 }
-float widened(DType dtype, std::uint16_t bits) {
-  if (dtype == bf16) return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
-  const std::uint32_t s = static_cast<std::uint32_t>(bits & 0x8000) << 16, e = (bits >> 10) & 31, m = bits & 1023;
-  if (e == 31) return std::bit_cast<float>(s | 0x7f800000u | m << 13);
-  const float magnitude = e == 0 ? static_cast<float>(m) * 0x1p-24f : std::bit_cast<float>((e + 112) << 23 | m << 13);
-  return s ? -magnitude : magnitude;
-}
-
 struct Entry {
   std::uint64_t key;
   std::int64_t position;
@@ -64,14 +57,12 @@ void copy_element(std::byte* to, std::int64_t t, const std::byte* from, std::int
 }  // namespace
 
 std::uint64_t sort_key(const std::byte* data, DType dtype, std::int64_t offset) {
-  switch (dtype) {
-    case f32: return key_of(reinterpret_cast<const float*>(data)[offset]);
-    case f64: return key_of(reinterpret_cast<const double*>(data)[offset]);
-    case bf16:
-    case f16: return key_of(widened(dtype, reinterpret_cast<const std::uint16_t*>(data)[offset]));
-    case bool_: return std::to_integer<std::uint64_t>(data[offset]);
-    default: return static_cast<std::uint64_t>(read_integer(data, dtype, offset)) ^ sign;
-  }
+  return visit(dtype, [&]<class T>(std::type_identity<T>) {
+    const T x = read_element<T>(data + offset * static_cast<std::int64_t>(sizeof(T)));
+    if constexpr (!std::is_integral_v<T>) return key_of(convert_number<double>(x));
+    else if constexpr (std::is_unsigned_v<T>) return static_cast<std::uint64_t>(x);
+    else return static_cast<std::uint64_t>(x) ^ sign;
+  });
 }
 
 std::size_t sort_scratch(const Shape& shape, int axis, int keys) {

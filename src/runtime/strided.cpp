@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/dtype.h"
 #include "runtime/pool.h"
 
 namespace anew {
@@ -82,11 +83,11 @@ void copy_array(const Strided& to, const Strided& from) {
 }
 
 std::int64_t read_integer(const std::byte* data, DType dtype, std::int64_t offset) {
-  switch (dtype) {
-    case i64: return reinterpret_cast<const std::int64_t*>(data)[offset];
-    case u32: return reinterpret_cast<const std::uint32_t*>(data)[offset];
-    default: return reinterpret_cast<const std::int32_t*>(data)[offset];
-  }
+  return visit(dtype, [&]<class T>(std::type_identity<T>) -> std::int64_t {
+    const T x = read_element<T>(data + offset * static_cast<std::int64_t>(sizeof(T)));
+    if constexpr (std::is_integral_v<T>) return detail::saturated<std::int64_t>(x);
+    else return convert_number<std::int64_t>(x);
+  });
 }
 
 }  // namespace anew

@@ -6,8 +6,8 @@
 #include <limits>
 #include <mutex>
 
+#include "base/dtype.h"
 #include "base/float_mode.h"
-#include "loops/number.h"
 #include "trace/trace.h"
 
 namespace anew {
@@ -53,51 +53,12 @@ const std::byte* only_element(const Array& x, const Array& y, std::string_view w
 }
 
 template <class T>
-T read(const std::byte* p) {
-  T v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-
-// Stored types as they lie in memory; they convert as the f32 number they stand for.
-struct StoredBf16 {
-  std::uint16_t bits;
-  operator float() const { return loops::float_of_bf16(bits); }
-};
-struct StoredF16 {
-  std::uint16_t bits;
-  operator float() const { return loops::float_of_f16(bits); }
-};
-
-// As the library converts: floats to integers saturate, and a nan is 0.
-template <class T, class S>
-T converted(S v) {
-  if constexpr (std::is_same_v<S, StoredBf16> || std::is_same_v<S, StoredF16>)
-    return loops::convert_number<T>(static_cast<float>(v));
-  else return loops::convert_number<T>(v);
-}
-
-template <class F>
-auto with_type(DType d, F f) {
-  switch (d) {
-    case bool_: return f(std::type_identity<bool>{});
-    case i32: return f(std::type_identity<std::int32_t>{});
-    case i64: return f(std::type_identity<std::int64_t>{});
-    case u32: return f(std::type_identity<std::uint32_t>{});
-    case f32: return f(std::type_identity<float>{});
-    case f64: return f(std::type_identity<double>{});
-    case bf16: return f(std::type_identity<StoredBf16>{});
-    case f16: return f(std::type_identity<StoredF16>{});
-  }
-  throw InternalError("no such dtype");
-}
-
-template <class T>
 T number(const Array& x, std::string_view wanted, const Location& at) {
   Array y = exact(concrete(x, wanted, at));
   const std::byte* p = only_element(x, y, wanted, at);
   const FloatMode mode;
-  return with_type(y.value()->type.dtype, [&]<class S>(std::type_identity<S>) { return converted<T>(read<S>(p)); });
+  return visit(y.value()->type.dtype,
+               [&]<class S>(std::type_identity<S>) { return convert_number<T>(read_element<S>(p)); });
 }
 
 Array weak(ir::Literal l) {
@@ -109,7 +70,7 @@ Array weak(ir::Literal l) {
 // The row-major copy of a strided array is made once and kept with it, so that spans stay valid.
 const std::byte* dense_data(const Array& y) {
   const Value& v = *y.value();
-  if (v.literal || v.strides == row_major(v.type.shape) || v.type.shape.size() == 0) return v.data();
+  if (v.literal || is_row_major(v.type.shape, v.strides) || v.type.shape.size() == 0) return v.data();
   static std::mutex guard;
   std::lock_guard lock(guard);
   if (!v.dense.array.value()) v.dense.array = contiguous(y);
@@ -138,14 +99,6 @@ Index& Index::operator=(const Index&) = default;
 Index& Index::operator=(Index&&) noexcept = default;
 Index::~Index() = default;
 
-void detail::check_unsigned(const void* data, std::size_t count, const Location& at) {
-  const auto* values = static_cast<const std::uint64_t*>(data);
-  for (std::size_t i = 0; i < count; ++i)
-    if (values[i] > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-      throw Error(fmt::format("[array] the number {} does not fit i64", values[i]), line_or(at),
-                  "there is no wider integer type; floating-point numbers keep 53 bits of it");
-}
-
 Array Array::from_float(double v) {
   const FloatMode mode;
   Array x = weak(ir::Literal::of(default_float(), v));
@@ -161,7 +114,9 @@ Array Array::from_integer(std::int64_t v) {
   return x;
 }
 Array Array::from_unsigned(std::uint64_t v, const Location& at) {
-  detail::check_unsigned(&v, 1, at);
+  if (v > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+    throw Error(fmt::format("[array] the number {} does not fit i64", v), line_or(at),
+                "array(v, u64) holds it; floating-point numbers keep 53 bits of it");
   return from_integer(static_cast<std::int64_t>(v));
 }
 Array Array::from_bool(bool v) {
@@ -203,40 +158,21 @@ std::int64_t Array::to_integer(const Location& at) const {
 }
 double Array::to_double(const Location& at) const { return number<double>(*this, "conversion to a number", at); }
 
-template <class T>
-std::span<const T> Array::data(const Location& at) const {
+const void* Array::elements(DType dtype, const Location& at) const {
   Array y = concrete(*this, "data()", at);
   const Value& v = *y.value();
-  if (v.type.dtype != detail::dtype_of<T>())
-    throw Error(fmt::format("data<{}>() of an array {}", name_of(detail::dtype_of<T>()), v.type.str()), line_or(at),
+  if (v.type.dtype != dtype)
+    throw Error(fmt::format("data<{}>() of an array {}", name_of(dtype), v.type.str()), line_or(at),
                 "data() takes the exact type; to_vector<T>() converts");
-  return {reinterpret_cast<const T*>(dense_data(y)), static_cast<std::size_t>(v.type.shape.size())};
+  return dense_data(y);
 }
 
-template <class T>
-std::vector<T> Array::to_vector(const Location& at) const {
+void Array::copy_elements(DType to, void* out, const Location& at) const {
   Array y = exact(concrete(*this, "to_vector()", at));
-  const std::byte* p = dense_data(y);
-  auto n = static_cast<std::size_t>(y.value()->type.shape.size());
+  const std::byte* from = dense_data(y);
+  const auto n = static_cast<std::size_t>(y.value()->type.shape.size());
   const FloatMode mode;
-  return with_type(y.value()->type.dtype, [&]<class S>(std::type_identity<S>) {
-    std::vector<T> out(n);
-    for (std::size_t i = 0; i < n; ++i) out[i] = converted<T>(read<S>(p + i * sizeof(S)));
-    return out;
-  });
+  convert_elements(from, n, y.value()->type.dtype, to, out);
 }
-
-template std::span<const bool> Array::data<bool>(const Location&) const;
-template std::span<const std::int32_t> Array::data<std::int32_t>(const Location&) const;
-template std::span<const std::int64_t> Array::data<std::int64_t>(const Location&) const;
-template std::span<const std::uint32_t> Array::data<std::uint32_t>(const Location&) const;
-template std::span<const float> Array::data<float>(const Location&) const;
-template std::span<const double> Array::data<double>(const Location&) const;
-template std::vector<double> Array::to_vector<double>(const Location&) const;
-template std::vector<float> Array::to_vector<float>(const Location&) const;
-template std::vector<std::int32_t> Array::to_vector<std::int32_t>(const Location&) const;
-template std::vector<std::int64_t> Array::to_vector<std::int64_t>(const Location&) const;
-template std::vector<std::uint32_t> Array::to_vector<std::uint32_t>(const Location&) const;
-template std::vector<bool> Array::to_vector<bool>(const Location&) const;
 
 }  // namespace anew

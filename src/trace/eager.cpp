@@ -156,7 +156,7 @@ Observer set_observer(Observer o) {
 
 Array contiguous(const Array& x) {
   const Value& v = *x.value();
-  if (v.literal || v.strides == row_major(v.type.shape) || v.type.shape.size() == 0) return x;
+  if (v.literal || is_row_major(v.type.shape, v.strides) || v.type.shape.size() == 0) return x;
   Request r{copy_primitive(), ir::no_params(), std::span(&x, 1), Location::current()};
   return run_lowered(*prepare(r), r)[0];
 }

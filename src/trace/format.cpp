@@ -10,10 +10,10 @@
 #include <mutex>
 #include <ostream>
 
+#include "base/dtype.h"
 #include "base/float_mode.h"
 #include "ir/decimal.h"
 #include "ir/program.h"
-#include "loops/number.h"
 #include "trace/trace.h"
 
 namespace anew {
@@ -114,7 +114,7 @@ bool needs_exponents(const std::vector<double>& finite, DType dtype, bool suppre
     smallest = std::min(smallest, std::fabs(v));
   }
   if (largest == 0) return false;
-  auto in_dtype = [&](double x) { return dtype == f64 ? x : loops::rounded(dtype, static_cast<float>(x)); };
+  auto in_dtype = [&](double x) { return dtype == f64 ? x : rounded(dtype, static_cast<float>(x)); };
   return largest >= (dtype == f64   ? 1e8
                      : dtype == f32 ? 1e6
                                     : 1e3) ||
@@ -165,7 +165,9 @@ std::vector<std::string> column(const std::vector<ir::Literal>& elements, DType 
   std::vector<std::string> out;
   std::size_t width = 0;
   for (const ir::Literal& l : elements) {
-    out.push_back(dtype == bool_ ? (l.bits ? " True" : "False") : std::to_string(l.as_integer()));
+    out.push_back(dtype == bool_     ? (l.bits ? " True" : "False")
+                  : is_signed(dtype) ? std::to_string(l.as_integer())
+                                     : std::to_string(l.bits));
     width = std::max(width, out.back().size());
   }
   for (std::string& s : out) s = right_aligned(s, width);

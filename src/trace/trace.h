@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/strides.h"
 #include "ir/primitive.h"
 #include "runtime/buffer.h"
 
@@ -185,7 +186,6 @@ struct Identity {
   friend auto operator<=>(const Identity&, const Identity&) = default;
 };
 Identity identity(const Array& x);
-ir::Strides row_major(const Shape& shape);
 ir::Literal literal_of(const Array& x);  // of a literal
 Type type_of(const Array& x);            // throws InternalError on an empty Array
 // Throws "uninitialised array" / "escaped value" where x cannot be an operand now.
@@ -200,8 +200,8 @@ bool is_weak(const Array& x);
 bool is_known_number(const Array& x);
 // The type that numbers which show this dtype have inside.
 constexpr DType wide(DType shown) { return shown == bool_ ? bool_ : is_float(shown) ? f64 : i64; }
-Array exact(const Array& x);                    // of a number: as f64[] or i64[]; of an array: itself
-Array as_number(const Array& x, DType shown);   // of such a scalar, the number; traced ones show this dtype
+Array exact(const Array& x);                   // of a number: as f64[] or i64[]; of an array: itself
+Array as_number(const Array& x, DType shown);  // of such a scalar, the number; traced ones show this dtype
 Array strong(const Array& x, const Location& at = Location::current());  // as an array of the dtype it shows
 // How a traced scalar is converted; src/ops fills it.
 using ConvertScalar = Array (*)(const Array& x, DType to, const Location& at);

@@ -34,16 +34,6 @@ const std::byte* Value::data() const {
   return buffer->data() + static_cast<std::size_t>(offset) * size_of(type.dtype);
 }
 
-ir::Strides row_major(const Shape& shape) {
-  ir::Strides s = shape;
-  std::int64_t step = 1;
-  for (int i = shape.ndim() - 1; i >= 0; --i) {
-    s[i] = step;
-    step *= shape[i];
-  }
-  return s;
-}
-
 Array make_literal(ir::Literal l) {
   auto v = std::make_shared<Value>();
   v->type = {{}, l.dtype};

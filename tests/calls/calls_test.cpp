@@ -184,8 +184,8 @@ bool same(const Array& a, const Array& b) {
   if (!a.value() || !b.value()) return !a.value() && !b.value();
   if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
   if (a.value()->abstract || b.value()->abstract) return true;
-  const bool stored = a.dtype() == bf16 || a.dtype() == f16;
-  return stored ? test::same_bits(astype(a, f32), astype(b, f32)) : test::same_bits(a, b);
+  const DType d = is_float(a.dtype()) ? computed_type(a.dtype()) : a.dtype();
+  return test::same_bits(astype(a, d), astype(b, d));
 }
 
 struct Counts {

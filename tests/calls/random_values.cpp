@@ -48,7 +48,7 @@ Array Random::strong(const Shape& shape, DType dtype) {
       x = is_float(dtype) ? one_of({nan, inf, -inf, -0.0, 1e300, 1e-40, 1e-320, 1e10})
                           : one_of({2147483647.0, 0.0, 65536.0});
   }
-  if (dtype == u32)
+  if (is_integer(dtype) && !is_signed(dtype))
     for (double& x : v) x = std::abs(x);
   return astype(anew::array(v, shape), dtype);
 }
@@ -61,7 +61,7 @@ Array Random::array() {
   if (kind < 18) return chance(50);
   if (kind < 26) return strong({2}, u32);  // a key
   if (kind < 40) return strong({3, 3}, one_of({f32, f64}));
-  const DType dtype = chance(45) ? f32 : one_of({bool_, i32, i64, u32, bf16, f16, f32, f64});
+  const DType dtype = chance(45) ? f32 : any_dtype();
   Array x = strong(shape(), dtype);
   return chance(10) ? x.T() : x;
 }
@@ -87,7 +87,7 @@ std::string make(Random& r, Tag<std::string>) {
        "{} {}",    "{",           "}}",      "x: {}",
        "\xff\x01", "pinned_host", "device",  "{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }"});
 }
-DType make(Random& r, Tag<DType>) { return r.one_of({bool_, i32, i64, u32, bf16, f16, f32, f64}); }
+DType make(Random& r, Tag<DType>) { return r.any_dtype(); }
 Shape make(Random& r, Tag<Shape>) {
   if (r.chance(60)) return r.shape();
   std::vector<std::int64_t> dims;
@@ -119,7 +119,7 @@ Index make(Random& r, Tag<Index>) {
       case 1: out.items.emplace_back(Slice{made<Bound>(r), made<Bound>(r), made<Bound>(r)}); break;
       case 2: out.items.emplace_back(ellipsis); break;
       case 3: out.items.emplace_back(newaxis); break;
-      default: out.items.emplace_back(r.strong(r.shape(), r.one_of({i32, i32, i64, u32, bool_, f32})));
+      default: out.items.emplace_back(r.strong(r.shape(), r.one_of({i32, i32, i64, u32, i8, u64, bool_, f32})));
     }
   return out;
 }

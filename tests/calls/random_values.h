@@ -6,6 +6,8 @@
 
 #include <random>
 
+#include "base/dtype.h"
+
 namespace anew::calls {
 
 template <class T>
@@ -21,6 +23,7 @@ class Random {
     return list.begin()[below(static_cast<int>(list.size()))];
   }
 
+  DType any_dtype() { return all_dtypes[static_cast<std::size_t>(below(static_cast<int>(all_dtypes.size())))]; }
   std::int64_t size();
   Array array();
   Array strong(const Shape& shape, DType dtype);

@@ -3,6 +3,7 @@
 #include <random>
 #include <thread>
 
+#include "base/strides.h"
 #include "compiled.h"
 #include "loops/build.h"
 
@@ -16,12 +17,7 @@ Kernel scaled(std::int64_t n, double by) {
 }
 Source dense(const Kernel& k) {
   Source s{&k, schedule_of(k), {}};
-  for (const ShapeDtype& o : k.operands) {
-    Shape strides = o.shape;
-    std::int64_t n = 1;
-    for (int d = strides.ndim(); d-- > 0;) n *= std::exchange(strides[d], n);
-    s.strides.push_back(strides);
-  }
+  for (const ShapeDtype& o : k.operands) s.strides.push_back(row_major(o.shape));
   return s;
 }
 std::vector<float> run_on(const Function& f, std::vector<float> x) {

@@ -6,6 +6,7 @@
 #include <cctype>
 #include <map>
 
+#include "base/dtype.h"
 #include "control/rows.h"
 #include "fuzz/program.h"
 #include "fuzz/text.h"
@@ -44,8 +45,13 @@ std::string joined(const Pieces& pieces) {
   return out;
 }
 
-constexpr std::array dtypes{"f32", "f64", "i32", "i64", "u32", "bool", "bf16", "f16"};
-constexpr std::array long_dtypes{"float32", "float64", "int32", "int64", "uint32", "bool", "bfloat16", "float16"};
+template <std::string_view (*name)(DType)>
+constexpr auto names_of_dtypes = [] {
+  std::array<std::string_view, all_dtypes.size()> out;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = name(all_dtypes[i]);
+  return out;
+}();
+constexpr auto dtypes = names_of_dtypes<name_of>, long_dtypes = names_of_dtypes<long_name_of>;
 template <class A>
 bool has(const A& list, const std::string& s) {
   return std::find(list.begin(), list.end(), s) != list.end();
@@ -253,9 +259,9 @@ std::vector<std::string> systematically_mutated(const std::string& text) {
     if (is_number(p[i]))
       for (const std::string& n : numbers_near(p[i])) with(i, n);
     if (has(dtypes, p[i]))
-      for (const char* d : dtypes) with(i, d);
+      for (std::string_view d : dtypes) with(i, std::string(d));
     if (has(long_dtypes, p[i]))
-      for (const char* d : long_dtypes) with(i, d);
+      for (std::string_view d : long_dtypes) with(i, std::string(d));
     if (p[i] == "True" || p[i] == "False") with(i, p[i] == "True" ? "False" : "True");
     if (p[i] == "(" || p[i] == "[") {
       const std::size_t end = close_of(p, i);

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "base/dtype.h"
+
 namespace anew::fuzz {
 namespace {
 
@@ -62,7 +64,7 @@ class Reader {
   }
   static ShapeDtype type(const std::string& word) {
     auto bracket = word.find('[');
-    for (DType d : {bool_, i32, i64, u32, f32, f64})
+    for (DType d : all_dtypes)
       if (word.substr(0, bracket) == name_of(d)) return {Shape(list(word.substr(bracket))), d};
     throw std::invalid_argument("no type: " + word);
   }

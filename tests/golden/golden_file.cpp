@@ -6,6 +6,8 @@
 #include <fstream>
 #include <limits>
 
+#include "base/dtype.h"
+
 namespace anew::golden {
 namespace {
 
@@ -31,8 +33,7 @@ Json read_json(const std::string& path) {
 }
 
 DType parse_dtype(const std::string& name) {
-  if (name == "bool") return bool_;
-  for (DType d : {i32, i64, u32, bf16, f16, f32, f64})
+  for (DType d : all_dtypes)
     if (name_of(d) == name) return d;
   throw std::runtime_error(fmt::format("goldens: unknown dtype {}", name));
 }

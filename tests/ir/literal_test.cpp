@@ -4,9 +4,9 @@
 #include <limits>
 #include <random>
 
+#include "base/dtype.h"
 #include "ir/decimal.h"
 #include "ir/samples.h"
-#include "loops/number.h"
 
 namespace anew::ir::testing {
 namespace {
@@ -64,7 +64,7 @@ TEST(Literal, TextReadsBack) {
     ASSERT_EQ(std::bit_cast<std::uint64_t>(*back), std::bit_cast<std::uint64_t>(v)) << text;
   };
   for (unsigned bits = 0; bits < 0x10000; ++bits)
-    for (DType dtype : {bf16, f16}) check(loops::float_of_bits(dtype, bits), dtype);
+    for (DType dtype : {bf16, f16}) check(float_of_bits(dtype, bits), dtype);
   std::mt19937_64 random(1);
   for (int i = 0; i < 100000; ++i) {
     check(std::bit_cast<float>(static_cast<std::uint32_t>(random())), f32);

@@ -1,4 +1,5 @@
 // Reading text: exact messages with line and column, and texts that the printer would lay out otherwise.
+#include "base/dtype.h"
 #include "ir/samples.h"
 
 namespace anew::ir::testing {
@@ -84,6 +85,16 @@ TEST(Parse, Literals) {
   EXPECT_EQ(error_of("{ lambda ; . let in (2147483648:i32[],) }"), "[parse] 1:22: '2147483648' does not fit i32");
   EXPECT_EQ(error_of("{ lambda ; . let in (9223372036854775808:i64[],) }"),
             "[parse] 1:22: '9223372036854775808' does not fit i64");
+  for (DType d : all_dtypes)
+    for (bool least : {true, false}) {
+      const Literal l{d, extreme_bits(d, least)};
+      const Program p = parse("{ lambda ; . let in (" + l.str() + ",) }", find_row);
+      EXPECT_TRUE(p.outputs[0].literal == l) << l.str();
+    }
+  EXPECT_EQ(error_of("{ lambda ; . let in (128:i8[],) }"), "[parse] 1:22: '128' does not fit i8");
+  EXPECT_EQ(error_of("{ lambda ; . let in (256:u8[],) }"), "[parse] 1:22: '256' does not fit u8");
+  EXPECT_EQ(error_of("{ lambda ; . let in (18446744073709551616:u64[],) }"),
+            "[parse] 1:22: '18446744073709551616' does not fit u64");
   EXPECT_EQ(error_of("{ lambda ; . let in (1e+39:f32[],) }"), "[parse] 1:22: '1e+39' does not fit f32");
   EXPECT_EQ(error_of("{ lambda ; . let in (70000.0:f16[],) }"), "[parse] 1:22: '70000.0' does not fit f16");
   EXPECT_EQ(error_of("{ lambda ; . let in (],) }"), "[parse] 1:22: expected a variable or a literal, got ']'");

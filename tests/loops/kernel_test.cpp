@@ -157,6 +157,7 @@ TEST(Verify, NamesWhatIsWrong) {
       {"%6 (select f32): the condition is not bool", [](Kernel& k) { k.nodes[6].a = 0; }},
       {"%6 (select f64): operands of another type", [](Kernel& k) { k.nodes[6].dtype = f64; }},
       {"%4 (index f32): an index is an integer", [](Kernel& k) { k.nodes[4] = {.op = Op::index, .dtype = f32}; }},
+      {"%4 (index i8): an index has 4 or 8 bytes", [](Kernel& k) { k.nodes[4] = {.op = Op::index, .dtype = i8}; }},
       {"%4 (index i32): no such loop variable",
        [](Kernel& k) { k.nodes[4] = {.op = Op::index, .dtype = i32, .imm = 2}; }},
       {"%6 (bitcast f64): types of 4 or 8 bytes, equally large",

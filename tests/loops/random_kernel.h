@@ -6,7 +6,7 @@
 
 namespace anew::loops::test {
 
-inline const std::vector<DType> all_types = {bool_, i32, i64, u32, bf16, f16, f32, f64};
+inline const std::vector<DType> all_types(all_dtypes.begin(), all_dtypes.end());
 
 // A random expression over loads, indices and constants; every node may become an operand of a later one.
 class Generator {
@@ -88,7 +88,7 @@ class Generator {
     const std::vector<Op> roundings = {Op::sqrt, Op::floor, Op::ceil, Op::round_even, Op::trunc};
     if (kind == 0 && !k_.extents.empty()) {
       graph_.add({.op = Op::index,
-                  .dtype = pick(g_, std::vector<DType>{i32, i64, u32}),
+                  .dtype = pick(g_, std::vector<DType>{i32, i64, u32, u64}),
                   .imm = static_cast<std::uint64_t>(uniform(g_, 0, std::ssize(k_.extents) - 1))});
     } else if (kind == 1) {
       binary(pick(g_, comparisons), of_type(d), of_type(d));
@@ -97,7 +97,8 @@ class Generator {
     } else if (kind == 3) {
       convert(node(any()), d);
     } else if (kind == 4 && size_of(d) >= 4) {
-      bitcast(of_type(d), d == f32 ? pick(g_, std::vector<DType>{i32, u32}) : d == f64 ? i64 : d == i64 ? f64 : f32);
+      bitcast(of_type(d),
+              pick(g_, size_of(d) == 4 ? std::vector<DType>{f32, i32, u32} : std::vector<DType>{f64, i64, u64}));
     } else if (d == bool_) {
       uniform(g_, 0, 3) ? binary(pick(g_, logicals), of_type(d), of_type(d)) : unary(Op::not_, of_type(d));
     } else if (kind == 5) {
@@ -134,8 +135,8 @@ struct Case {
 };
 
 inline Kernel random_reduction(Random& g, const Case& c, Combine combine) {
-  const bool finds_index = combine >= Combine::argmax;
-  DType result = finds_index ? pick(g, std::vector<DType>{i32, i64, u32}) : c.input.dtype;
+  const bool finds_index = finds_position(combine);
+  DType result = finds_index ? pick(g, std::vector<DType>{i8, i32, i64, u32, u64}) : c.input.dtype;
   std::function<Expr(Expr)> body;
   const bool logical = combine == Combine::and_ || combine == Combine::or_;
   if (!logical && is_float(c.input.dtype) && uniform(g, 0, 2) == 0) {
@@ -156,8 +157,7 @@ inline std::vector<Combine> combines_of(DType d) {
 
 // Nothing where the search would have no elements.
 inline std::optional<Kernel> random_reduction(Random& g) {
-  const std::vector<DType> types = {bool_, i32, i64, u32, bf16, f16, f32, f32, f64};
-  Case c{{{}, pick(g, types)}, {}};
+  Case c{{{}, pick(g, all_types)}, {}};
   const int rank = static_cast<int>(uniform(g, 0, 4));
   const std::int64_t large = uniform(g, 0, 2) ? uniform(g, 0, rank) : -1;
   for (int d = 0; d < rank; ++d) {
@@ -168,7 +168,7 @@ inline std::optional<Kernel> random_reduction(Random& g) {
   Combine combine = pick(g, combines_of(c.input.dtype));
   std::int64_t joined = 1;
   for (int axis : c.axes) joined *= c.input.shape[axis];
-  if (joined == 0 && combine >= Combine::argmax) return std::nullopt;
+  if (joined == 0 && finds_position(combine)) return std::nullopt;
   return random_reduction(g, c, combine);
 }
 

@@ -30,23 +30,13 @@ Bits of(T x) {
   return b;
 }
 
-inline Bits encode(DType d, float x) {
-  if (d == bf16) return bf16_of_float(x);
-  if (d == f16) return f16_of_float(x);
-  return of(x);
-}
-
-// Calls f(value) with the value in the type it is computed in.
+// Calls f(value) with the value; those of bf16 and f16 as float.
 template <class F>
 auto visit(DType d, Bits b, F f) {
-  switch (d) {
-    case bool_: return f(b != 0);
-    case i32: return f(as<std::int32_t>(b));
-    case u32: return f(as<std::uint32_t>(b));
-    case i64: return f(as<std::int64_t>(b));
-    case f64: return f(as<double>(b));
-    default: return f(float_of_bits(d, b));
-  }
+  return anew::visit(d, [&]<class E>(std::type_identity<E>) {
+    if constexpr (std::is_class_v<E>) return f(convert_number<float>(as<E>(b)));
+    else return f(as<E>(b));
+  });
 }
 
 template <class T>
@@ -57,7 +47,7 @@ Bits integer_operation(Op op, T x, T y) {
   switch (op) {
     case Op::add: return of(static_cast<T>(a + b));
     case Op::sub: return of(static_cast<T>(a - b));
-    case Op::mul: return of(static_cast<T>(a * b));
+    case Op::mul: return of(static_cast<T>(std::uint64_t{a} * b));
     case Op::div:
       if (y == 0) return of(static_cast<T>(-1));
       if (std::is_signed_v<T> && y == static_cast<T>(-1)) return of(static_cast<T>(U{0} - a));
@@ -114,14 +104,7 @@ bool comparison(Op op, T x, T y) {
 
 inline Bits converted(DType from, Bits x, DType to) {
   return visit(from, x, [&](auto v) -> Bits {
-    switch (to) {
-      case bool_: return of(convert_number<bool>(v));
-      case i32: return of(convert_number<std::int32_t>(v));
-      case u32: return of(convert_number<std::uint32_t>(v));
-      case i64: return of(convert_number<std::int64_t>(v));
-      case f64: return of(convert_number<double>(v));
-      default: return encode(to, convert_number<float>(v));
-    }
+    return anew::visit(to, [&]<class E>(std::type_identity<E>) { return of(convert_number<E>(v)); });
   });
 }
 
@@ -135,22 +118,21 @@ inline Bits operation(const Node& n, DType operand, Bits x, Bits y, Bits z) {
   if (n.op == Op::select) return x ? y : z;
   if (n.op == Op::convert) return converted(operand, x, n.dtype);
   if (n.op == Op::bitcast) return x;
-  switch (n.dtype) {
-    case bool_:
+  return anew::visit(n.dtype, [&]<class E>(std::type_identity<E>) -> Bits {
+    if constexpr (std::is_same_v<E, bool>) {
       if (n.op == Op::and_) return x & y;
       if (n.op == Op::or_) return x | y;
       return n.op == Op::xor_ ? x ^ y : !x;
-    case i32: return integer_operation(n.op, as<std::int32_t>(x), as<std::int32_t>(y));
-    case u32: return integer_operation(n.op, as<std::uint32_t>(x), as<std::uint32_t>(y));
-    case i64: return integer_operation(n.op, as<std::int64_t>(x), as<std::int64_t>(y));
-    case f64:
-      if (n.op == Op::call) return of(math_function<true>(static_cast<Math>(n.imm), as<double>(x), as<double>(y)));
-      return of(float_operation(n.op, as<double>(x), as<double>(y), as<double>(z)));
-    default: break;
-  }
-  const float a = float_of_bits(n.dtype, x), b = float_of_bits(n.dtype, y), c = float_of_bits(n.dtype, z);
-  return encode(n.dtype, n.op == Op::call ? math_function<false>(static_cast<Math>(n.imm), a, b)
-                                          : float_operation(n.op, a, b, c));
+    } else if constexpr (std::is_integral_v<E>) {
+      return integer_operation(n.op, as<E>(x), as<E>(y));
+    } else {
+      using T = std::conditional_t<std::is_same_v<E, double>, double, float>;
+      const T a = convert_number<T>(as<E>(x)), b = convert_number<T>(as<E>(y)), c = convert_number<T>(as<E>(z));
+      const T r = n.op == Op::call ? math_function<std::is_same_v<E, double>>(static_cast<Math>(n.imm), a, b)
+                                   : float_operation(n.op, a, b, c);
+      return of(convert_number<E>(r));
+    }
+  });
 }
 
 inline std::byte* address(const Kernel& k, const Access& access, const std::vector<std::int64_t>& i,
@@ -202,8 +184,8 @@ inline Bits identity(Combine c, DType d) {
   auto number = [&](double v) { return converted(f64, of(v), d); };
   switch (c) {
     case Combine::product: return number(1);
-    case Combine::max: return d == i64 ? of(INT64_MIN) : number(-INFINITY);
-    case Combine::min: return d == i64 ? of(INT64_MAX) : d == bool_ ? 1 : number(INFINITY);
+    case Combine::max: return d == bool_ ? 0 : number(-INFINITY);
+    case Combine::min: return number(INFINITY);
     case Combine::and_: return d == bool_ ? 1 : operation({.op = Op::not_, .dtype = d}, d, 0, 0, 0);
     default: return 0;
   }
@@ -278,11 +260,11 @@ inline void run(const Kernel& k, std::span<const Operand> operands) {
       } else {
         std::vector<Bits> x;
         for_all(k, true, i, [&] { x.push_back(evaluate(k, s.node, i, operands)); });
-        if (k.combine >= Combine::argmax) y = find(k.combine, d, x);
+        if (finds_position(k.combine)) y = find(k.combine, d, x);
         else if (k.reduced.empty() || k.reduced.back()) y = row(k.combine, d, x);
         else y = column(k.combine, d, x);
       }
-      if (d != to && k.combine < Combine::argmax) y = converted(d, y, to);
+      if (d != to && !finds_position(k.combine)) y = converted(d, y, to);
       std::memcpy(address(k, s.to, i, operands[static_cast<std::size_t>(s.to.operand)]), &y, size_of(to));
     }
   });

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/dtype.h"
 #include "ops/helpers.h"
 
 namespace anew {
@@ -15,15 +16,15 @@ constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max(),
 
 TEST(Integers, UnsignedOnesThatDoNotFit) {
   const std::string wider = "; hint: give the dtype i64, or convert the array beside it with astype(x, i64)";
-  const std::string widest = "; hint: there is no wider integer type; floating-point numbers keep 53 bits of it";
+  const std::string widest = "; hint: array(v, u64) holds it; floating-point numbers keep 53 bits of it";
   EXPECT_EQ(error_of([] { (void)array({3000000000u}); }), "[array] the number 3000000000 does not fit i32" + wider);
   EXPECT_EQ(error_of([] { (void)array({{1u, 3000000000u}}); }),
             "[array] the number 3000000000 does not fit i32" + wider);
   EXPECT_EQ(error_of([] { (void)Array(~0ull); }), "[array] the number 18446744073709551615 does not fit i64" + widest);
   EXPECT_EQ(error_of([] { (void)(ones({2}) + ~0ull); }),
             "[array] the number 18446744073709551615 does not fit i64" + widest);
-  EXPECT_EQ(error_of([] { (void)array(std::vector<std::uint64_t>{1, 1ull << 63}); }),
-            "[array] the number 9223372036854775808 does not fit i64" + widest);
+  EXPECT_EQ(error_of([] { (void)array(std::vector<std::uint64_t>{1, 1ull << 63}, i64); }),
+            "[array] the number 9223372036854775808 does not fit i64" + wider);
   EXPECT_EQ(array({3000000000u}, u32).item<std::int64_t>(), 3000000000);
   EXPECT_EQ(array(std::vector<unsigned>{3000000000u}).dtype(), u32);
   EXPECT_EQ(Array(3000000000u).item<std::int64_t>(), 3000000000);
@@ -102,6 +103,37 @@ TEST(Integers, AxesAndIndicesOutOfRange) {
   EXPECT_THROW((void)zeros(~0ull), Error);
   EXPECT_THROW((void)zeros({2, ~0ull}), Error);
   EXPECT_EQ((x[slice(0, ~0ull)]).shape(), (Shape{2, 3}));
+}
+
+TEST(Integers, ElementsOfEveryType) {
+  for (DType d : all_dtypes)
+    visit(d, [&]<class T>(std::type_identity<T>) {
+      if constexpr (!std::is_class_v<T>) {
+        const std::vector<T> v{T{0}, T{1}, extreme<T>(true), extreme<T>(false)};
+        const Array x = array(v);
+        EXPECT_EQ(x.dtype(), d);
+        EXPECT_EQ(x.to_vector<T>(), v) << name_of(d);
+        if constexpr (!std::is_same_v<T, bool>) EXPECT_TRUE(std::equal(v.begin(), v.end(), x.data<T>().begin()));
+      }
+    });
+  EXPECT_EQ(error_of([] { (void)ones({2}, i8).data<std::uint8_t>(); }),
+            "data<u8>() of an array i8[2]; hint: data() takes the exact type; to_vector<T>() converts");
+  const std::string hint = "; hint: give the dtype i64, or convert the array beside it with astype(x, i64)";
+  EXPECT_EQ(error_of([] { (void)(ones({2}, i8) + 128); }), "[array] the number 128 does not fit i8" + hint);
+  EXPECT_EQ(error_of([] { (void)array({256}, u8); }), "[array] the number 256 does not fit u8" + hint);
+  EXPECT_EQ(array({-1}, u64).item<std::uint64_t>(), ~0ull);
+}
+
+TEST(Integers, OfNarrowTypesIndexLongAxes) {
+  const Array table = arange(300, f32);
+  test::expect_values(table[array({-1, 100}, i8)], {299, 100});
+  test::expect_values(table[array({200, 255}, u8)], {200, 255});
+  test::expect_values(table[array(std::vector<std::uint64_t>{1, ~0ull})], {1, 299});
+  test::expect_values(dynamic_slice(table, {array(-2, i8)}, {2}), {298, 299});
+  test::expect_values(take(table, array({200}, u8)), {200});
+  test::expect_values(sum(nn::one_hot(array({200, 44}, u8), 300), 0)[array({44, 200, 255}, u8)], {1, 1, 0});
+  test::expect_values(table.at(array({-1}, i8)).set(5)[slice(298, none)], {298, 5});
+  EXPECT_FLOAT_EQ(nn::softmax_cross_entropy(zeros({300}), array(200, u8)).item<float>(), std::log(300.f));
 }
 
 TEST(Integers, BytesOfAPlan) {

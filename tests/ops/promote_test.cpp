@@ -19,8 +19,11 @@ Json table() {
   return Json::parse(in);
 }
 
-const std::map<std::string, DType> dtypes{{"bool", bool_}, {"i32", i32}, {"i64", i64}, {"u32", u32},
-                                          {"bf16", bf16},  {"f16", f16}, {"f32", f32}, {"f64", f64}};
+const std::map<std::string, DType> dtypes = [] {
+  std::map<std::string, DType> out;
+  for (DType d : all_dtypes) out.emplace(name_of(d), d);
+  return out;
+}();
 
 bool is_number(const std::string& kind) { return kind.starts_with("python"); }
 Array operand(const std::string& kind) {

@@ -1,0 +1,20 @@
+// Environment variables, all of them, and the log that one of them asks for. Settings that have one are read when their
+// owner first asks; what ANEW_LOG says may change while the process runs.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace anew::environment {
+
+bool verifies();           // ANEW_VERIFY, whatever its value: check Programs, plans and machine code
+bool enables_x64();        // ANEW_ENABLE_X64, neither empty nor 0
+bool interprets();         // ANEW_BACKEND=interpreter: no machine code
+std::string threads();     // ANEW_THREADS, empty where it is not set
+std::string code_cache();  // ANEW_CODE_CACHE: a folder
+
+// Whether ANEW_LOG, words with commas between them, has this one: passes, programs, residuals.
+bool logged(std::string_view word);
+// To stderr, at once, so that texts of several threads do not mix.
+void log(const std::string& text);
+
+}  // namespace anew::environment
