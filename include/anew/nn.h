@@ -21,7 +21,10 @@ Array soft_sign(const ArrayLike& x);
 Array hard_tanh(const ArrayLike& x);
 Array hard_sigmoid(const ArrayLike& x);
 Array hard_silu(const ArrayLike& x);
-Array glu(const ArrayLike& x, int axis = -1);  // first half times sigmoid of the second
+Array hard_swish(const ArrayLike& x);                            // the same
+Array log1mexp(const ArrayLike& x);                              // log(1 - exp(-x)), for x > 0
+Array squareplus(const ArrayLike& x, const ArrayLike& b = 4.0);  // (x + sqrt(x^2 + b)) / 2
+Array glu(const ArrayLike& x, int axis = -1);                    // first half times sigmoid of the second
 
 Array softmax(const ArrayLike& x, const Axes& axis = -1);
 Array log_softmax(const ArrayLike& x, const Axes& axis = -1);

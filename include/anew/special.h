@@ -27,6 +27,7 @@ Array logit(const ArrayLike& p);  // log(p / (1 - p))
 Array xlogy(const ArrayLike& x, const ArrayLike& y);
 Array xlog1py(const ArrayLike& x, const ArrayLike& y);
 Array logsumexp(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
+Array bessel_i0e(const ArrayLike& x);                    // exp(-|x|) I0(x), I0 the modified Bessel function
 Array entr(const ArrayLike& x);                          // -x log(x), 0 at 0, -inf below
 Array rel_entr(const ArrayLike& x, const ArrayLike& y);  // x log(x / y), 0 at x = 0 <= y, inf outside the domain
 Array kl_div(const ArrayLike& x, const ArrayLike& y);    // rel_entr(x, y) - x + y

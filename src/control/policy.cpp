@@ -200,10 +200,10 @@ Policy offload_dot_with_no_batch_dims(std::string src, std::string dst, const Lo
 
 }  // namespace checkpoint_policies
 
-Policy detail::policy_of_names(Kind kind, std::initializer_list<std::string> names) {
+Policy detail::policy_of_names(Policy::Kind kind, std::initializer_list<std::string> names) {
   return Policy(kind, {.names = names});
 }
-Policy detail::combined_policy(Kind kind, std::initializer_list<Policy> parts, const Location& at) {
+Policy detail::combined_policy(Policy::Kind kind, std::initializer_list<Policy> parts, const Location& at) {
   return checkpoint_policies::combined(kind, parts, at);
 }
 

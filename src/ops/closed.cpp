@@ -1,6 +1,7 @@
 // Functions whose derivatives of every order are written down: made of other rows they would be right almost everywhere, but
 // 0 / 0, 0 * inf or a difference of equal numbers where a formula of the whole has a value. Each row's tangent reads rows
 // that are again such, so the limit is met in every order, forward and in reverse.
+#include <anew/nn.h>
 #include <anew/ops.h>
 #include <anew/special.h>
 #include <fmt/format.h>
@@ -35,6 +36,9 @@ struct XlogyParams : ir::ParamsOf<XlogyParams> {
 
 Array sinc_derivative(int n, const Array& x);
 Array xlogy_derivative(const XlogyParams& q, const Array& x, const Array& y);
+Array inverse_expm1(const Array& x);
+Array squareplus_part(int n, const Array& x, const Array& b);
+Array scaled_bessel(int n, const Array& x);
 
 // (1 - x) (1 + x): 1 - x^2 without cancellation, and with a derivative that has none either.
 Primitive one_minus_square_row() {
@@ -70,10 +74,9 @@ Expr sinc_expression(Expr x, int n) {
 }
 
 // A kernel grows with the order of a derivative, so orders have an end.
-constexpr int highest_order = 32;
 template <class P>
-void check_order(Primitive& p) {
-  p.infer = [op = p.name, infer = p.infer](const ir::InferArgs& a) {
+void check_order(Primitive& p, int highest_order = 32) {
+  p.infer = [op = p.name, infer = p.infer, highest_order](const ir::InferArgs& a) {
     const int n = params_of<P>(a.params).n;
     if (n < 0 || n > highest_order)
       throw Error(fmt::format("[{}] the order of a derivative is 0 to {}, got {}", op, highest_order, n),
@@ -179,12 +182,122 @@ Primitive hypot_row() {
   return p;
 }
 
+// log(1 - exp(-x)); by Maechler's rule the form that cancels less.
+Primitive log1mexp_row() {
+  Primitive p = elementwise_row("log1mexp", 1, Accepts::floats, false, 30, [](std::span<const Expr> x) {
+    return select(x[0] < std::numbers::ln2, loops::log(-loops::expm1(-x[0])), loops::log1p(-loops::exp(-x[0])));
+  });
+  p.jvp = [](const ir::JvpArgs& a) { return Arrays{a.t[0] * inverse_expm1(a.x[0])}; };
+  p.samples = [] { return unary_samples(0.2, 3); };
+  return p;
+}
+// 1 / (exp(x) - 1), the slope of log1mexp; its own is made of its value, so that no two exponentials overflow.
+Primitive inverse_expm1_row() {
+  Primitive p = elementwise_row("inverse_expm1", 1, Accepts::floats, false, 14, [](std::span<const Expr> x) {
+    const Expr y = 1.0 / loops::expm1(x[0]);
+    return select(x[0] == 0.0, like(x[0], infinity), y);  // -0 is no other end
+  });
+  p.jvp = [](const ir::JvpArgs& a) { return Arrays{a.t[0] * -(a.y[0] * (1 + a.y[0]))}; };
+  p.samples = [] { return unary_samples(0.2, 3); };
+  return p;
+}
+
+// With h = sqrt(x^2 + b), n = 0: (x + h) / 2, 1: its slope (1 + x / h) / 2, 2: x / h, 3: 1 / h. Their slopes are products
+// of the last two, which stay finite where x^2 overflows; below 0 the sum is b / (h - x), which does not cancel.
+Primitive squareplus_row() {
+  Primitive p = elementwise_row("squareplus", 2, Accepts::floats, false, 16, {});
+  p.parse = &OrderParams::parse;
+  check_order<OrderParams>(p, 3);
+  p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
+    return lower_elementwise(in, [n = params_of<OrderParams>(params).n](std::span<const Expr> v) {
+      const Expr x = v[0], b = v[1], large = loops::abs(x), root = loops::sqrt(b);
+      const Expr first = large >= root, most = select(first, large, root), ratio = select(first, root, large) / most;
+      const Expr h = select((most == 0.0) | (most == infinity), most, most * loops::sqrt(ratio * ratio + 1.0));
+      if (n == 3) return 1.0 / h;
+      const Expr sign = select(x < 0.0, like(x, -1), like(x, 1));
+      const Expr turn = select(h == infinity, sign, select(h == 0.0, x, x / h));
+      if (n == 2) return turn;
+      const Expr whole = select(x < 0.0, b / (h - x), x + h) * 0.5;
+      return n == 0 ? whole : select(h == infinity, (turn + 1.0) * 0.5, whole / h);
+    });
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    const int n = params_of<OrderParams>(*a.params).n;
+    const Array &x = a.x[0], &b = a.x[1];
+    const Array q = squareplus_part(3, x, b), r = squareplus_part(2, x, b);
+    Array first, second;
+    if (a.t[0].value())
+      first = a.t[0] * (n == 0   ? squareplus_part(1, x, b)
+                        : n == 1 ? 0.5 * b * (q * q * q)
+                        : n == 2 ? b * (q * q * q)
+                                 : -r * (q * q));
+    if (a.t[1].value())
+      second = a.t[1] * (n == 0   ? 0.25 * q
+                         : n == 1 ? -0.25 * r * (q * q)
+                         : n == 2 ? -0.5 * r * (q * q)
+                                  : -0.5 * (q * q * q));
+    return Arrays{fitted(add_tangents(first, second), a.y[0])};
+  };
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (int n : {0, 1, 2, 3})
+      for (ir::Sample s : binary_samples({-2, 2}, {0.5, 4})) {
+        s.params = make_params(OrderParams(n));
+        out.push_back(s);
+      }
+    return out;
+  };
+  return p;
+}
+
+// exp(-|x|) I_n(x), I_n the modified Bessel function: up to 30 the sum of powers, whose terms are all positive, beyond
+// it the asymptotic one.
+Expr bessel_expression(Expr x, int n) {
+  if (x.dtype() != f64) return convert(bessel_expression(convert(x, f64), n), x.dtype());
+  const Expr size = loops::abs(x), square = x * x * 0.25;
+  Expr near = like(x, 1), far = like(x, 1);
+  for (int k = 70; k > 0; --k) near = near * (square * (1.0 / (k * (k + n)))) + 1.0;
+  for (int k = 1; k <= n; ++k) near = near * (x * (0.5 / k));
+  const Expr inverse = 1.0 / size;
+  for (int k = 30; k > 0; --k) far = far * (inverse * (((2 * k - 1) * (2 * k - 1) - 4.0 * n * n) / (8.0 * k))) + 1.0;
+  far = far * loops::rsqrt(size * (2 * std::numbers::pi));
+  if (n % 2 == 1) far = select(x < 0.0, -far, far);
+  return select(size <= 30.0, near * loops::exp(-size), select(x == x, far, x));
+}
+// I_n' = (I_(n-1) + I_(n+1)) / 2; the sign is 0 at 0, where exp(-|x|) has a corner.
+Primitive bessel_row() {
+  Primitive p = elementwise_row("bessel_ie", 1, Accepts::floats, false, 200, {});
+  p.parse = &OrderParams::parse;
+  check_order<OrderParams>(p, 8);
+  p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
+    return lower_elementwise(
+        in, [n = params_of<OrderParams>(params).n](std::span<const Expr> x) { return bessel_expression(x[0], n); });
+  };
+  p.jvp = [](const ir::JvpArgs& a) {
+    const int n = params_of<OrderParams>(*a.params).n;
+    const Array& x = a.x[0];
+    Array mean = n == 0 ? scaled_bessel(1, x) : 0.5 * (scaled_bessel(n - 1, x) + scaled_bessel(n + 1, x));
+    return Arrays{a.t[0] * (mean - sign(x) * a.y[0])};
+  };
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (int n : {0, 1, 2})
+      for (auto& s : unary_samples(0.3, 4, make_params(OrderParams(n)))) out.push_back(s);
+    return out;
+  };
+  return p;
+}
+
 struct ClosedRows : Family {
   const Primitive& one_minus_square = row(one_minus_square_row());
   const Primitive& sinc = row(sinc_row());
   const Primitive& entr = row(entr_row());
   const Primitive& xlogy = row(xlogy_row());
   const Primitive& hypot = row(hypot_row());
+  const Primitive& log1mexp = row(log1mexp_row());
+  const Primitive& inverse_expm1 = row(inverse_expm1_row());
+  const Primitive& squareplus = row(squareplus_row());
+  const Primitive& bessel_ie = row(bessel_row());
 };
 const ClosedRows& rows() {
   static const ClosedRows& r = *new ClosedRows;
@@ -208,6 +321,13 @@ Array sinc_derivative(int n, const Array& x) {
 Array xlogy_derivative(const XlogyParams& q, const Array& x, const Array& y) {
   return bind1(rows().xlogy, make_params(q), {x, y}, Location());
 }
+Array inverse_expm1(const Array& x) { return bind1(rows().inverse_expm1, ir::no_params(), {x}, Location()); }
+Array squareplus_part(int n, const Array& x, const Array& b) {
+  return bind1(rows().squareplus, make_params(OrderParams(n)), {x, b}, Location());
+}
+Array scaled_bessel(int n, const Array& x) {
+  return bind1(rows().bessel_ie, make_params(OrderParams(n)), {x}, Location());
+}
 
 }  // namespace
 
@@ -221,6 +341,13 @@ Array xlogy(const ArrayLike& x, const ArrayLike& y) {
 }
 Array xlog1py(const ArrayLike& x, const ArrayLike& y) {
   return two("xlog1py", rows().xlogy, make_params(XlogyParams(0, true)), x, y);
+}
+Array nn::log1mexp(const ArrayLike& x) { return bind1(rows().log1mexp, ir::no_params(), {as_float(x)}, x.at); }
+Array nn::squareplus(const ArrayLike& x, const ArrayLike& b) {
+  return two("squareplus", rows().squareplus, make_params(OrderParams()), x, b);
+}
+Array special::bessel_i0e(const ArrayLike& x) {
+  return bind1(rows().bessel_ie, make_params(OrderParams()), {as_float(x)}, x.at);
 }
 Array special::entr(const ArrayLike& x) { return bind1(rows().entr, ir::no_params(), {as_float(x)}, x.at); }
 

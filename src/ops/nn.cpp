@@ -88,6 +88,7 @@ Array hard_silu(const ArrayLike& x) {
   Array a = as_float(x);
   return a * hard_sigmoid(a);
 }
+Array hard_swish(const ArrayLike& x) { return hard_silu(x); }
 Array glu(const ArrayLike& x, int axis) {
   PinLine pin(x.at);
   auto halves = split(as_float(x), 2, axis);
@@ -111,9 +112,9 @@ Array one_hot(const ArrayLike& x, std::int64_t classes, DType dtype) {
   if (classes < 0) throw Error(fmt::format("[one_hot] {} classes", classes), line_or(x.at));
   PinLine pin(x.at);
   const Type type = type_of(index);
-  Shape shape = type.shape;
   const DType d =
       is_integer(type.dtype) ? computed_type(type.dtype) : type.dtype;  // a narrow one may not hold `classes`
+  Shape shape = type.shape;
   shape.push_back(classes);
   return astype(broadcast_to(expand_dims(astype(index, d), -1), shape) == lax::iota(shape, shape.ndim() - 1, d), dtype);
 }

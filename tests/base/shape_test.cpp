@@ -1,12 +1,14 @@
 // Shapes and array types: how they are made, printed, compared and measured.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <sstream>
 #include <vector>
 
 #include "base/base.h"
+#include "base/dtype.h"
 
 namespace anew {
 namespace {
@@ -23,20 +25,40 @@ std::string error_of(const std::function<void()>& f) {
 }
 
 TEST(DType, Names) {
-  const char* names[] = {"bool", "i32", "i64", "u32", "bf16", "f16", "f32", "f64"};
-  const char* longs[] = {"bool", "int32", "int64", "uint32", "bfloat16", "float16", "float32", "float64"};
-  const std::size_t sizes[] = {1, 4, 8, 4, 2, 2, 4, 8};
-  for (int i = 0; i < 8; ++i) {
-    EXPECT_EQ(name_of(static_cast<DType>(i)), names[i]);
-    EXPECT_EQ(long_name_of(static_cast<DType>(i)), longs[i]);
-    EXPECT_EQ(size_of(static_cast<DType>(i)), sizes[i]);
+  const char* names[] = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bf16", "f16", "f32", "f64"};
+  const char* longs[] = {"bool",   "int8",   "int16",    "int32",   "int64",   "uint8",  "uint16",
+                         "uint32", "uint64", "bfloat16", "float16", "float32", "float64"};
+  const std::size_t sizes[] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8};
+  ASSERT_EQ(all_dtypes.size(), std::size(names));
+  for (std::size_t i = 0; i < all_dtypes.size(); ++i) {
+    EXPECT_EQ(name_of(all_dtypes[i]), names[i]);
+    EXPECT_EQ(long_name_of(all_dtypes[i]), longs[i]);
+    EXPECT_EQ(size_of(all_dtypes[i]), sizes[i]);
   }
 }
 
 TEST(DType, Kinds) {
-  for (DType d : {bf16, f16, f32, f64}) EXPECT_TRUE(is_float(d) && !is_integer(d)) << name_of(d);
-  for (DType d : {i32, i64, u32}) EXPECT_TRUE(!is_float(d) && is_integer(d)) << name_of(d);
+  for (DType d : {bf16, f16, f32, f64}) EXPECT_TRUE(is_float(d) && !is_integer(d) && is_signed(d)) << name_of(d);
+  for (DType d : {i8, i16, i32, i64}) EXPECT_TRUE(!is_float(d) && is_integer(d) && is_signed(d)) << name_of(d);
+  for (DType d : {u8, u16, u32, u64}) EXPECT_TRUE(!is_float(d) && is_integer(d) && !is_signed(d)) << name_of(d);
   EXPECT_FALSE(is_float(bool_) || is_integer(bool_));
+  for (DType d : {bool_, i32, i64, u32, u64, f32, f64}) EXPECT_FALSE(is_stored(d)) << name_of(d);
+  for (DType d : {i8, i16, u8, u16, bf16, f16}) EXPECT_EQ(size_of(computed_type(d)), 4u) << name_of(d);
+}
+
+TEST(DType, NumbersAndBits) {
+  EXPECT_EQ(bits_of(i8, -1.0), 0xffu);
+  EXPECT_EQ(bits_of(i8, std::int64_t{300}), 44u);  // integers wrap around, floats saturate
+  EXPECT_EQ(bits_of(u8, 300.5), 0xffu);
+  EXPECT_EQ(bits_of(u16, std::nan("")), 0u);
+  EXPECT_EQ(number_of_bits<std::int64_t>(i16, 0x8000), -32768);
+  for (DType d : all_dtypes)
+    for (bool least : {true, false}) {
+      const std::uint64_t bits = extreme_bits(d, least);
+      if (d != u64 && d != i64) {
+        EXPECT_EQ(bits_of(d, number_of_bits<double>(d, bits)), bits) << name_of(d);
+      }
+    }
 }
 
 TEST(Shape, Made) {

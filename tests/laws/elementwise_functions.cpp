@@ -90,6 +90,9 @@ const std::vector<ElementwiseFunction>& elementwise_functions() {
       one("nn::hard_tanh", nn::hard_tanh, -0.9, 0.9),
       one("nn::hard_sigmoid", nn::hard_sigmoid),
       one("nn::hard_silu", nn::hard_silu),
+      one("nn::hard_swish", nn::hard_swish, -2, 2, "nn::hard_silu"),
+      one("nn::log1mexp", nn::log1mexp, 0.2, 3),
+      with("nn::squareplus", [](const Array& x) { return nn::squareplus(x); }),
       one("special::gammaln", special::gammaln, 0.4, 4, "lgamma"),
       one("special::gamma", special::gamma, 0.4, 4),
       one("special::gammasgn", special::gammasgn, 0.4, 4),
@@ -106,6 +109,7 @@ const std::vector<ElementwiseFunction>& elementwise_functions() {
       one("special::expit", special::expit),
       one("special::logit", special::logit, 0.2, 0.8),
       one("special::entr", special::entr, 0.3, 2),
+      one("special::bessel_i0e", special::bessel_i0e, 0.3, 4),
       with(
           "lax::integer_pow -2", [](const Array& x) { return lax::integer_pow(x, -2); }, 0.3, 2),
       with("lax::integer_pow 0", [](const Array& x) { return lax::integer_pow(x, 0); }),

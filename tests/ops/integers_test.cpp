@@ -113,7 +113,9 @@ TEST(Integers, ElementsOfEveryType) {
         const Array x = array(v);
         EXPECT_EQ(x.dtype(), d);
         EXPECT_EQ(x.to_vector<T>(), v) << name_of(d);
-        if constexpr (!std::is_same_v<T, bool>) EXPECT_TRUE(std::equal(v.begin(), v.end(), x.data<T>().begin()));
+        if constexpr (!std::is_same_v<T, bool>) {
+          EXPECT_TRUE(std::equal(v.begin(), v.end(), x.data<T>().begin())) << name_of(d);
+        }
       }
     });
   EXPECT_EQ(error_of([] { (void)ones({2}, i8).data<std::uint8_t>(); }),
