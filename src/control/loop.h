@@ -19,7 +19,7 @@ struct LoopParams {
   ir::ProgramRef body;       // (constants, carries, xs) -> (carries, ys)
   std::int64_t length = -1;  // of a scan
   bool reverse = false;      // xs from the last to the first
-  int unroll = 1;
+  int unroll = 1;            // steps per turn of the compiled loop; 0: all
   int checkpoints = 0;  // states kept, the first included; 0: of a while default_checkpoints, of a scan all residuals
   // A loop that records has more outputs, behind the ys: a while the number of its steps, and the step of each kept
   // state (-1: none); then, for each carry in `record`, the kept states.
@@ -86,7 +86,8 @@ const ir::Primitive& unwind_row();
 inline constexpr int default_checkpoints = 64;
 std::int64_t slots_of(const LoopParams& p);             // states that a loop records
 std::int64_t rows_of(const LoopParams& p, int output);  // steps or states that an output stacks; 1: it is no stack
-// A while that counts: its condition is `carry < end`, and the body adds 1 to that carry. `end` is a constant or a literal.
+// A while that counts: its condition is `carry < end`, and the body adds 1 to that carry. `end` is a constant or a
+// literal.
 struct LoopCounter {
   int carry;
   int end_constant;  // -1: the literal
@@ -113,8 +114,8 @@ void set_form(LoopParams& p, const LoopForm& f);
 void set_form(UnwindParams& p, const LoopForm& f);
 
 // Flags of operands and results, a fixpoint: what a part gives from flagged operands is flagged, so that the next step
-// takes it so; a flagged condition flags all carries. `flags_of(k, in, out)` says what part k gives, `out` being what is
-// known of that so far; its last answer is the final one.
+// takes it so; a flagged condition flags all carries. `flags_of(k, in, out)` says what part k gives, `out` being what
+// is known of that so far; its last answer is the final one.
 using FlagsOf = std::function<Flags(std::size_t k, const Flags& in, const Flags& out)>;
 Lists<bool> spread(const LoopForm& f, const Flags& operands, const FlagsOf& flags_of);
 // The operands and results that those marked need.
@@ -130,8 +131,8 @@ ir::Program rearranged(ir::Program p, const std::vector<std::size_t>& inputs, co
 Arrays split_whole(const ir::Primitive& row, const ir::SplitArgs& a, const Flags& unknown_outputs);
 
 // Binds a loop under the current trace; one array per output. One that does not record is brought into canonical form:
-// a carry that the body returns unchanged becomes a constant, equal constants are one, a y that is an x is that x, equal
-// ys are one.
+// a carry that the body returns unchanged becomes a constant, equal constants are one, a y that is an x is that x,
+// equal ys are one.
 Arrays bind_loop(LoopParams params, std::span<const Array> inputs, const Location& at);
 
 // ---- rules

@@ -1,6 +1,6 @@
-// Derivative, dead code and batching of scan, while and unwind. What is true of a carry (it has a tangent, is needed, is
-// mapped) is a fixpoint. What is recorded of a loop passes through every rule, so that a loop that keeps states can itself be
-// differentiated forward and batched.
+// Derivative, dead code and batching of scan, while and unwind. What is true of a carry (it has a tangent, is needed,
+// is mapped) is a fixpoint. What is recorded of a loop passes through every rule, so that a loop that keeps states can
+// itself be differentiated forward and batched.
 #include <anew/indexing.h>
 #include <anew/ops.h>
 #include <fmt/format.h>

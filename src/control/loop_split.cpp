@@ -1,6 +1,6 @@
-// Loops cut in two: what is known runs now, what depends on tangents later. A scan without checkpoints becomes two scans:
-// residuals of the body are forwarded from constants and xs, hoisted, or stacked (spec/checkpoint.md 3.3). Other loops
-// become one that records states and an unwind over them.
+// Loops cut in two: what is known runs now, what depends on tangents later. A scan without checkpoints becomes two
+// scans: residuals of the body are forwarded from constants and xs, hoisted, or stacked. Other loops become one that
+// records states and an unwind over them.
 #include <fmt/format.h>
 
 #include "control/loop.h"
@@ -10,8 +10,8 @@ namespace {
 
 // ---- a scan that stacks residuals
 
-// Which of the variables depend on no input but the loop's constants. An output of an inner loop or branch may not depend
-// on all of its operands: dead code says on which.
+// Which of the variables depend on no input but the loop's constants. An output of an inner loop or branch may not
+// depend on all of its operands: dead code says on which.
 Flags invariant(const ir::Program& p, const Flags& constant_inputs) {
   Flags inv(p.types.size());
   for (std::size_t i = 0; i < p.inputs.size(); ++i) inv[static_cast<std::size_t>(p.inputs[i])] = constant_inputs[i];

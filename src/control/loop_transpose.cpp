@@ -1,6 +1,7 @@
-// Loops backwards. A scan that is linear in some operands becomes a scan in reverse, an unwind turns its direction: carries
-// are the cotangents of carries, and accumulators of linear constants. Reverse mode with respect to what is recorded, or to
-// kept states (reverse over reverse), takes a loop of known length apart into plain scans; of a while it is an error.
+// Loops backwards. A scan that is linear in some operands becomes a scan in reverse, an unwind turns its direction:
+// carries are the cotangents of carries, and accumulators of linear constants. Reverse mode with respect to what is
+// recorded, or to kept states (reverse over reverse), takes a loop of known length apart into plain scans; of a while
+// it is an error.
 #include "transforms/transpose.h"
 
 #include <anew/ops.h>

@@ -1,5 +1,5 @@
-// Operands and results of loops come in groups, each with a role. A list is cut into its groups (`partition`), a group by
-// flags (`chosen`), and both are put together again (`merge`), in any order of roles: rules never compute positions.
+// Operands and results of loops come in groups, each with a role. A list is cut into its groups (`partition`), a group
+// by flags (`chosen`), and both are put together again (`merge`), in any order of roles: rules never compute positions.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -101,8 +101,8 @@ std::vector<T> chosen(const std::vector<T>& list, const Flags& flags, bool value
     if (flags[i] == value) out.push_back(list[i]);
   return out;
 }
-// The list whose elements are those of `yes` where the flag is set, else those of `no`, each in order; an empty `no` stands
-// for as many default values.
+// The list whose elements are those of `yes` where the flag is set, else those of `no`, each in order; an empty `no`
+// stands for as many default values.
 template <class T>
 std::vector<T> merge(const Flags& flags, const std::vector<T>& yes, const std::vector<T>& no = {}) {
   std::vector<T> out;

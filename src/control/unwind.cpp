@@ -1,5 +1,5 @@
-// unwind: the linear part of a loop, walked forward or back over recorded states; the states in between are recomputed by
-// a schedule that never holds more states than were recorded (plan/revolve.h).
+// unwind: the linear part of a loop, walked forward or back over recorded states; the states in between are recomputed
+// by a schedule that never holds more states than were recorded (plan/revolve.h).
 #include "base/stop.h"
 #include "control/loop.h"
 #include "control/signature.h"

@@ -1,6 +1,6 @@
-// Equations that hold Programs, in canonical form. A call, checkpoint, branch or loop must not split a variable (DESIGN,
-// decision 2): equal operands are one input, literals are inside, and an output that is an operand, a literal or another
-// output goes around the equation.
+// Equations that hold Programs, in canonical form. A call, checkpoint, branch or loop must not split a variable, or
+// sums of cotangents would change their order (docs/architecture.md, transpose): equal operands are one input, literals
+// are inside, and an output that is an operand, a literal or another output goes around the equation.
 #pragma once
 #include <functional>
 #include <map>
