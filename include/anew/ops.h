@@ -24,8 +24,8 @@ Array arange(const ArrayLike& stop, std::optional<DType> dtype = {});
 Array arange(const ArrayLike& start, const ArrayLike& stop, const ArrayLike& step = 1, std::optional<DType> dtype = {});
 Array linspace(double start, double stop, std::int64_t n, DType dtype = default_float(), bool endpoint = true,
                const Location& at = Location::current());
-Array tri(std::int64_t rows, std::optional<std::int64_t> columns = {}, std::int64_t k = 0, DType dtype = default_float(),
-          const Location& at = Location::current());
+Array tri(std::int64_t rows, std::optional<std::int64_t> columns = {}, std::int64_t k = 0,
+          DType dtype = default_float(), const Location& at = Location::current());
 
 // ---- elementwise, one operand
 Array negative(const ArrayLike& x);

@@ -149,11 +149,12 @@ auto transform_flops(double factor, bool of_result) {
   };
 }
 
-// How often each of the n / 2 + 1 results occurs among the n: once at the ends, else twice.
-Array occurrences(std::int64_t n, DType dtype) {
-  const std::int64_t half = n / 2 + 1;
-  Array k = arange(half);
-  return astype(where((k == 0) | (2 * k == n), 1, 2), dtype);
+// How often each of the n / 2 + 1 results of signals like these occurs among the n: once at the ends, else twice. Where there
+// is no signal a number does, whatever its length.
+Array occurrences(std::int64_t n, const Type& signals) {
+  if (signals.shape.size() == 0) return ones({}, signals.dtype);
+  Array k = arange(n / 2 + 1);
+  return astype(where((k == 0) | (2 * k == n), 1, 2), signals.dtype);
 }
 
 // A part that is zero, as an array where the other part is one.
@@ -215,7 +216,7 @@ Primitive rfft_row() {
   p.jvp = [](const ir::JvpArgs& a) { return bind_rfft(a.t[0], Location::current()); };
   p.transpose = [](const ir::TransposeArgs& a) {
     const std::int64_t n = a.in[0].shape[-1];
-    Array scale = static_cast<double>(n) / occurrences(n, a.in[0].dtype);
+    Array scale = static_cast<double>(n) / occurrences(n, a.in[0]);
     return Arrays{bind_irfft(part_or_zeros(a.ct[0], a.ct[1]) * scale, part_or_zeros(a.ct[1], a.ct[0]) * scale, n,
                              Location::current())};
   };
@@ -246,7 +247,7 @@ Primitive irfft_row() {
   };
   p.transpose = [](const ir::TransposeArgs& a) {
     const std::int64_t n = params_of<IrfftParams>(*a.params).n;
-    Array scale = occurrences(n, a.in[0].dtype) / static_cast<double>(n);
+    Array scale = occurrences(n, a.in[0]) / static_cast<double>(n);
     Arrays y = bind_rfft(a.ct[0], Location::current());
     return Arrays{a.linear[0] ? y[0] * scale : Array(), a.linear[1] ? y[1] * scale : Array()};
   };

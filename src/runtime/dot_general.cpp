@@ -374,9 +374,8 @@ DotScratch dot_scratch_of(DType dtype, const DotOperand& left, const DotOperand&
 
 void dot_general(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims, void* out,
                  std::byte* scratch, const Shape* out_strides, ProductEpilogue* epilogue) {
-  visit_arithmetic(dtype, [&]<class T>(T) {
-    typed(left, right, dims, static_cast<T*>(out), scratch, out_strides, epilogue);
-  });
+  visit_arithmetic(dtype,
+                   [&]<class T>(T) { typed(left, right, dims, static_cast<T*>(out), scratch, out_strides, epilogue); });
 }
 
 bool dot_writes(const Shape& left, const Shape& right, const DotDims& dims, const Shape& out_strides) {

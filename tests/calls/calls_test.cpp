@@ -92,7 +92,7 @@ class CallOf final : public Call {
     return "(" + out + ")";
   }
   void visit_arrays(const Visit& f) override {
-    std::apply([&](auto&... a) { (visit(a, f), ...); }, arguments_);
+    std::apply([&](auto&... a) { (calls::visit(a, f), ...); }, arguments_);
   }
   std::unique_ptr<Call> clone() const override { return std::make_unique<CallOf>(*this); }
   Arrays run() const override {

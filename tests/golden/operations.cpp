@@ -256,9 +256,8 @@ Operations common_operations() {
       {"dot_general", one(dot_general_of)},
 
       {"reshape", one([](X x, P p) { return reshape(x.at(0), p.shape("shape")); })},
-      {"transpose", one([](X x, P p) {
-         return transpose(x.at(0), p.has("permutation") ? std::optional(p.ints("permutation")) : std::nullopt);
-       })},
+      {"transpose",
+       one([](X x, P p) { return transpose(x.at(0), p.has("permutation") ? Axes(p.ints("permutation")) : Axes()); })},
       {"swapaxes", one([](X x, P p) { return swapaxes(x.at(0), *p.axis("axis1"), *p.axis("axis2")); })},
       {"moveaxis", one([](X x, P p) { return moveaxis(x.at(0), p.axes("source"), p.axes("destination")); })},
       {"squeeze", one([](X x, P p) { return squeeze(x.at(0), p.axes()); })},

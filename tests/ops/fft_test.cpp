@@ -115,5 +115,12 @@ TEST(Fft, Errors) {
   EXPECT_EQ(error_of([&] { fft::rfftfreq(0); }), "[rfftfreq] needs at least one point, got 0");
 }
 
+// What no signal needs is not made, however long signals would be.
+TEST(Fft, GradientsOfNoSignals) {
+  const Array none = zeros({0, 2147483647});
+  auto f = [](Array x) { return sum(fft::rfft(x).first); };
+  EXPECT_EQ(grad(f)(none).shape(), none.shape());
+}
+
 }  // namespace
 }  // namespace anew

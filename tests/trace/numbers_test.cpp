@@ -143,7 +143,9 @@ TEST(Numbers, EveryElementwiseRowUnderEveryTransformation) {
           const double v = in.lo + 0.37 * (in.hi - in.lo);
           if (!(numbers >> i & 1)) x.push_back(astype(full_like(Array(in.type), v), in.type.dtype));
           else if (is_float(in.type.dtype)) x.push_back(Array(v));
-          else if (in.type.dtype != bool_) x.push_back(Array(static_cast<std::int64_t>(v)));
+          else if (in.type.dtype !=
+                   bool_)  // small: what does not fit the dtype it shows is cut where it becomes an array
+            x.push_back(Array(static_cast<std::int64_t>(std::min(v, 5.0))));
           else fits = false;
         }
         if (!fits) continue;
