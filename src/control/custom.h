@@ -26,31 +26,42 @@ bool from_param(const ir::ParamValue&, UserRule<F>&) {
   return false;
 }
 
-struct CustomJvpParams : ir::ParamsOf<CustomJvpParams> {
-  int constants = 0;  // leading operands that f captured: the rule is not told of them
+// What the calls of both kinds have: f as a Program, and what its rules are told.
+struct CustomCall {
+  int constants = 0;  // leading operands that f captured: rules are not told of them
   ir::ProgramRef program;
-  UserRule<flat::JvpRule> rule;
   bool symbolic_zeros = false;
-  Forms in = {}, out = {};  // of the arguments and results: which of them are numbers to the rule
+  Forms in = {}, out = {};  // of the arguments and results: which of them are numbers to the rules
+};
+struct CustomJvpParams final : ir::ParamsOf<CustomJvpParams>, CustomCall {
+  UserRule<flat::JvpRule> rule;
   static auto fields() {
     using P = CustomJvpParams;
     return std::tuple{ir::field("num_consts", &P::constants), ir::field("program", &P::program),
                       ir::field("rule", &P::rule), ir::field("symbolic_zeros", &P::symbolic_zeros)};
   }
 };
-
-struct CustomVjpParams : ir::ParamsOf<CustomVjpParams> {
-  int constants = 0;
-  ir::ProgramRef program;
+struct CustomVjpParams final : ir::ParamsOf<CustomVjpParams>, CustomCall {
   UserRule<detail::VjpForward> forward;
-  bool symbolic_zeros = false;
-  Forms in = {}, out = {};
   static auto fields() {
     using P = CustomVjpParams;
     return std::tuple{ir::field("forward", &P::forward), ir::field("num_consts", &P::constants),
                       ir::field("program", &P::program), ir::field("symbolic_zeros", &P::symbolic_zeros)};
   }
 };
+// The row of one kind; `op` is what users call it. Evaluated, it is f; its derivative is the rule's.
+ir::Primitive custom_row(std::string op, decltype(ir::Primitive::parse) parse, decltype(ir::Primitive::batch) batch,
+                         decltype(ir::Primitive::nested_jvp) jvp);
+// Traces f into `call`, the part of p that both kinds have, and binds the row.
+Arrays bind_custom(const ir::Primitive& row, const ParamsRef& p, CustomCall& call, std::string_view op,
+                   const FlatFunction& f, std::span<const Array> x, const CustomOptions& options, const Location& at);
+// Of a call that is mapped: f of all examples, where there is an argument of several, and what the rule must know.
+struct CustomBatch {
+  bool any;                       // whether an operand is mapped
+  std::vector<bool> mapped, all;  // arguments that are; the same for each output
+  std::string variant;
+};
+CustomBatch batch_custom_call(CustomCall& call, const ir::BatchArgs& a);
 
 // The tangents of a custom_vjp: linear in its last operands, known by its transpose only. Operands: residuals, then the
 // tangents of the arguments that have one. Outputs: tangents of the floating-point outputs.

@@ -1,8 +1,14 @@
 // How a function with a rule of its own is traced. Its Program is needed wherever something traces; but where all values
 // are known a plain `if` on them works, as it does without the rule: the function then runs with each value beside its
 // staged form, and the Program is that of the branches taken.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "control/custom.h"
+#include "control/nested_rules.h"
+#include "control/signature.h"
 #include "transforms/nested.h"
+#include "transforms/vmap.h"
 
 namespace anew {
 namespace {
@@ -94,6 +100,51 @@ Closed close_custom(const FlatFunction& f, std::span<const Array> args, std::str
   } catch (const UnknownValue&) {
   }
   return close_over_values(f, args, what, at);
+}
+
+ir::Primitive custom_row(std::string op, decltype(ir::Primitive::parse) parse, decltype(ir::Primitive::batch) batch,
+                         decltype(ir::Primitive::nested_jvp) jvp) {
+  auto program = [](const ir::Params& p) -> const ir::ProgramRef& {
+    return dynamic_cast<const CustomCall&>(p).program;
+  };
+  return {
+      .name = op + "_call",
+      .infer =
+          [op, program](const ir::InferArgs& a) {
+            require_groups(op, {dynamic_cast<const CustomCall&>(a.params).constants}, a.in.size(), a.at);
+            return infer_nested(program(a.params), a, op);
+          },
+      .parse = std::move(parse),
+      .batch = std::move(batch),
+      .facts = {.inlines = true, .calls_user = true},
+      .run = [program](const ParamsRef& p, std::span<const Array> x,
+                       const Location&) { return evaluate(*program(*p), x); },
+      .nested_jvp = std::move(jvp),
+      .nested_transpose =
+          [program](const ir::NestedTransposeArgs& a) { return transpose_program(program(*a.params), a); },
+  };
+}
+
+Arrays bind_custom(const ir::Primitive& row, const ParamsRef& p, CustomCall& call, std::string_view op,
+                   const FlatFunction& f, std::span<const Array> x, const CustomOptions& options, const Location& at) {
+  Closed c = close_custom(f, x, op, at);
+  call.constants = static_cast<int>(c.inputs.size() - x.size());
+  call.program = share(std::move(c.program));
+  call.symbolic_zeros = options.symbolic_zeros;
+  call.in = forms_of(x, at);
+  call.out = c.forms;
+  return as_formed(anew::bind(row, p, c.inputs, at), c.forms);
+}
+
+CustomBatch batch_custom_call(CustomCall& call, const ir::BatchArgs& a) {
+  CustomBatch b{std::find(a.mapped.begin(), a.mapped.end(), true) != a.mapped.end(),
+                {a.mapped.begin() + call.constants, a.mapped.end()},
+                {},
+                {}};
+  b.all.assign(call.program->outputs.size(), b.any);
+  if (b.any) call.program = share(batch_program(call.program, a.mapped, a.size, b.all).program);
+  b.variant = fmt::format(" batch {} {}", a.size, fmt::join(b.mapped, ","));
+  return b;
 }
 
 }  // namespace anew

@@ -101,12 +101,9 @@ ir::NestedJvp jvp_custom(const ParamsRef& params, std::span<const Array> x, std:
 ir::Batched batch_custom(const ir::BatchArgs& a) {
   const CustomJvpParams& p = of(a.params);
   auto q = std::make_shared<CustomJvpParams>(p);
-  const bool any = std::find(a.mapped.begin(), a.mapped.end(), true) != a.mapped.end();
-  const std::vector<bool> all(p.program->outputs.size(), any);
-  if (any) q->program = share(batch_program(p.program, a.mapped, a.size, all).program);
-  std::vector<bool> mapped(a.mapped.begin() + p.constants, a.mapped.end());
-  q->rule.variant += fmt::format(" batch {} {}", a.size, fmt::join(mapped, ","));
-  q->rule.f = [rule = p.rule.f, mapped, any, size = a.size, by = std::weak_ptr(a.trace)](
+  const CustomBatch b = batch_custom_call(*q, a);
+  q->rule.variant += b.variant;
+  q->rule.f = [rule = p.rule.f, mapped = b.mapped, any = b.any, size = a.size, by = std::weak_ptr(a.trace)](
                   std::span<const Array> primals, std::span<const Array> tangents) {
     auto trace = std::make_shared<BatchTrace>(current_trace(), size, by);
     TraceLife life(trace);
@@ -125,27 +122,14 @@ ir::Batched batch_custom(const ir::BatchArgs& a) {
     for (Arrays* list : {&made.first, &made.second}) outputs_of_rule(*list, *trace, any, by);
     return made;
   };
-  return {anew::bind(custom_jvp_row(), q, a.x, a.at), all};
+  return {anew::bind(custom_jvp_row(), q, a.x, a.at), b.all};
 }
 
 }  // namespace
 
 const ir::Primitive& custom_jvp_row() {
-  static const ir::Primitive& row = *new ir::Primitive{
-      .name = "custom_jvp_call",
-      .infer =
-          [](const ir::InferArgs& a) {
-            const auto& p = static_cast<const CustomJvpParams&>(a.params);
-            require_groups("custom_jvp", {p.constants}, a.in.size(), a.at);
-            return infer_nested(p.program, a, "custom_jvp");
-          },
-      .parse = &CustomJvpParams::parse,
-      .batch = batch_custom,
-      .facts = {.inlines = true, .calls_user = true},
-      .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
-      .nested_jvp = jvp_custom,
-      .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_program(of(a.params).program, a); },
-  };
+  static const ir::Primitive& row =
+      *new ir::Primitive(custom_row("custom_jvp", &CustomJvpParams::parse, batch_custom, jvp_custom));
   return row;
 }
 
@@ -155,15 +139,9 @@ RuleKey new_rule_key() { return std::make_shared<char>(); }
 
 Arrays call_custom_jvp(const FlatFunction& f, flat::JvpRule rule, std::shared_ptr<const void> key,
                        std::span<const Array> x, const CustomOptions& options, const Location& at) {
-  Closed c = close_custom(f, x, "custom_jvp", at);
   auto p = std::make_shared<CustomJvpParams>();
-  p->constants = static_cast<int>(c.inputs.size() - x.size());
-  p->program = share(std::move(c.program));
   p->rule = {std::move(rule), std::move(key), "jvp"};
-  p->symbolic_zeros = options.symbolic_zeros;
-  p->in = forms_of(x, at);
-  p->out = c.forms;
-  return as_formed(anew::bind(custom_jvp_row(), p, c.inputs, at), c.forms);
+  return bind_custom(custom_jvp_row(), p, *p, "custom_jvp", f, x, options, at);
 }
 
 }  // namespace detail

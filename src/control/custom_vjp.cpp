@@ -84,12 +84,9 @@ detail::VjpBackward batched(const detail::VjpBackward& backward, std::vector<boo
 ir::Batched batch_custom(const ir::BatchArgs& a) {
   const CustomVjpParams& p = of(a.params);
   auto q = std::make_shared<CustomVjpParams>(p);
-  const bool any = std::find(a.mapped.begin(), a.mapped.end(), true) != a.mapped.end();
-  const std::vector<bool> all(p.program->outputs.size(), any);
-  if (any) q->program = share(batch_program(p.program, a.mapped, a.size, all).program);
-  std::vector<bool> mapped(a.mapped.begin() + p.constants, a.mapped.end());
-  q->forward.variant += fmt::format(" batch {} {}", a.size, fmt::join(mapped, ","));
-  q->forward.f = [forward = p.forward.f, mapped, any, size = a.size,
+  const CustomBatch b = batch_custom_call(*q, a);
+  q->forward.variant += b.variant;
+  q->forward.f = [forward = p.forward.f, mapped = b.mapped, any = b.any, size = a.size,
                   by = std::weak_ptr(a.trace)](std::span<const Array> x) {
     auto trace = std::make_shared<BatchTrace>(current_trace(), size, by);
     TraceLife life(trace);
@@ -114,7 +111,7 @@ ir::Batched batch_custom(const ir::BatchArgs& a) {
     made.backward = batched(made.backward, mapped_residuals, mapped, size, by);
     return made;
   };
-  return {anew::bind(custom_vjp_row(), q, a.x, a.at), all};
+  return {anew::bind(custom_vjp_row(), q, a.x, a.at), b.all};
 }
 
 // ---- custom_lin
@@ -196,21 +193,8 @@ ir::Batched batch_lin(const ir::BatchArgs& a) {
 }  // namespace
 
 const ir::Primitive& custom_vjp_row() {
-  static const ir::Primitive& row = *new ir::Primitive{
-      .name = "custom_vjp_call",
-      .infer =
-          [](const ir::InferArgs& a) {
-            const auto& p = static_cast<const CustomVjpParams&>(a.params);
-            require_groups("custom_vjp", {p.constants}, a.in.size(), a.at);
-            return infer_nested(p.program, a, "custom_vjp");
-          },
-      .parse = &CustomVjpParams::parse,
-      .batch = batch_custom,
-      .facts = {.inlines = true, .calls_user = true},
-      .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
-      .nested_jvp = jvp_custom,
-      .nested_transpose = [](const ir::NestedTransposeArgs& a) { return transpose_program(of(a.params).program, a); },
-  };
+  static const ir::Primitive& row =
+      *new ir::Primitive(custom_row("custom_vjp", &CustomVjpParams::parse, batch_custom, jvp_custom));
   return row;
 }
 
@@ -232,15 +216,9 @@ namespace detail {
 
 Arrays call_custom_vjp(const FlatFunction& f, VjpForward forward, std::shared_ptr<const void> key,
                        std::span<const Array> x, const CustomOptions& options, const Location& at) {
-  Closed c = close_custom(f, x, "custom_vjp", at);
   auto p = std::make_shared<CustomVjpParams>();
-  p->constants = static_cast<int>(c.inputs.size() - x.size());
-  p->program = share(std::move(c.program));
   p->forward = {std::move(forward), std::move(key), "forward"};
-  p->symbolic_zeros = options.symbolic_zeros;
-  p->in = forms_of(x, at);
-  p->out = c.forms;
-  return as_formed(anew::bind(custom_vjp_row(), p, c.inputs, at), c.forms);
+  return bind_custom(custom_vjp_row(), p, *p, "custom_vjp", f, x, options, at);
 }
 
 }  // namespace detail
