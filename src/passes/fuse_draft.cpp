@@ -111,7 +111,7 @@ Draft::Draft(const Body& body, const Step& step, const std::vector<int>& same) {
     const int v = same[static_cast<std::size_t>(operand < step.in.size() ? step.in[operand]
                                                                          : step.out[operand - step.in.size()])];
     const Value& value = body.values[static_cast<std::size_t>(v)];
-    Place p{v, value.storage, value.type.dtype, {}, {}};
+    DraftAccess p{v, value.storage, value.type.dtype, {}, {}};
     for (const loops::Affine& f : access.index) p.index.push_back(compose(f, map, extents_.size()));
     p.address = address_of(value, p.index, extents_.size());
     return p;
@@ -128,7 +128,7 @@ Draft::Draft(const Body& body, const Step& step, const std::vector<int>& same) {
       renamed.push_back(add(n));
       continue;
     }
-    const Place from = place(k.accesses[n.imm]);
+    const DraftAccess from = place(k.accesses[n.imm]);
     const Storage& s = body.storages[static_cast<std::size_t>(from.storage)];
     if (s.kind == Storage::Kind::literal)
       renamed.push_back(add({.op = Op::constant, .dtype = n.dtype, .imm = s.literal.bits}));
@@ -155,7 +155,7 @@ int Draft::add(const Node& node) {
   return id;
 }
 
-int Draft::add_load(const Place& place) {
+int Draft::add_load(const DraftAccess& place) {
   std::size_t l = 0;
   while (l < loads_.size() &&
          !(loads_[l].storage == place.storage && loads_[l].dtype == place.dtype && loads_[l].address == place.address))
@@ -190,11 +190,11 @@ void Draft::move_to(const Map& map, const Extents& extents, const std::vector<bo
   if (same) return;
   extents_ = extents;
   iterations_ = passes::iterations(extents);
-  auto move = [&](Place& p) {
+  auto move = [&](DraftAccess& p) {
     for (loops::Affine& f : p.index) f = compose(f, map, extents.size());
     p.address = compose(p.address, map, extents.size());
   };
-  for (Place& p : loads_) move(p);
+  for (DraftAccess& p : loads_) move(p);
   for (Put& p : puts_) move(p.to);
   if (!has_index()) return;
   const std::vector<Node> old = std::move(nodes_);
@@ -253,7 +253,7 @@ void Draft::prune() {
   const std::vector<bool> needed = used();
   if (std::find(needed.begin(), needed.end(), false) == needed.end()) return;
   const std::vector<Node> old = std::move(nodes_);
-  const std::vector<Place> loads = std::move(loads_);
+  const std::vector<DraftAccess> loads = std::move(loads_);
   nodes_.clear(), loads_.clear(), table_.clear();
   weight_ = 0;
   std::vector<int> renamed(old.size(), -1);
@@ -288,7 +288,7 @@ void Draft::finish(const Body& body, Step& step) const {
     Node n = nodes_[i];
     n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
     if (n.op == Op::load) {
-      const Place& p = loads_[n.imm];
+      const DraftAccess& p = loads_[n.imm];
       n.imm = k.accesses.size();
       k.accesses.push_back({operand(step.in, p.value), p.index});
     }

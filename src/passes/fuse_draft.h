@@ -19,7 +19,7 @@ class NodeTable {
   std::vector<std::int32_t> slots_;  // -1: free
 };
 
-struct Place {
+struct DraftAccess {
   int value, storage;
   DType dtype;
   std::vector<loops::Affine> index;
@@ -40,10 +40,10 @@ class Draft {
   const std::vector<bool>& reduced() const { return reduced_; }
   bool reduces() const { return combine_ != loops::Combine::none; }
   const std::vector<loops::Node>& nodes() const { return nodes_; }
-  const std::vector<Place>& loads() const { return loads_; }
+  const std::vector<DraftAccess>& loads() const { return loads_; }
   struct Put {
     int node;
-    Place to;
+    DraftAccess to;
   };
   const std::vector<Put>& puts() const { return puts_; }
   // Nodes once every call is replaced by its expression.
@@ -66,7 +66,7 @@ class Draft {
 
  private:
   int add(const loops::Node& node);
-  int add_load(const Place& place);
+  int add_load(const DraftAccess& place);
   int add_index(const loops::Affine& f, DType dtype);
   bool has_index() const;
   std::vector<bool> used() const;  // by node
@@ -76,7 +76,7 @@ class Draft {
   std::vector<bool> reduced_;
   loops::Combine combine_ = loops::Combine::none;
   std::vector<loops::Node> nodes_;
-  std::vector<Place> loads_;
+  std::vector<DraftAccess> loads_;
   std::vector<Put> puts_;
   int weight_ = 0;
   NodeTable table_;

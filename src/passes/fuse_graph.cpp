@@ -8,7 +8,7 @@
 namespace anew::passes {
 namespace {
 
-// Of values that look at the same elements in the same way, the first.
+// Of values that view the same elements in the same way, the first.
 std::vector<int> same_values(const Body& body) {
   std::vector<int> same(body.values.size());
   std::unordered_multimap<std::size_t, int> found;
@@ -62,7 +62,7 @@ FuseGraph::FuseGraph(Body& body)
     draft(s) = Draft(body_, step(s), same);
     if (can_change(s)) drop_unread(s);
     draft(s).prune();
-    for (const Place& p : draft(s).loads()) add_reader(p.storage, s);
+    for (const DraftAccess& p : draft(s).loads()) add_reader(p.storage, s);
     if (draft(s).puts().empty()) remove(s);
   }
 }
@@ -82,7 +82,7 @@ bool FuseGraph::can_move(int g) {
 }
 
 bool FuseGraph::reads_final(int g) {
-  for (const Place& p : draft(g).loads())
+  for (const DraftAccess& p : draft(g).loads())
     if (is_made_here(p.storage) && last_writer(p.storage) > g) return false;
   return true;
 }
@@ -99,7 +99,7 @@ void FuseGraph::lift(int c, int g) {
   previous_[static_cast<std::size_t>(next(g))] = g;
   std::swap(step(g), step(c));
   std::swap(draft(g), draft(c));
-  for (const Place& p : draft(g).loads())
+  for (const DraftAccess& p : draft(g).loads())
     if (is_made_here(p.storage)) readers(p.storage).erase(c), readers(p.storage).insert(g);
   for (const Draft::Put& p : draft(g).puts()) writer(p.to.storage) = last_writer(p.to.storage) = g;
 }
