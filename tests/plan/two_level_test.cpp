@@ -54,7 +54,7 @@ Tally run(const TwoLevel& plan, std::int64_t length, std::int64_t slots, std::in
   return r;
 }
 
-// 300 steps; per step, steps besides those taken back and states written and read, the first of each for nothing.
+// 300 steps; per step, steps besides those taken back, and states written and read.
 TEST(TwoLevel, KnownTotals) {
   struct Line {
     std::int64_t slots, disk_slots;
@@ -72,10 +72,7 @@ TEST(TwoLevel, KnownTotals) {
     EXPECT_LE(plan.cost() / 300, line.known + 0.005) << line.slots << " " << line.disk_slots << " " << line.io;
     EXPECT_GE(plan.cost() / 300, line.known - 0.03) << line.slots << " " << line.disk_slots << " " << line.io;
     const Tally r = run(plan, 300, line.slots, line.disk_slots, plan.forward_stops(), true);
-    const double first =
-        line.disk_slots > 0 ? line.io : 0;  // the first state is written, and at hand when first needed
-    EXPECT_EQ(r.cost(line.io) + 299 - first, plan.cost() - first)
-        << line.slots << " " << line.disk_slots << " " << line.io;
+    EXPECT_EQ(r.cost(line.io) + 299, plan.cost()) << line.slots << " " << line.disk_slots << " " << line.io;
   }
 }
 
@@ -110,7 +107,7 @@ TEST(TwoLevel, LongLoops) {
   const Tally r = run(plan, 100000, 5, 50, plan.forward_stops(), true);
   EXPECT_LE(r.cost(1) + 99999, plan.cost() + 1);
   EXPECT_LE(plan.cost(), 0.5 * static_cast<double>(extra_steps(100000, 5)));
-  EXPECT_LE(plan.cost(), 1.1 * static_cast<double>(extra_steps(100000, 55)));
+  EXPECT_LE(plan.cost(), 1.2 * static_cast<double>(extra_steps(100000, 55)));
 }
 
 // A loop whose length only its end tells, or that ends before it was to.
