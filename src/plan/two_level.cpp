@@ -54,8 +54,9 @@ class LevelWalker {
                      .back = [&](std::int64_t s) { walk_.back(begin + s); }});
     at_hand_ = -1;
   }
-  // Steps [begin, begin + length) from a state on disk, with `depth` others before it and nothing in memory.
-  void from_disk(std::int64_t begin, std::int64_t length, std::int64_t depth) {
+  // Steps [begin, begin + length) from a state on disk, with `depth` others before it, of which `before` is the last,
+  // and nothing in memory.
+  void from_disk(std::int64_t begin, std::int64_t length, std::int64_t depth, std::int64_t before) {
     struct Stretch {
       std::int64_t begin, length;
     };
@@ -75,6 +76,8 @@ class LevelWalker {
         walk_.keep({at, true});
         open.push_back({at, rest});
       } else {
+        const std::int64_t next = c.steps > 0 ? s.begin : open.size() > 1 ? open[open.size() - 2].begin : before;
+        if (next >= 0) walk_.soon(next);
         one_leaf(at, rest);
       }
     }
@@ -115,8 +118,10 @@ void TwoLevel::walk_back(std::int64_t length, const std::vector<Stop>& stops, bo
   std::int64_t end = length;
   for (std::int64_t k = std::ssize(stops); k-- > 0;) {
     const Stop& s = stops[static_cast<std::size_t>(k)];
+    if (k == on_disk && k > 0) walk.soon(stops[static_cast<std::size_t>(k) - 1].step);
     if (end > s.step) {
-      if (s.on_disk) w.from_disk(s.step, end - s.step, k);
+      const std::int64_t before = k > 0 ? stops[static_cast<std::size_t>(k) - 1].step : -1;
+      if (s.on_disk) w.from_disk(s.step, end - s.step, k, before);
       else w.in_memory(s.step, end - s.step, slots_ - (k - on_disk));
     }
     end = s.step;

@@ -20,6 +20,7 @@ struct Stop {
 // What a walk back does. States are named by their step, as in plan::Walk.
 struct LevelWalk {
   std::function<void(std::int64_t step)> load;
+  std::function<void(std::int64_t step)> soon;  // the state on disk that is loaded next, some steps before it is
   std::function<void(std::int64_t from, std::int64_t to)> advance;
   std::function<void(const Stop& stop)> keep, drop;
   std::function<void(std::int64_t step)> back;

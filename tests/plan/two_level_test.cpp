@@ -32,6 +32,7 @@ Tally run(const TwoLevel& plan, std::int64_t length, std::int64_t slots, std::in
                         if (!kept[0].count(s)) ++r.read;
                         at = s;
                       },
+                  .soon = [&](std::int64_t s) { EXPECT_TRUE(kept[1].count(s)) << s; },
                   .advance =
                       [&](std::int64_t from, std::int64_t to) {
                         EXPECT_EQ(at, from);
