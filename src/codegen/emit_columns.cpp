@@ -1,0 +1,169 @@
+// Reductions with the last variable kept, in the order of loops/interpret_reduction.h: one chain down each column in blocks of 128,
+// block results by the same rule. Lanes are neighbouring columns; how many levels of blocks there are is known, so they
+// are nested loops. A unit is a result, or a block of 128 of all columns of one outer index.
+#include "codegen/combine.h"
+#include "codegen/emitter.h"
+
+namespace anew::codegen {
+namespace {
+
+using llvm::Value;
+using loops::column_block;
+
+class Columns {
+ public:
+  explicit Columns(Emitter& e)
+      : e_(e),
+        b_(e.b),
+        layout_(e.layout),
+        join_(e.b, e.layout),
+        node_(e.layout.kernel.stores[0].node),
+        reduced_(e.layout.first_of(1)),
+        inner_(e.layout.first_of(2)),
+        extent_(e.layout.extents.back()) {
+    for (int d = 0; d < e.layout.inner(); ++d)
+      if (d < reduced_ || d >= inner_) kept_.push_back(d);
+  }
+
+  void run() {
+    if (layout_.schedule.reduced > 0) e_.emit(Place::entry);
+    layout_.schedule.by_blocks ? blocks() : results();
+  }
+
+  void finish() {
+    const std::int64_t blocks = layout_.schedule.blocks, inner = layout_.schedule.inner;
+    e_.loop(e_.number(0), e_.number(layout_.schedule.outer), 1, [&](Value* o) {
+      rows_of(o, [&](Value* column) {
+        Value* from = at(e_.argument(1), b_.CreateAdd(b_.CreateMul(o, e_.number(blocks * inner)), column));
+        e_.for_lanes(e_.number(0), e_.number(extent_), 4, [&](const Lanes& lanes) {
+          const Values found = chain(e_.number(0), e_.number(blocks), levels(blocks), lanes, [&](Value* r, Values& x) {
+            Value* row = at(from, b_.CreateAdd(b_.CreateMul(r, e_.number(inner)), lanes.at));
+            for (int c = 0; c < lanes.copies; ++c)
+              x.push_back(e_.load_dense(join_.type(), at(row, e_.number(c * lanes.width)), lanes.width, lanes.mask(c),
+                                        nullptr));
+          });
+          store(lanes, found);
+        });
+      });
+    });
+  }
+
+ private:
+  Value* at(Value* pointer, Value* index) { return b_.CreateGEP(join_.type(), pointer, index); }
+  static int levels(std::int64_t count) {
+    int n = 0;
+    for (; count > column_block; ++n) count = (count + column_block - 1) / column_block;
+    return n;
+  }
+  void store(const Lanes& lanes, const Values& x) {
+    for (int c = 0; c < lanes.copies; ++c) e_.store(0, lanes, join_.given(x[static_cast<std::size_t>(c)]), c);
+  }
+
+  void results() {
+    Value *from = e_.argument(1), *to = e_.argument(2), *extent = e_.number(extent_);
+    Value* rows = b_.CreateUDiv(b_.CreateAdd(to, e_.number(extent_ - 1)), extent);
+    e_.loop(b_.CreateUDiv(from, extent), rows, 1, [&](Value* row) {
+      const Emitter::Position before = e_.position();
+      Value* start = b_.CreateMul(row, extent);
+      move(row);
+      Value* lo = e_.larger(b_.CreateSub(from, start), e_.number(0));
+      Value* hi = e_.smaller(b_.CreateSub(to, start), extent);
+      const std::int64_t count = layout_.schedule.reduced;
+      if (count > 0) e_.emit(Place::row);
+      e_.for_lanes(lo, hi, copies(), [&](const Lanes& lanes) {
+        if (count == 0) {
+          Value* x = join_.identity();
+          if (lanes.width > 1) x = b_.CreateVectorSplat(static_cast<unsigned>(lanes.width), x);
+          return store(lanes, Values(static_cast<std::size_t>(lanes.copies), join_.taken(x)));
+        }
+        e_.emit(Place::strip, lanes);
+        store(lanes, chain(e_.number(0), e_.number(count), levels(count), lanes, elements(lanes)));
+      });
+      e_.set_position(before);
+    });
+  }
+
+  void blocks() {
+    const std::int64_t count = layout_.schedule.blocks, inner = layout_.schedule.inner;
+    e_.loop(e_.argument(1), e_.argument(2), 1, [&](Value* unit) {
+      Value* from = b_.CreateMul(b_.CreateURem(unit, e_.number(count)), e_.number(column_block));
+      Value* to = e_.smaller(b_.CreateAdd(from, e_.number(column_block)), e_.number(layout_.schedule.reduced));
+      rows_of(b_.CreateUDiv(unit, e_.number(count)), [&](Value* column) {
+        e_.emit(Place::row);
+        Value* out = at(e_.argument(3), b_.CreateAdd(b_.CreateMul(unit, e_.number(inner)), column));
+        e_.for_lanes(e_.number(0), e_.number(extent_), copies(), [&](const Lanes& lanes) {
+          e_.emit(Place::strip, lanes);
+          const Values found = chain(from, to, 0, lanes, elements(lanes));
+          for (int c = 0; c < lanes.copies; ++c)
+            e_.store_dense(found[static_cast<std::size_t>(c)],
+                           at(out, b_.CreateAdd(lanes.at, e_.number(c * lanes.width))), lanes.mask(c));
+        });
+      });
+    });
+  }
+
+  // Vectors side by side: several where the expression is short, since each is a chain that waits for itself.
+  int copies() const { return layout_.work <= 12 ? 4 : 1; }
+
+  // All rows of the innermost loop of outer index o; `body` gets the number of the first column.
+  void rows_of(Value* o, FunctionRef<void(Value*)> body) {
+    const std::int64_t rows = layout_.schedule.inner / extent_;
+    e_.loop(e_.number(0), e_.number(rows), 1, [&](Value* row) {
+      const Emitter::Position before = e_.position();
+      move(b_.CreateAdd(b_.CreateMul(o, e_.number(rows)), row));
+      body(b_.CreateMul(row, e_.number(extent_)));
+      e_.set_position(before);
+    });
+  }
+  void move(Value* row) {
+    for (std::size_t k = kept_.size(); k-- > 0;) {
+      Value* extent = e_.number(layout_.extents[static_cast<std::size_t>(kept_[k])]);
+      e_.move(kept_[k], k == 0 ? row : b_.CreateURem(row, extent));
+      if (k > 0) row = b_.CreateUDiv(row, extent);
+    }
+  }
+
+  using Source = FunctionRef<void(Value*, Values&)>;
+  // Reduced elements [from, to) with `levels` levels of blocks above them.
+  Values chain(Value* from, Value* to, int levels, const Lanes& lanes, Source element) {
+    const Values none(static_cast<std::size_t>(lanes.copies), join_.neutral(lanes.width));
+    std::int64_t step = 1;
+    for (int l = 0; l < levels; ++l) step *= column_block;
+    return e_.loop(from, to, step, none, [&](Value* r, Values acc) {
+      Values x;
+      if (levels == 0) element(r, x);
+      else x = chain(r, e_.smaller(b_.CreateAdd(r, e_.number(step)), to), levels - 1, lanes, element);
+      for (std::size_t c = 0; c < acc.size(); ++c) acc[c] = join_.apply(acc[c], x[c]);
+      return acc;
+    });
+  }
+  // The kernel's values.
+  std::function<void(Value*, Values&)> elements(const Lanes& lanes) {
+    return [this, lanes](Value* r, Values& x) {
+      const Emitter::Position before = e_.position();
+      e_.move_flat(reduced_, inner_, r);
+      e_.emit(Place::down);
+      e_.emit(Place::vector, lanes);
+      for (int c = 0; c < lanes.copies; ++c) x.push_back(join_.taken(e_.value(node_, lanes.width, c)));
+      e_.set_position(before);
+    };
+  }
+
+  Emitter& e_;
+  Builder& b_;
+  const Layout& layout_;
+  Join join_;
+  int node_;
+  int reduced_, inner_;    // first dimensions of these sections
+  std::int64_t extent_;    // of the innermost dimension
+  std::vector<int> kept_;  // dimensions of the results but for the innermost
+};
+
+}  // namespace
+
+void emit_columns(Emitter& e, bool finish) {
+  if (finish) Columns(e).finish();
+  else Columns(e).run();
+}
+
+}  // namespace anew::codegen

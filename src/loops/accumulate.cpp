@@ -1,0 +1,267 @@
+// See join.h. Every function is a template over (operation, type, rounding), vectorised over lanes or columns.
+#include "loops/accumulate.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "loops/block.h"
+#include "loops/scalar.h"
+
+namespace anew::loops {
+namespace {
+
+struct Sum {
+  template <class V>
+  static V apply(V a, V x) {
+    return a + x;
+  }
+};
+struct Product {
+  template <class V>
+  static V apply(V a, V x) {
+    return a * x;
+  }
+};
+struct Max {
+  template <class V>
+  static V apply(V a, V x) {
+    return select(either(x > a, x != x), x, a);
+  }
+};
+struct Min {
+  template <class V>
+  static V apply(V a, V x) {
+    return select(either(x < a, x != x), x, a);
+  }
+};
+struct And {
+  template <class V>
+  static V apply(V a, V x) {
+    return a & x;
+  }
+};
+struct Or {
+  template <class V>
+  static V apply(V a, V x) {
+    return a | x;
+  }
+};
+
+// Comparisons see the sign of an integer; sums and bits do not.
+template <class F>
+constexpr bool ordered = std::is_same_v<F, Max> || std::is_same_v<F, Min>;
+
+// Lanes [half, 2 half) moved down to [0, half); the others do not matter.
+template <class T>
+Vec<T> upper(Vec<T> x, int half) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return {upper(Vec<std::int32_t>{{x.m}}, half).p[0]};
+  } else if constexpr (sizeof(T) == 4) {
+    if (half == 4) return {{__builtin_shufflevector(x.p[0], x.p[0], 4, 5, 6, 7, 4, 5, 6, 7)}};
+    if (half == 2) return {{__builtin_shufflevector(x.p[0], x.p[0], 2, 3, 2, 3, 6, 7, 6, 7)}};
+    return {{__builtin_shufflevector(x.p[0], x.p[0], 1, 1, 3, 3, 5, 5, 7, 7)}};
+  } else {
+    if (half == 4) return {{x.p[1], x.p[1]}};
+    if (half == 2) return {{__builtin_shufflevector(x.p[0], x.p[0], 2, 3, 2, 3), x.p[1]}};
+    return {{__builtin_shufflevector(x.p[0], x.p[0], 1, 1, 3, 3), x.p[1]}};
+  }
+}
+
+template <class F, class T, DType stored>
+struct Join {
+  using S = Stored<T>;
+  static constexpr int width = lanes;
+  static_assert(4 * width == 32);  // a row's lanes are four vectors, by name: an array of them would live in memory
+
+  static Vec<T> apply(Vec<T> a, Vec<T> x) {
+    const Vec<T> r = F::apply(a, x);
+    if constexpr (is_stored(stored)) return rounded(stored, r);
+    else return r;
+  }
+  static S apply_one(S a, S x) {
+    using U = std::conditional_t<ordered<F>, S, typename Wrapping<S>::type>;
+    const S r = static_cast<S>(F::apply(static_cast<U>(a), static_cast<U>(x)));
+    if constexpr (is_stored(stored)) return rounded(stored, r);
+    else return r;
+  }
+
+  [[gnu::flatten]] static void accumulate(void* lanes_, const void* x_, std::int64_t n, bool first) {
+    auto* lane = static_cast<S*>(lanes_);
+    auto* x = static_cast<const S*>(x_);
+    std::int64_t i = 0;
+    if (first) {
+      i = std::min<std::int64_t>(n, 32);
+      for (std::int64_t l = 0; l < i; ++l) lane[l] = x[l];
+    }
+    if (i + 32 <= n) {
+      Vec<T> a = load<T>(lane), b = load<T>(lane + width), c = load<T>(lane + 2 * width), d = load<T>(lane + 3 * width);
+      for (; i + 32 <= n; i += 32) {
+        a = apply(a, load<T>(x + i));
+        b = apply(b, load<T>(x + i + width));
+        c = apply(c, load<T>(x + i + 2 * width));
+        d = apply(d, load<T>(x + i + 3 * width));
+      }
+      store<T>(lane, a), store<T>(lane + width, b), store<T>(lane + 2 * width, c), store<T>(lane + 3 * width, d);
+    }
+    for (std::int64_t l = 0; i < n; ++l, ++i) lane[l] = apply_one(lane[l], x[i]);
+  }
+
+  [[gnu::flatten]] static void join(void* lanes_, std::int64_t present) {
+    auto* lane = static_cast<S*>(lanes_);
+    if (present == 32) {
+      const Vec<T> low = apply(load<T>(lane), load<T>(lane + 2 * width));
+      const Vec<T> high = apply(load<T>(lane + width), load<T>(lane + 3 * width));
+      Vec<T> all = apply(low, high);
+      all = apply(all, upper(all, 4));
+      all = apply(all, upper(all, 2));
+      all = apply(all, upper(all, 1));
+      store_some<T>(lane, all, 1);
+      return;
+    }
+    for (std::int64_t half = 16; half > 0; half /= 2) {
+      for (std::int64_t l = 0; l + half < present; ++l) lane[l] = apply_one(lane[l], lane[l + half]);
+      present = std::min(present, half);
+    }
+  }
+
+  // Eight short rows at a time: a vector holds one element of each.
+  static void short_rows(S* out, const S* x, std::int64_t n, std::int64_t stride) {
+    Vec<T> lane[32];
+    for (std::int64_t r = 0; r < n; ++r) {
+      S element[width];
+      for (int k = 0; k < width; ++k) element[k] = x[k * stride + r];
+      lane[r] = load<T>(element);
+    }
+    std::int64_t present = n;
+    for (std::int64_t half = 16; half > 0; half /= 2) {
+      for (std::int64_t l = 0; l + half < present; ++l) lane[l] = apply(lane[l], lane[l + half]);
+      present = std::min(present, half);
+    }
+    store<T>(out, lane[0]);
+  }
+
+  [[gnu::flatten]] static void rows(void* out_, const void* x_, std::int64_t n, std::int64_t count,
+                                    std::int64_t stride) {
+    auto* out = static_cast<S*>(out_);
+    auto* x = static_cast<const S*>(x_);
+    std::int64_t k = 0;
+    if (n < 32)
+      for (; k + width <= count; k += width) short_rows(out + k, x + k * stride, n, stride);
+    for (; k < count; ++k) {
+      S lane[32];
+      accumulate(lane, x + k * stride, n, true);
+      join(lane, std::min<std::int64_t>(n, 32));
+      out[k] = lane[0];
+    }
+  }
+
+  static void chain4(S* acc, const S* x, std::int64_t stride, std::int64_t rows, bool first) {
+    const S* from = first ? x : acc;
+    Vec<T> a = load<T>(from), b = load<T>(from + width), c = load<T>(from + 2 * width), d = load<T>(from + 3 * width);
+    for (std::int64_t r = first; r < rows; ++r) {
+      const S* row = x + r * stride;
+      a = apply(a, load<T>(row));
+      b = apply(b, load<T>(row + width));
+      c = apply(c, load<T>(row + 2 * width));
+      d = apply(d, load<T>(row + 3 * width));
+    }
+    store<T>(acc, a), store<T>(acc + width, b), store<T>(acc + 2 * width, c), store<T>(acc + 3 * width, d);
+  }
+  [[gnu::flatten]] static void chain(void* acc_, const void* x_, std::int64_t stride, std::int64_t rows,
+                                     std::int64_t columns, bool first) {
+    auto* acc = static_cast<S*>(acc_);
+    auto* x = static_cast<const S*>(x_);
+    std::int64_t c = 0;
+    for (; c + 4 * width <= columns; c += 4 * width) chain4(acc + c, x + c, stride, rows, first);
+    for (; c < columns; c += width) {
+      const std::int64_t n = std::min<std::int64_t>(width, columns - c);
+      Vec<T> a = load_some<T>((first ? x : acc) + c, n);
+      for (std::int64_t r = first; r < rows; ++r) a = apply(a, load_some<T>(x + r * stride + c, n));
+      store_some<T>(acc + c, a, n);
+    }
+  }
+
+  static constexpr Joiner functions{accumulate, join, rows, chain};
+};
+
+template <class F>
+const Joiner* of_type(DType dtype) {
+  // Narrow integers may be joined as wide ones: what wraps around later wraps to the same.
+  return visit(dtype, []<class T>(std::type_identity<T>) -> const Joiner* {
+    if constexpr (std::is_same_v<T, bool>) return nullptr;
+    else if constexpr (std::is_class_v<T>) return &Join<F, float, dtype_of_element<T>>::functions;
+    else return &Join<F, Computed<T>, f32>::functions;
+  });
+}
+template <class F>
+const Joiner* of_bits(DType dtype) {
+  return with_type(dtype, []<class T>() -> const Joiner* {
+    if constexpr (std::floating_point<T>) return nullptr;
+    else return &Join<F, T, f32>::functions;
+  });
+}
+
+template <class T, bool largest>
+struct Search {
+  using S = Stored<T>;
+  static bool better(S x, S best) {
+    if (x != x) return best == best;
+    return largest ? x > best : x < best;
+  }
+  static void along(void* best_, std::int64_t* index, const void* x_, std::int64_t n, std::int64_t r, bool first) {
+    auto* x = static_cast<const S*>(x_);
+    auto& best = *static_cast<S*>(best_);
+    S b = first ? x[0] : best;
+    std::int64_t at = first ? r : *index;
+    for (std::int64_t i = first; i < n; ++i)
+      if (better(x[i], b)) b = x[i], at = r + i;
+    best = b;
+    *index = at;
+  }
+  static void across(void* best_, std::int64_t* index, const void* x_, std::int64_t n, std::int64_t r, bool first) {
+    auto* x = static_cast<const S*>(x_);
+    auto* best = static_cast<S*>(best_);
+    for (std::int64_t c = 0; c < n; ++c) {
+      const bool wins = first || better(x[c], best[c]);
+      best[c] = wins ? x[c] : best[c];
+      index[c] = wins ? r : index[c];
+    }
+  }
+  static void merge(void* best_, std::int64_t* index, const void* x_, const std::int64_t* from, std::int64_t n,
+                    bool first) {
+    auto* x = static_cast<const S*>(x_);
+    auto* best = static_cast<S*>(best_);
+    for (std::int64_t c = 0; c < n; ++c) {
+      if (!first && !better(x[c], best[c])) continue;
+      best[c] = x[c];
+      index[c] = from[c];
+    }
+  }
+  static constexpr Searcher functions{along, across, merge};
+};
+
+}  // namespace
+
+const Joiner& joiner(Combine combine, DType dtype) {
+  const Joiner* found = nullptr;
+  switch (combine_of(combine, dtype)) {
+    case Combine::sum: found = of_type<Sum>(dtype); break;
+    case Combine::product: found = of_type<Product>(dtype); break;
+    case Combine::max: found = of_type<Max>(dtype); break;
+    case Combine::min: found = of_type<Min>(dtype); break;
+    case Combine::and_: found = of_bits<And>(dtype); break;
+    case Combine::or_: found = of_bits<Or>(dtype); break;
+    default: break;
+  }
+  if (!found) throw InternalError(fmt::format("[loops] no reduction by {} of {}", name_of(combine), name_of(dtype)));
+  return *found;
+}
+
+const Searcher& searcher(Combine combine, DType dtype) {
+  return *with_type(dtype, [&]<class T>() -> const Searcher* {
+    return combine == Combine::argmax ? &Search<T, true>::functions : &Search<T, false>::functions;
+  });
+}
+
+}  // namespace anew::loops
