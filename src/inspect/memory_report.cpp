@@ -46,7 +46,7 @@ class Times final : public StepWatch {
   }
 
  private:
-  std::unordered_map<const Code*, std::vector<Step>> codes_;
+  std::unordered_map<const Code*, std::vector<StepTime>> codes_;
 };
 
 class Stopwatch {
