@@ -228,13 +228,13 @@ class Lowering {
   }
 
   void lower_loop(const LoopParams& p, std::span<const ValueId> in, Step& s) {
-    Loop loop{.constants = p.constants,
-              .carries = p.carries,
-              .length = p.length,
-              .reverse = p.reverse,
-              .records = p.records,
-              .record = p.record,
-              .slots = slots_of(p)};
+    Loop loop{{.constants = p.constants,
+               .carries = p.carries,
+               .length = p.length,
+               .reverse = p.reverse,
+               .records = p.records,
+               .record = p.record,
+               .slots = slots_of(p)}};
     if (auto counter = counter_of(p)) {
       loop.counter = counter->carry;
       loop.end_constant = counter->end_constant;
@@ -256,14 +256,14 @@ class Lowering {
   }
 
   void lower_unwind(const UnwindParams& p, std::span<const ValueId> in, Step& s) {
-    s.work = Unwind{.constants = p.constants,
-                    .xs = p.xs,
-                    .carries = p.carries,
-                    .linear_constants = p.linear_constants,
-                    .linear_carries = p.linear_carries,
-                    .length = p.condition ? -1 : p.length,
-                    .reverse = p.reverse,
-                    .backward = p.backward};
+    s.work = Unwind{{.constants = p.constants,
+                     .xs = p.xs,
+                     .carries = p.carries,
+                     .linear_constants = p.linear_constants,
+                     .linear_carries = p.linear_carries,
+                     .length = p.condition ? -1 : p.length,
+                     .reverse = p.reverse,
+                     .backward = p.backward}};
     const LoopForm f = form_of(p);
     const Lists<ValueId> values = f.operands.partition(in);
     const Lists<Type> types = f.operands.only(f.parts.back().takes).partition(p.step->input_types());
