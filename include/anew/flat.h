@@ -51,7 +51,7 @@ Arrays evaluate(const Program& program, std::span<const Array> arrays, const Loc
 
 // One value that the backward pass keeps, and why.
 struct Residual {
-  enum class Kind { literal, constant, argument, named, output };
+  enum class Kind { constant, argument, named, output };
   ShapeDtype type;
   std::size_t bytes = 0;
   Kind kind = Kind::output;

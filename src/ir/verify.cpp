@@ -9,12 +9,6 @@
 namespace anew::ir {
 namespace {
 
-std::string types_text(std::span<const Type> types) {
-  std::string out = "(";
-  for (const Type& t : types) out += (out.size() > 1 ? ", " : "") + t.str();
-  return out + ")";
-}
-
 class Verifier {
  public:
   explicit Verifier(const Program& p) : p_(p), defined_(p.types.size(), false) {}
