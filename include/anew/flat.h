@@ -90,12 +90,14 @@ struct CheckGradsOptions {
   std::optional<double> atol = {}, rtol = {}, step = {};
   std::uint64_t seed = 7;  // of the direction
 };
-// `stop`: ends calls of the jitted function; where that is itself traced, the token of the outermost jit counts.
+// `stop`: ends calls of the jitted function; where that is itself traced, the token of the outermost jit counts. `name`: of
+// the function, in Programs and lists of residuals.
 struct JitOptions {
   std::optional<std::size_t> memory_budget = {};
   int threads = 0;
   std::vector<int> donate = {};
   std::optional<StopToken> stop = {};
+  std::string name = "<lambda>";
 };
 
 namespace flat {
@@ -195,7 +197,7 @@ class JitCache {
   std::shared_ptr<State> state_;
 };
 Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options = {},
-           std::string_view name = "<lambda>", const Location& at = Location::current());
+           const Location& at = Location::current());
 
 // body: (carry..., x...) -> (carry..., y...).
 struct ScanResult {

@@ -5,6 +5,7 @@
 #include "base/environment.h"
 #include "ir/primitive.h"
 #include "ir/program.h"
+#include "ir/words.h"
 
 namespace anew::ir {
 namespace {
