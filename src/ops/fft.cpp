@@ -25,15 +25,14 @@ struct IrfftParams : ir::ParamsOf<IrfftParams> {
 
 void require_signal(std::string_view op, const Type& type, const Location& at) {
   if (type.shape.ndim() < 1 || (type.dtype != f32 && type.dtype != f64))
-    throw Error(fmt::format("[{}] needs an axis of f32 or f64, got {}", op, type.str()), line_or(at));
-  if (type.shape[-1] == 0) throw Error(fmt::format("[{}] of no elements: {}", op, type.str()), line_or(at));
+    fail(op, at, fmt::format("needs an axis of f32 or f64, got {}", type.str()));
+  if (type.shape[-1] == 0) fail(op, at, fmt::format("of no elements: {}", type.str()));
 }
 void require_pair(std::string_view op, std::span<const Type> in, const Location& at) {
   require_count(op, 2, in, at);
   require_signal(op, in[0], at);
   if (!(in[0] == in[1]))
-    throw Error(fmt::format("[{}] real and imaginary parts differ: {} and {}", op, in[0].str(), in[1].str()),
-                line_or(at));
+    fail(op, at, fmt::format("real and imaginary parts differ: {} and {}", in[0].str(), in[1].str()));
 }
 Type with_size(Type type, std::int64_t n) {
   type.shape[-1] = n;
@@ -229,27 +228,27 @@ Primitive irfft_row() {
   p.parse = &IrfftParams::parse;
   p.infer = [](const ir::InferArgs& a) {
     require_pair("irfft", a.in, a.at);
-    const std::int64_t n = params_of<IrfftParams>(a.params).n;
+    const std::int64_t n = a.params.as<IrfftParams>().n;
     if (n < 1 || a.in[0].shape[-1] != n / 2 + 1)
-      throw Error(fmt::format("[irfft] {} are not the results of {} real numbers", a.in[0].str(), n), line_or(a.at));
+      fail("irfft", a.at, fmt::format("{} are not the results of {} real numbers", a.in[0].str(), n));
     return Types{with_size(a.in[0], n)};
   };
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    return planned<RunIrfft>(in[0], params_of<IrfftParams>(params).n);
+    return planned<RunIrfft>(in[0], params.as<IrfftParams>().n);
   };
   p.jvp = [](const ir::JvpArgs& a) {
     return Arrays{bind_irfft(part_or_zeros(a.t[0], a.t[1]), part_or_zeros(a.t[1], a.t[0]),
-                             params_of<IrfftParams>(*a.params).n, Location::current())};
+                             a.params->as<IrfftParams>().n, Location::current())};
   };
   p.transpose = [](const ir::TransposeArgs& a) {
-    const std::int64_t n = params_of<IrfftParams>(*a.params).n;
+    const std::int64_t n = a.params->as<IrfftParams>().n;
     Array scale = occurrences(n, a.in[0]) / static_cast<double>(n);
     Arrays y = bind_rfft(a.ct[0], Location::current());
     return Arrays{a.linear[0] ? y[0] * scale : Array(), a.linear[1] ? y[1] * scale : Array()};
   };
   p.batch = [](const ir::BatchArgs& a) {
     Arrays x = all_mapped(a);
-    return ir::Batched{{bind_irfft(x[0], x[1], params_of<IrfftParams>(*a.params).n, a.at)}};
+    return ir::Batched{{bind_irfft(x[0], x[1], a.params->as<IrfftParams>().n, a.at)}};
   };
   p.facts.linear_in = {0, 1};
   p.facts.flops = transform_flops(2.5, true);

@@ -38,7 +38,7 @@ Primitive threefry_row() {
   Primitive p = elementwise_row("threefry2x32", 4, Accepts::integers, false, 120, {});
   p.infer = [one = p.infer](const ir::InferArgs& a) {
     Types out = one(a);
-    if (out[0].dtype != u32) throw Error(fmt::format("[threefry2x32] needs u32, got {}", a.in[0].str()), line_or(a.at));
+    if (out[0].dtype != u32) fail("threefry2x32", a.at, fmt::format("needs u32, got {}", a.in[0].str()));
     out.push_back(out[0]);
     return out;
   };
