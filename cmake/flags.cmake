@@ -21,6 +21,9 @@ endif()
 if(ANEW_SANITIZE)
   target_compile_options(anew_flags INTERFACE -fsanitize=${ANEW_SANITIZE} -fno-sanitize-recover=all
                                               -fno-omit-frame-pointer)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(anew_flags INTERFACE -Wno-maybe-uninitialized)  # false alarms in instrumented code
+  endif()
   target_link_options(anew_flags INTERFACE -fsanitize=${ANEW_SANITIZE})
 endif()
 
