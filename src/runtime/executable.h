@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "loops/target.h"
+#include "runtime/loop_spec.h"
 #include "runtime/pool.h"
 
 namespace anew {
@@ -159,26 +160,15 @@ class LoopStep final : public ExecutableStep {
  public:
   std::string name = {};  // of its equation, and where that is: for a loop that is stopped
   Location at = {};
+  LoopSpec loop = {};
   std::vector<Place> constants;
   std::vector<Carry> carries;
   std::vector<Rows> xs, ys;
   std::unique_ptr<const Code> body, condition;  // the condition's output is a bool at `decision`
   Place body_base, condition_base, decision;
-  std::int64_t length = -1;
-  bool reverse = false;
-  // What is recorded: carries, where their states go, how many.
-  struct Record {
-    int carry;
-    Rows states;
-  };
-  bool records = false;
-  std::vector<Record> record;
-  std::int64_t slots = 0;
+  std::vector<Rows> states;      // where those of each carry in loop.record go
   Place step_count, kept_steps;  // of a while
-  // A loop that counts: integers.
-  StridedPlace counter, end;
-  bool counts = false;
-  std::int64_t end_literal = 0;  // where `end` has no storage
+  StridedPlace counter, end;     // of a loop that counts; no end: loop.end_literal
 
   void run(std::byte* const* table, std::byte** more) const override;
 
@@ -189,6 +179,7 @@ class LoopStep final : public ExecutableStep {
 class UnwindStep final : public ExecutableStep {
  public:
   Location at = {};
+  UnwindSpec unwind = {};
   std::vector<Place> constants, linear_constants;
   std::vector<Rows> xs, linear_xs, linear_ys;
   // Kept states: the operand, where they are worked on (the same place if they may be overwritten), two buffers for a
@@ -203,9 +194,8 @@ class UnwindStep final : public ExecutableStep {
   std::vector<Carry> linear_carries;
   std::unique_ptr<const Code> advance, step;
   Place advance_base, step_base;
-  std::int64_t length = -1, slots = 0;  // length -1: that of `step_count`
-  StridedPlace step_count, kept_steps;
-  bool reverse = false, backward = false;
+  std::int64_t slots = 0;
+  StridedPlace step_count, kept_steps;  // where unwind.length is -1
 
   void run(std::byte* const* table, std::byte** more) const override;
 };
