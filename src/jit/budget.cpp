@@ -63,8 +63,9 @@ std::vector<Recomputed> recomputed(const std::vector<passes::BudgetPlans::Repeat
 
 }  // namespace
 
-Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> inputs, std::size_t budget) {
-  passes::BudgetPlans plans(program, inputs);
+Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> inputs, const PlanOptions& options) {
+  passes::BudgetPlans plans(program, inputs, options.donated);
+  const std::size_t budget = *options.budget;
   const std::size_t outside = outside_of(program);
   const auto chosen = budget < outside ? std::nullopt : plans.first_within(budget - outside);
   if (!chosen) refuse(program, plans, budget);
@@ -77,9 +78,10 @@ Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> in
   return out;
 }
 
-std::vector<BudgetPoint> budget_curve(const ir::Program& program, std::span<const ir::Strides> inputs) {
+std::vector<BudgetPoint> budget_curve(const ir::Program& program, std::span<const ir::Strides> inputs,
+                                      std::span<const int> donated) {
   constexpr std::size_t most = 48;
-  passes::BudgetPlans plans(program, inputs);
+  passes::BudgetPlans plans(program, inputs, donated);
   const std::size_t outside = outside_of(program), all = plans.size(), smallest = plans.smallest();
   std::vector<BudgetPoint> out;
   for (std::size_t i = 0; i < all; ++i) {

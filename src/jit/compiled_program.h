@@ -23,19 +23,26 @@ Backend backend();  // machine_code only where there is LLVM
 void set_backend(Backend b);
 const loops::Target& target();  // of the backend
 
+// With a budget: a plan whose peak is within it; an Error where there is none. `donated`: inputs whose memory may become
+// that of outputs.
+struct PlanOptions {
+  std::optional<std::size_t> budget = {};
+  std::vector<int> donated = {};
+  friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
+};
+
 class CompiledProgram {
  public:
-  // With a budget: a plan whose peak is within it; an Error where there is none.
-  CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, std::optional<std::size_t> budget);
+  CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options);
   CompiledProgram(const CompiledProgram&) = delete;
 
-  // `inputs`: concrete, of the Program's types and laid out as said. Gives the measured peak to `high_water`, if any.
+  // `inputs`: concrete, of the Program's types and laid out as said; donated ones are overwritten. Gives the measured peak to `high_water`, if any.
   Arrays run(std::span<const Array> inputs, const Location& at, std::size_t* high_water = nullptr) const;
 
   const loops::Target& target() const { return target_; }
   const ir::Program& program() const { return *program_; }
   const std::vector<ir::Strides>& inputs() const { return inputs_; }
-  std::optional<std::size_t> budget() const { return budget_; }
+  const PlanOptions& options() const { return options_; }
   const passes::Body& body() const { return *body_; }
   const MemoryPlan& plan() const { return plan_; }
   // Generated when it is first asked for.
@@ -45,12 +52,13 @@ class CompiledProgram {
   const loops::Target& target_;
   ir::ProgramRef program_;
   std::vector<ir::Strides> inputs_;
-  std::optional<std::size_t> budget_;
+  PlanOptions options_;
   std::shared_ptr<const passes::Body> body_;
   struct Output {
     Type type;
     std::size_t bytes;
     ir::Strides strides;
+    int input;  // in whose memory it lies; -1: in its own
   };
   std::vector<Output> outputs_;
   MemoryPlan plan_;
@@ -60,7 +68,7 @@ class CompiledProgram {
 };
 
 std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program, std::span<const ir::Strides> inputs,
-                                                     std::optional<std::size_t> budget = {});
+                                                     const PlanOptions& options = {});
 // Forgets all that is compiled, as far as nobody holds it.
 void clear_compiled();
 
@@ -73,8 +81,9 @@ struct Budgeted {
   std::shared_ptr<const passes::Body> body;
   MemoryPlan plan;
 };
-Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> inputs, std::size_t budget);
-std::vector<BudgetPoint> budget_curve(const ir::Program& program, std::span<const ir::Strides> inputs);
+Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> inputs, const PlanOptions& options);
+std::vector<BudgetPoint> budget_curve(const ir::Program& program, std::span<const ir::Strides> inputs,
+                                      std::span<const int> donated);
 
 }  // namespace anew::compiled
 

@@ -3,7 +3,7 @@
 // Invariants: a storage is written before it is read, in the order of the steps; a step writes whole values that lie
 // dense in row-major order (calls that can: in another order of the axes), or (kernels of one equation, such as
 // concatenate) parts of one, one after the other; inputs and literals are never written, but for carries that a loop
-// updates in place; every output of a Body is a storage of its own. `verify` states the rest.
+// updates in place and donated inputs; every output of a Body is a storage of its own. `verify` states the rest.
 #pragma once
 #include <anew/array.h>
 
@@ -41,6 +41,7 @@ struct Storage {
   int index = -1;
   ir::Literal literal = {};
   std::size_t bytes = 0;
+  bool donated = false;  // an input whose memory is the Body's once it has been read
 };
 
 struct Value {
@@ -177,6 +178,9 @@ struct Body {
   // A new dense value in a temporary of its own.
   ValueId add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at);
 };
+
+// Memory that a call makes for outputs; those that lie in donated inputs need none.
+std::size_t output_bytes(const Body& body);
 
 // Of each storage: the first and last step that touches it (-1: before the first, `steps.size()`: after the last).
 struct Span {

@@ -98,7 +98,8 @@ Planned keep_smaller(std::span<const BodyPass> passes, const BodyRef& body, Fini
   Planned first = finish(std::move(with));
   if (same) return first;
   Planned second = finish(body);
-  return second.placed->bytes < first.placed->bytes ? second : first;
+  auto bytes = [](const Planned& p) { return p.placed->bytes + output_bytes(*p.placed); };
+  return bytes(second) < bytes(first) ? second : first;
 }
 
 }  // namespace
@@ -115,11 +116,13 @@ ir::Program prepare(const ir::Program& p) {
   return now;
 }
 
-Planned plan_program(const ir::Program& program, std::span<const Strides> inputs, bool keep_steps) {
+Planned plan_program(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated,
+                     bool keep_steps) {
   ir::Program prepared = prepare(program);
   PassLog lowering("lower", subject(prepared));
   BodyRef body = lower(prepared, inputs);
   lowering.done(subject(*body));
+  for (int i : donated) body->storage_of(body->inputs[static_cast<std::size_t>(i)]).donated = true;
   auto finish = [&](const BodyRef& b) {
     BodyRef cut = run(cutting, b);
     BodyRef steps = keep_steps ? std::make_shared<Body>(clone(*cut)) : nullptr;

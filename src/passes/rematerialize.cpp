@@ -52,10 +52,10 @@ std::vector<plan::RematPlan> thinned(std::vector<plan::RematPlan> curve) {
 
 }  // namespace
 
-BudgetPlans::BudgetPlans(const ir::Program& program, std::span<const Strides> inputs)
-    : plain_(plan_program(program, inputs, true)), kept_(kept_by_name(program, *plain_.steps)) {
-  for (const Type& t : program.output_types()) outputs_ += t.bytes();
-  plans_.push_back({{}, 0, outputs_ + plain_.placed->bytes, plain_.placed});
+BudgetPlans::BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated)
+    : plain_(plan_program(program, inputs, donated, true)), kept_(kept_by_name(program, *plain_.steps)) {
+  for (int i : donated) donated_ += program.type(program.inputs[static_cast<std::size_t>(i)]).bytes();
+  plans_.push_back({{}, 0, output_bytes(*plain_.placed) + plain_.placed->bytes, plain_.placed});
 }
 
 void BudgetPlans::find_plans() {
@@ -67,7 +67,7 @@ void BudgetPlans::find_plans() {
   time_ = std::max(steps_->graph().total_cost(), 1e-30);
   for (plan::RematPlan& p : thinned(plan::budget_curve(steps_->graph()))) {
     const auto least = static_cast<std::size_t>(plan::evaluate(steps_->least(), p.sequence).peak);
-    plans_.push_back({std::move(p.sequence), p.extra, least});
+    plans_.push_back({std::move(p.sequence), p.extra, least - std::min(least, donated_)});
   }
 }
 
@@ -77,7 +77,7 @@ std::shared_ptr<const Body> BudgetPlans::body(std::size_t plan) {
   return p.body;
 }
 
-std::size_t BudgetPlans::bytes(std::size_t plan) { return outputs_ + body(plan)->bytes; }
+std::size_t BudgetPlans::bytes(std::size_t plan) { return output_bytes(*body(plan)) + body(plan)->bytes; }
 
 std::optional<std::size_t> BudgetPlans::first_within(std::size_t most) {
   if (plans_[0].least <= most) return 0;
@@ -98,7 +98,7 @@ std::size_t BudgetPlans::smallest() {
 plan::RematBound BudgetPlans::bound(std::size_t bytes) {
   find_plans();
   if (!bounds_) bounds_.emplace(steps_->least());
-  return bounds_->within(static_cast<std::int64_t>(bytes));
+  return bounds_->within(static_cast<std::int64_t>(bytes + donated_));
 }
 double BudgetPlans::extra_time_bound(std::size_t bytes) {
   const double extra = bound(bytes).extra;

@@ -16,7 +16,7 @@ namespace anew::passes {
 
 class BudgetPlans {
  public:
-  BudgetPlans(const ir::Program& program, std::span<const Strides> inputs);
+  BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated = {});
 
   // The first is the plan without a budget; the others are found when that does not do.
   std::size_t size() { return find_plans(), plans_.size(); }
@@ -48,7 +48,7 @@ class BudgetPlans {
   void find_plans();
   Planned plain_;
   std::vector<StorageId> kept_;
-  std::size_t outputs_ = 0;
+  std::size_t donated_ = 0;  // bytes
   std::unique_ptr<StepGraph> steps_;
   std::optional<plan::RematBounds> bounds_;
   double time_ = 0;
