@@ -62,7 +62,8 @@ template <class F, class... T>
   using For = detail::whole_call<F, T...>;
   if constexpr (For::valid) {
     typename For::type c(jitted.function(), args...);
-    return flat::memory_report(c.flat(), c.leaves(), jitted.options(), jitted.at());
+    JitOptions own;
+    return flat::memory_report(c.flat(), c.leaves(), jitted.options_for(c, own), jitted.at());
   } else {
     return {};
   }

@@ -73,7 +73,9 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
   for (std::size_t i = 0; i < program.inputs.size(); ++i)
     (i < static_cast<std::size_t>(program.constants) ? plan.constant_bytes : plan.argument_bytes) +=
         program.type(program.inputs[i]).bytes();
-  for (const Type& t : program.output_types()) plan.output_bytes += t.bytes();
+  plan.output_bytes = passes::output_bytes(body);
+  for (const Type& t : program.output_types()) plan.donated_bytes += t.bytes();
+  plan.donated_bytes -= plan.output_bytes;
   plan.arena_bytes = body.bytes;
   plan.peak_bytes = plan.argument_bytes + plan.constant_bytes + plan.output_bytes + plan.arena_bytes;
   collect_live(body, "", plan.live);
@@ -134,7 +136,11 @@ std::string MemoryPlan::str() const {
   total("  arguments", argument_bytes);
   total("  constants", constant_bytes);
   total("  outputs", output_bytes);
+  if (donated_bytes) total("    donated", donated_bytes);
   total("  arena", arena_bytes);
+  if (extra_time > 0)
+    out += fmt::format("recomputed   {:>+11.2f} % time, at least {:+.2f} % in any plan within the budget\n",
+                       100 * extra_time, 100 * extra_time_bound);
   if (live.empty()) return out;
   out += "alive in the arena where it is fullest:\n";
   constexpr std::size_t most = 16;

@@ -6,6 +6,7 @@
 
 #include "control/loop.h"
 #include "loops/build.h"
+#include "ops/known_rows.h"
 #include "passes/lowered.h"
 #include "trace/trace.h"
 
@@ -89,6 +90,7 @@ class Lowering {
     v.offset += view->offset * static_cast<std::int64_t>(size_of(v.type.dtype));
     v.type = out;
     v.strides = view->strides;
+    if (e.primitive == &name_row()) b_->names.push_back({v.storage, static_cast<const NameParams&>(*e.params).name});
     return b_->values.add(std::move(v));
   }
 

@@ -63,6 +63,13 @@ Body clone(const Body& body) {
   return copy;
 }
 
+std::size_t output_bytes(const Body& body) {
+  std::size_t bytes = 0;
+  for (ValueId v : body.outputs)
+    if (body.storage_of(v).kind == Storage::Kind::output) bytes += body.storage_of(v).bytes;
+  return bytes;
+}
+
 Table<StorageId, Span> spans_of(const Body& body) {
   Table<StorageId, Span> spans(body.storages.size());
   auto touch = [&](ValueId value, int step) {

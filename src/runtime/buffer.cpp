@@ -206,7 +206,9 @@ struct BufferMaker {
     else give(b);
   }
 
-  static BufferRef borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner) {
+  static bool Buffer::borrowed() const { return size_class_ == anew::borrowed; }
+
+BufferRef borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner) {
     Buffer* b = new Buffer;
     b->size_class_ = borrowed;
     b->bytes_ = bytes;

@@ -101,6 +101,11 @@ void check_operand(const Array& x, const Location& at) {
   if (!v)
     throw Error("uninitialised Array used as an operand", at,
                 "`Array x;` is no array yet, one that was moved from is none any more: assign one first");
+  if (v->trace && v->trace->took)
+    throw Error(fmt::format("an array of type {} is used that was donated to the function jitted at {}: its memory "
+                            "belongs to a result now",
+                            v->type.str(), source_line(v->trace->at).str()),
+                at, "use the result, or donate copy(x)");
   if (v->trace && !v->trace->alive)
     throw Error(
         fmt::format(

@@ -99,6 +99,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   virtual Arrays process(const Request& r) = 0;
   virtual std::string_view what() const = 0;  // "jit", "checkpoint", "grad", ... for messages
   bool alive = true;
+  bool took = false;             // its values were arrays that were given away
   Location at;                   // of the transformation, where known
   bool concrete_values = false;  // its values wrap values of the parent: `if` works when those are concrete
 };
