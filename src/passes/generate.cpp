@@ -244,6 +244,7 @@ class Generator {
     if (l.records) {
       to->records = true;
       to->slots = l.slots;
+      to->stops = l.stops;
       if (to->condition) {
         to->step_count = place(s.out[out++]);
         to->kept_steps = place(s.out[out++]);
@@ -293,8 +294,12 @@ class Generator {
     while (at < s.in.size()) to->linear_xs.push_back(rows(s.in[at++]));
     for (std::size_t n = static_cast<std::size_t>(u.linear_carries); n < s.out.size(); ++n)
       to->linear_ys.push_back(rows(s.out[n]));
+    if (u.residuals >= 0) {
+      to->within.emplace(UnwindStep::Within{u.bytes, u.schedule, u.stops, row_places(b_, s), u.residuals,
+                                            nested(*s.bodies[2]), scratch(i, u.tape), scratch(i, u.pool)});
+    }
     needs(CarryBuffers::size(to->linear_carries.size()) + static_cast<int>(to->stacks.size()) + to->advance->table +
-          to->step->table);
+          to->step->table + (to->within ? to->within->tape->table : 0));
     return to;
   }
 

@@ -51,7 +51,7 @@ bool is_identity(const loops::Access& access, std::size_t variables) {
 
 Part plan_of(const Step& step, std::size_t body) {
   if (auto* loop = step.as<Loop>()) return body == 0 ? loop->body : loop->condition;
-  if (auto* unwind = step.as<Unwind>()) return body == 0 ? unwind->advance : unwind->step;
+  if (auto* unwind = step.as<Unwind>()) return body == 0 ? unwind->advance : body == 1 ? unwind->step : unwind->tape;
   if (auto* tiles = step.as<Tiles>()) return tiles->plans[0];
   return std::get<Branch>(step.work).plan;
 }
@@ -62,8 +62,20 @@ std::vector<Part> buffers_of(const Step& step) {
   if (auto* unwind = step.as<Unwind>()) {
     for (const Unwind::Stack& s : unwind->stacks) parts.insert(parts.end(), {s.buffers[0], s.buffers[1], s.copy});
     parts.insert(parts.end(), unwind->others.begin(), unwind->others.end());
+    parts.push_back(unwind->pool);
   }
   return parts;
+}
+
+plan::RowPlaces row_places(const Body& body, const Step& step) {
+  const Unwind& u = *step.as<Unwind>();
+  const Body& tape = *step.bodies[2];
+  auto bytes = [&](int v) { return static_cast<std::int64_t>(tape.type(v).bytes()); };
+  std::vector<std::int64_t> states, pieces;
+  for (std::size_t i = 0; i < tape.outputs.size(); ++i)
+    (i < static_cast<std::size_t>(u.carries) ? states : pieces).push_back(bytes(tape.outputs[i]));
+  const auto stack = static_cast<std::size_t>(u.constants + u.xs + (u.length < 0 ? 2 : 0));
+  return {body.type(step.in[stack]).shape[0], std::move(states), std::move(pieces)};
 }
 
 Body clone(const Body& body) {

@@ -17,6 +17,7 @@
 #include "ir/primitive.h"
 #include "ir/program.h"
 #include "loops/schedule.h"
+#include "plan/mixed.h"
 
 namespace anew::passes {
 
@@ -77,8 +78,9 @@ struct Loop {
   std::int64_t length = -1;  // of a loop without condition
   bool reverse = false;
   bool records = false;
-  std::vector<int> record = {};  // carries whose states are kept
-  std::int64_t slots = 0;        // states kept
+  std::vector<int> record = {};          // carries whose states are kept
+  std::int64_t slots = 0;                // states kept
+  std::vector<std::int64_t> stops = {};  // of a scan within bytes: at which steps
   // A while that counts: its number of steps is max(0, end - carry `counter`), known before it starts.
   int counter = -1, end_constant = -1;
   std::int64_t end_literal = 0;
@@ -95,23 +97,29 @@ struct Branch {
 
 // Inputs: constants, xs, (of a while: its number of steps, the steps of the kept states,) kept states, linear constants,
 // linear carries, linear xs. Outputs: linear carries, linear ys. Bodies: advance (constants, carries, xs) -> carries and
-// step (constants, carries, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys).
+// step (constants, carries, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys). Within bytes,
+// on the way back: the step takes residuals in place of carries, and a third body, tape (constants, carries, xs) ->
+// (carries, residuals), makes them.
 struct Unwind {
   int constants = 0, xs = 0, carries = 0, linear_constants = 0, linear_carries = 0;
-  std::int64_t length = -1;  // -1: an operand says it
+  int residuals = -1;  // -1: not within bytes
+  plan::LoopBytes bytes = {};
+  std::shared_ptr<const plan::MixedSchedule> schedule = {};  // of a known length
+  std::vector<std::int64_t> stops = {};                      // likewise: at which steps states were kept
+  std::int64_t length = -1;                                  // -1: an operand says it
   bool reverse = false, backward = false;
   std::vector<bool> in_place = {};    // of the linear carries; set by `alias`
   std::vector<bool> own_stacks = {};  // kept states that may be overwritten where they lie; set by `alias`
   // Set by `count_scratch`: the plans of advance and step; of each carry two buffers for a state on its way, and a copy of
   // the kept states; the second buffer of each linear carry.
-  Part advance = {}, step = {};
+  Part advance = {}, step = {}, tape = {}, pool = {};  // pool: what of residuals and states the stacks do not take
   struct Stack {
     Part buffers[2], copy;
   };
   std::vector<Stack> stacks = {};
   std::vector<Part> others = {};
+  int taken() const { return residuals < 0 ? carries : residuals; }  // by the step, between constants and xs
 };
-
 // Kernels that go row by row over the same rows, run tile by tile, so that what one passes to the next stays in the
 // cache and never exists as a whole. The body sees one tile: of inputs and outputs the rows of the tile (their pointers
 // move from tile to tile), of what it makes for itself only those.
@@ -161,6 +169,8 @@ struct Step {
 };
 // Of its scratch: the plan of one of its Bodies (of tiles: in the first lane); buffers of carries and copies of states.
 Part plan_of(const Step& step, std::size_t body);
+// Where the residuals of an unwind within bytes lie.
+plan::RowPlaces row_places(const Body& body, const Step& step);
 std::vector<Part> buffers_of(const Step& step);
 
 struct Body {

@@ -139,7 +139,9 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
   std::byte** in_condition = in_body + body->table;
   const std::int64_t known = known_length(table);
   // Which states are recorded follows from the length; read before a carry is overwritten.
-  plan::Recorder recorder = records ? plan::Recorder(known, slots) : plan::Recorder();
+  plan::Recorder recorder = !records        ? plan::Recorder()
+                            : stops.empty() ? plan::Recorder(known, slots)
+                                            : plan::Recorder(stops);
   CarryBuffers state(carries, table, known, more);
   auto write = [&](std::int64_t row) {
     for (const Record& r : record) {

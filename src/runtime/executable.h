@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "loops/target.h"
+#include "plan/mixed.h"
 #include "runtime/pool.h"
 
 namespace anew {
@@ -174,7 +176,8 @@ class LoopStep final : public ExecutableStep {
   bool records = false;
   std::vector<Record> record;
   std::int64_t slots = 0;
-  Place step_count, kept_steps;  // of a while
+  std::vector<std::int64_t> stops;  // of a scan within bytes
+  Place step_count, kept_steps;     // of a while
   // A loop that counts: integers.
   StridedPlace counter, end;
   bool counts = false;
@@ -206,6 +209,17 @@ class UnwindStep final : public ExecutableStep {
   std::int64_t length = -1, slots = 0;  // length -1: that of `step_count`
   StridedPlace step_count, kept_steps;
   bool reverse = false, backward = false;
+  // Back within bytes: `step` takes residuals, `residuals` pieces of a row, in place of states; `tape` makes them.
+  struct Within {
+    plan::LoopBytes bytes;
+    std::shared_ptr<const plan::MixedSchedule> schedule;  // none: of a length that the run tells
+    std::vector<std::int64_t> stops;
+    plan::RowPlaces places;
+    int residuals;
+    std::unique_ptr<const Code> tape;
+    Place tape_base, pool;
+  };
+  std::optional<Within> within;
 
   void run(std::byte* const* table, std::byte** more) const override;
 };
