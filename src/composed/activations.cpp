@@ -109,7 +109,7 @@ Array standardize(const ArrayLike& x, const Axes& axis, double epsilon) {
 
 Array one_hot(const ArrayLike& x, std::int64_t classes, DType dtype) {
   Array index = asarray(x);
-  if (classes < 0) throw Error(fmt::format("[one_hot] {} classes", classes), line_or(x.at));
+  if (classes < 0) fail("one_hot", x.at, fmt::format("{} classes", classes));
   PinLine pin(x.at);
   const Type type = type_of(index);
   const DType d =

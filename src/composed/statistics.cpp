@@ -63,8 +63,7 @@ Array norm(const ArrayLike& x, const Axes& axis, bool keepdims, double ord) {
   PinLine pin(x.at);
   if (ord == 2) return sqrt(sum(a * a, axis, keepdims));
   if (checked_axes("norm", axis, type_of(a), x.at).size() != 1)
-    throw Error(fmt::format("[norm] of order {} is of vectors: give one axis of {}", ord, type_of(a).str()),
-                line_or(x.at));
+    fail("norm", x.at, fmt::format("of order {} is of vectors: give one axis of {}", ord, type_of(a).str()));
   if (std::isinf(ord)) return ord > 0 ? max(abs(a), axis, keepdims) : min(abs(a), axis, keepdims);
   if (ord == 0) return astype(count_nonzero(a, axis, keepdims), type_of(a).dtype);
   if (ord == 1) return sum(abs(a), axis, keepdims);

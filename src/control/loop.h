@@ -170,15 +170,15 @@ Arrays bind_loop(LoopParams params, std::span<const Array> inputs, const Locatio
 Flags invariant(const ir::Program& p, const Flags& constant_inputs);
 
 // ---- rules
-ir::NestedJvp jvp_loop(const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at);
+ir::Tangents jvp_loop(const ir::JvpArgs& a);
 Arrays split_loop(const ir::SplitArgs& a);
-Arrays transpose_loop(const ir::NestedTransposeArgs& a);
+Arrays transpose_loop(const ir::TransposeArgs& a);
 ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs);
 ir::Batched batch_loop(const ir::BatchArgs& a);
 
-ir::NestedJvp jvp_unwind(const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at);
+ir::Tangents jvp_unwind(const ir::JvpArgs& a);
 Arrays split_unwind(const ir::SplitArgs& a);
-Arrays transpose_unwind(const ir::NestedTransposeArgs& a);
+Arrays transpose_unwind(const ir::TransposeArgs& a);
 ir::DceResult dce_unwind(const ir::Eqn& e, const std::vector<bool>& used_outputs);
 ir::Batched batch_unwind(const ir::BatchArgs& a);
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,7 @@ int nesting(const Params& p);  // that of a Program with this equation
 
 // The seeds' notation, width 80; names a, b, ..., z, ba, ... in print order, unique across nested programs.
 std::string print(const Program& p, int width = 80);
+std::string types_text(std::span<const Type> types);  // (f32[3], i32[])
 // The inverse of print, and verified: types are those that `infer` says. `find` looks a primitive up by name. Throws
 // Error with line and column.
 using FindPrimitive = std::function<const Primitive*(std::string_view)>;

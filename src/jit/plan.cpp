@@ -27,17 +27,17 @@ void largest_first(std::vector<T>& list, Bytes bytes) {
 }
 
 void collect_live(const passes::Body& body, const std::string& inside, std::vector<LiveValue>& out) {
-  const std::vector<passes::Span> spans = passes::spans_of(body);
+  const Table<passes::StorageId, passes::Span> spans = passes::spans_of(body);
   const std::vector<std::size_t> live = live_bytes(body, spans);
   std::size_t at = 0, most = 0;
   for (std::size_t i = 0; i < live.size(); ++i)
     if (live[i] + body.steps[i].scratch > most) at = i, most = live[i] + body.steps[i].scratch;
   if (most == 0) return;
-  const std::vector<int> written = written_values(body, at);
-  for (std::size_t s = 0; s < body.storages.size(); ++s) {
-    if (written[s] < 0 || arena_storage(body, written[s]) < 0 || body.storages[s].bytes == 0) continue;
+  const Table<passes::StorageId, passes::ValueId> written = written_values(body, at);
+  for (passes::StorageId s : body.storages.ids()) {
+    if (!written[s] || !in_arena(body, written[s]) || body.storages[s].bytes == 0) continue;
     if (spans[s].first > static_cast<int>(at) || spans[s].last < static_cast<int>(at)) continue;
-    const passes::Value& v = body.values[static_cast<std::size_t>(written[s])];
+    const passes::Value& v = body.values[written[s]];
     out.push_back({v.primitive ? v.primitive->name : "copy", v.type, body.storages[s].bytes, v.at, inside});
   }
   const passes::Step& step = body.steps[at];
@@ -76,6 +76,8 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
   for (const Type& t : program.output_types()) plan.output_bytes += t.bytes();
   plan.arena_bytes = body.bytes;
   plan.peak_bytes = plan.argument_bytes + plan.constant_bytes + plan.output_bytes + plan.arena_bytes;
+  for (const passes::Storage& s : body.storages)
+    if (s.kind == passes::Storage::Kind::disk) plan.disk_bytes += s.bytes;
   collect_live(body, "", plan.live);
   largest_first(plan.live, [](const LiveValue& v) { return v.bytes; });
   return plan;
@@ -135,6 +137,7 @@ std::string MemoryPlan::str() const {
   total("  constants", constant_bytes);
   total("  outputs", output_bytes);
   total("  arena", arena_bytes);
+  if (disk_bytes > 0) total("on disk", disk_bytes);
   if (live.empty()) return out;
   out += "alive in the arena where it is fullest:\n";
   constexpr std::size_t most = 16;

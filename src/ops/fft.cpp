@@ -25,15 +25,14 @@ struct IrfftParams : ir::ParamsOf<IrfftParams> {
 
 void require_signal(std::string_view op, const Type& type, const Location& at) {
   if (type.shape.ndim() < 1 || (type.dtype != f32 && type.dtype != f64))
-    throw Error(fmt::format("[{}] needs an axis of f32 or f64, got {}", op, type.str()), line_or(at));
-  if (type.shape[-1] == 0) throw Error(fmt::format("[{}] of no elements: {}", op, type.str()), line_or(at));
+    fail(op, at, fmt::format("needs an axis of f32 or f64, got {}", type.str()));
+  if (type.shape[-1] == 0) fail(op, at, fmt::format("of no elements: {}", type.str()));
 }
 void require_pair(std::string_view op, std::span<const Type> in, const Location& at) {
   require_count(op, 2, in, at);
   require_signal(op, in[0], at);
   if (!(in[0] == in[1]))
-    throw Error(fmt::format("[{}] real and imaginary parts differ: {} and {}", op, in[0].str(), in[1].str()),
-                line_or(at));
+    fail(op, at, fmt::format("real and imaginary parts differ: {} and {}", in[0].str(), in[1].str()));
 }
 Type with_size(Type type, std::int64_t n) {
   type.shape[-1] = n;
@@ -233,27 +232,27 @@ Primitive irfft_row() {
   p.parse = &IrfftParams::parse;
   p.infer = [](const ir::InferArgs& a) {
     require_pair("irfft", a.in, a.at);
-    const std::int64_t n = params_of<IrfftParams>(a.params).n;
+    const std::int64_t n = a.params.as<IrfftParams>().n;
     if (n < 1 || a.in[0].shape[-1] != n / 2 + 1)
-      throw Error(fmt::format("[irfft] {} are not the results of {} real numbers", a.in[0].str(), n), line_or(a.at));
+      fail("irfft", a.at, fmt::format("{} are not the results of {} real numbers", a.in[0].str(), n));
     return Types{with_size(a.in[0], n)};
   };
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    return planned<RunIrfft>(in[0], params_of<IrfftParams>(params).n);
+    return planned<RunIrfft>(in[0], params.as<IrfftParams>().n);
   };
   p.jvp = [](const ir::JvpArgs& a) {
     return Arrays{bind_irfft(part_or_zeros(a.t[0], a.t[1]), part_or_zeros(a.t[1], a.t[0]),
-                             params_of<IrfftParams>(*a.params).n, Location::current())};
+                             a.params->as<IrfftParams>().n, Location::current())};
   };
   p.transpose = [](const ir::TransposeArgs& a) {
-    const std::int64_t n = params_of<IrfftParams>(*a.params).n;
+    const std::int64_t n = a.params->as<IrfftParams>().n;
     Array scale = occurrences(n, a.in[0]) / static_cast<double>(n);
     Arrays y = bind_rfft(a.ct[0], Location::current());
     return Arrays{a.linear[0] ? y[0] * scale : Array(), a.linear[1] ? y[1] * scale : Array()};
   };
   p.batch = [](const ir::BatchArgs& a) {
     Arrays x = all_mapped(a);
-    return ir::Batched{{bind_irfft(x[0], x[1], params_of<IrfftParams>(*a.params).n, a.at)}};
+    return ir::Batched{{bind_irfft(x[0], x[1], a.params->as<IrfftParams>().n, a.at)}};
   };
   p.facts.linear_in = {0, 1};
   p.facts.flops = transform_flops(2.5, true);
@@ -295,7 +294,7 @@ namespace {
 Array resized(std::string_view op, const Array& x, std::int64_t n, const Location& at) {
   const Type type = type_of(x);
   const std::int64_t have = type.shape[-1];
-  if (n < 1) throw Error(fmt::format("[{}] needs at least one point along the axis, got {}", op, n), line_or(at));
+  if (n < 1) fail(op, at, fmt::format("needs at least one point along the axis, got {}", n));
   if (have == n) return x;
   if (have > n) return x[{ellipsis, slice(0, n)}];
   std::vector<std::pair<std::int64_t, std::int64_t>> widths(static_cast<std::size_t>(type.shape.ndim()));
@@ -314,13 +313,12 @@ std::vector<Step> steps(std::string_view op, const Type& type, const Lengths& s,
     for (int a : axes.list()) list.push_back(checked_axis(op, a, type.shape.ndim(), type, at));
   } else {
     const int count = s ? s->ndim() : type.shape.ndim();
-    if (count > type.shape.ndim())
-      throw Error(fmt::format("[{}] {} lengths for the axes of {}", op, count, type.str()), line_or(at));
+    if (count > type.shape.ndim()) fail(op, at, fmt::format("{} lengths for the axes of {}", count, type.str()));
     list = axis_range(type.shape.ndim() - count, type.shape.ndim());
   }
   if (s && s->ndim() != static_cast<int>(list.size()))
-    throw Error(fmt::format("[{}] {} lengths for {} axes", op, s->ndim(), list.size()), line_or(at));
-  if (list.empty()) throw Error(fmt::format("[{}] needs an axis, got {}", op, type.str()), line_or(at));
+    fail(op, at, fmt::format("{} lengths for {} axes", s->ndim(), list.size()));
+  if (list.empty()) fail(op, at, fmt::format("needs an axis, got {}", type.str()));
   std::vector<Step> out;
   for (std::size_t i = list.size(); i-- > 0;)
     out.push_back({list[i], s ? std::optional((*s)[static_cast<int>(i)]) : std::nullopt});
@@ -334,8 +332,7 @@ struct Operands {
 Operands pair_of(std::string_view op, const ArrayLike& re, const ArrayLike& im) {
   auto [x, y, dtype] = matrix_operands(re, im);
   if (!(type_of(x).shape == type_of(y).shape))
-    throw Error(fmt::format("[{}] real and imaginary parts differ: {} and {}", op, type_of(x).str(), type_of(y).str()),
-                line_or(re.at));
+    fail(op, re.at, fmt::format("real and imaginary parts differ: {} and {}", type_of(x).str(), type_of(y).str()));
   return {{x, y}, dtype};
 }
 
@@ -359,7 +356,7 @@ Complex real_along(std::string_view op, const Array& x, const Step& s, const Loc
 Array back_to_real_along(std::string_view op, const Complex& z, const Step& s, const Location& at) {
   Array x = to_last(z.first, s.axis), y = to_last(z.second, s.axis);
   const std::int64_t n = s.n.value_or(2 * (type_of(x).shape[-1] - 1));
-  if (n < 1) throw Error(fmt::format("[{}] needs at least one point along the axis, got {}", op, n), line_or(at));
+  if (n < 1) fail(op, at, fmt::format("needs at least one point along the axis, got {}", n));
   return from_last(bind_irfft(resized(op, x, n / 2 + 1, at), resized(op, y, n / 2 + 1, at), n, at), s.axis);
 }
 
@@ -400,7 +397,7 @@ Array shifted(std::string_view op, const ArrayLike& x, const Axes& axes, bool ba
 }
 
 void require_points(std::string_view op, std::int64_t n, const Location& at) {
-  if (n < 1) throw Error(fmt::format("[{}] needs at least one point, got {}", op, n), line_or(at));
+  if (n < 1) fail(op, at, fmt::format("needs at least one point, got {}", n));
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ Primitive threefry_row() {
   Primitive p = elementwise_row("threefry2x32", 4, Accepts::integers, false, 120, {});
   p.infer = [one = p.infer](const ir::InferArgs& a) {
     Types out = one(a);
-    if (out[0].dtype != u32) throw Error(fmt::format("[threefry2x32] needs u32, got {}", a.in[0].str()), line_or(a.at));
+    if (out[0].dtype != u32) fail("threefry2x32", a.at, fmt::format("needs u32, got {}", a.in[0].str()));
     out.push_back(out[0]);
     return out;
   };
@@ -122,8 +122,7 @@ std::pair<Array, Array> blocks(const Array& key, const Shape& shape) {
 // The original form: n words from counters 0, 1, ..., n - 1 (and a 0 where n is odd), the first half beside the second.
 Array words(std::string_view op, const Array& key, std::int64_t n, const Location& at) {
   if (n >= (std::int64_t{1} << 32) - 1)
-    throw Error(fmt::format("[{}] {} words are too many for the original counter", op, n), line_or(at),
-                "set_partitionable(true)");
+    fail(op, at, fmt::format("{} words are too many for the original counter", n), "set_partitionable(true)");
   const std::int64_t half = (n + 1) / 2;
   Array lo = lax::iota({half}, 0, u32), hi = lo + literal_integer(u32, half);
   if (n % 2 == 1) hi = where(hi == literal_integer(u32, n), literal_integer(u32, 0), hi);
@@ -164,15 +163,14 @@ Array checked_key(std::string_view op, const ArrayLike& key) {
   check_operand(key.value, line_or(key.at));
   const Type type = type_of(key.value);
   if (!(type == Type{{2}, u32}))
-    throw Error(
-        fmt::format("[{}] needs a key, u32[2], got {}", op, type.str()), line_or(key.at),
-        type.dtype == u32 && type.shape.ndim() > 1 ? "vmap draws with several keys" : "random::key(seed) makes one");
+    fail(op, key.at, fmt::format("needs a key, u32[2], got {}", type.str()),
+         type.dtype == u32 && type.shape.ndim() > 1 ? "vmap draws with several keys" : "random::key(seed) makes one");
   return key.value;
 }
 
 Array random_bits(std::string_view op, const Array& key, const Shape& shape, int width, const Location& at) {
   for (std::int64_t n : shape)
-    if (n < 0) throw Error(fmt::format("[{}] negative size in shape {}", op, shape.str()), line_or(at));
+    if (n < 0) fail(op, at, fmt::format("negative size in shape {}", shape.str()));
   if (!partitionable) return original_bits(op, key, shape, width, at);
   auto [hi, lo] = blocks(key, shape);
   if (width == 64) return joined_words(hi, lo);
@@ -188,7 +186,7 @@ Array key(const ArrayLike& seed) {
   check_operand(seed.value, line_or(seed.at));
   const Type type = type_of(seed.value);
   if (type.shape.ndim() != 0 || !is_integer(type.dtype))
-    throw Error(fmt::format("[random.key] the seed must be an integer, got {}", type.str()), line_or(seed.at));
+    fail("random.key", seed.at, fmt::format("the seed must be an integer, got {}", type.str()));
   PinLine pin(seed.at);
   if (is_known_number(seed.value)) {
     auto bits = static_cast<std::uint64_t>(seed.value.value()->integer);
@@ -204,7 +202,7 @@ Array key(const ArrayLike& seed) {
 Array split(const ArrayLike& key, const Shape& shape) {
   Array k = checked_key("random.split", key);
   for (std::int64_t n : shape)
-    if (n < 0) throw Error(fmt::format("[random.split] negative size in shape {}", shape.str()), line_or(key.at));
+    if (n < 0) fail("random.split", key.at, fmt::format("negative size in shape {}", shape.str()));
   PinLine pin(key.at);
   Shape whole = shape;
   whole.push_back(2);
@@ -223,7 +221,7 @@ Array fold_in(const ArrayLike& key, const ArrayLike& data) {
   check_operand(data.value, line_or(key.at));
   const Type type = type_of(data.value);
   if (type.shape.ndim() != 0 || !is_integer(type.dtype))
-    throw Error(fmt::format("[random.fold_in] the number must be an integer, got {}", type.str()), line_or(key.at));
+    fail("random.fold_in", key.at, fmt::format("the number must be an integer, got {}", type.str()));
   PinLine pin(key.at);
   Array number =
       is_known_number(data.value) ? literal_integer(u32, data.value.value()->integer & 0xffffffff) : astype(data, u32);
@@ -232,15 +230,14 @@ Array fold_in(const ArrayLike& key, const ArrayLike& data) {
 }
 
 Array bits(const ArrayLike& key, const Shape& shape, DType dtype) {
-  if (!is_integer(dtype))
-    throw Error(fmt::format("[random.bits] needs an integer type, got {}", name_of(dtype)), line_or(key.at));
+  if (!is_integer(dtype)) fail("random.bits", key.at, fmt::format("needs an integer type, got {}", name_of(dtype)));
   Array b = bits(key, shape, static_cast<int>(8 * size_of(dtype)));
   PinLine pin(key.at);
   return astype(b, dtype);
 }
 Array bits(const ArrayLike& key, const Shape& shape, int width) {
   if (width != 8 && width != 16 && width != 32 && width != 64)
-    throw Error(fmt::format("[random.bits] the width is 8, 16, 32 or 64, got {}", width), line_or(key.at));
+    fail("random.bits", key.at, fmt::format("the width is 8, 16, 32 or 64, got {}", width));
   Array k = checked_key("random.bits", key);
   PinLine pin(key.at);
   return random_bits("random.bits", k, shape, width, key.at);

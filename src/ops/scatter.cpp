@@ -52,7 +52,7 @@ struct ScatterParams : ir::ParamsOf<ScatterParams> {
   }
 };
 
-const ScatterParams& of(const ParamsRef& p) { return params_of<ScatterParams>(*p); }
+const ScatterParams& of(const ParamsRef& p) { return p->as<ScatterParams>(); }
 
 // What gather reads at the places of the updates.
 Array read_back(const Array& x, const Array& indices, const ScatterParams& q, const Shape& updates, double fill) {
@@ -68,14 +68,13 @@ Array numbered(const Shape& shape) {
 
 Types infer_scatter(std::string_view op, Join join, const ir::InferArgs& a) {
   require_count(op, 3, a.in, a.at);
-  const auto& q = params_of<ScatterParams>(a.params);
+  const auto& q = a.params.as<ScatterParams>();
   const Type &x = a.in[0], &indices = a.in[1], &updates = a.in[2];
   require_integers(op, "indices", indices, a.at);
-  if (!is_mode(q.mode)) throw Error(fmt::format("[{}] no mode \"{}\"", op, q.mode), line_or(a.at));
-  if (x.dtype != updates.dtype)
-    throw Error(fmt::format("[{}] types differ: {} and updates {}", op, x.str(), updates.str()), line_or(a.at));
+  if (!is_mode(q.mode)) fail(op, a.at, fmt::format("no mode \"{}\"", q.mode));
+  if (x.dtype != updates.dtype) fail(op, a.at, fmt::format("types differ: {} and updates {}", x.str(), updates.str()));
   if (join != Join::set && (x.dtype == bool_ || is_stored(x.dtype)))
-    throw Error(fmt::format("[{}] does not join {}", op, x.str()), line_or(a.at));
+    fail(op, a.at, fmt::format("does not join {}", x.str()));
   const lax::ScatterDimensions d = q.dimensions();
   std::string wrong =
       wrong_dimensions(gathering(d), slice_sizes_of(d, x.shape.ndim(), updates.shape), x.shape, indices.shape);
@@ -87,14 +86,13 @@ Types infer_scatter(std::string_view op, Join join, const ir::InferArgs& a) {
     if (updates.shape[places[i]] != indices.shape[static_cast<int>(i)])
       wrong = fmt::format("axis {} of the updates has another size than axis {} of the indices", places[i], i);
   if (!wrong.empty())
-    throw Error(fmt::format("[{}] {}: {} at {}, updates {}", op, wrong, x.str(), indices.str(), updates.str()),
-                line_or(a.at));
+    fail(op, a.at, fmt::format("{}: {} at {}, updates {}", wrong, x.str(), indices.str(), updates.str()));
   return {x};
 }
 
 ir::Lowered lower_scatter(Join join, const ir::Params& params) {
-  auto call = [q = params_of<ScatterParams>(params), join](std::span<const ir::Memory> in,
-                                                           std::span<const ir::Memory> out, std::byte*) {
+  auto call = [q = params.as<ScatterParams>(), join](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                                                     std::byte*) {
     Places places{q.update_window_dims,
                   q.inserted_window_dims,
                   q.scatter_dims_to_operand_dims,

@@ -99,16 +99,16 @@ Primitive polygamma_row() {
   p.parse = &PolygammaParams::parse;
   p.infer = [one = p.infer](const ir::InferArgs& a) {
     constexpr int most = 170;  // n! is a factor, and one more is beyond f64
-    if (int n = params_of<PolygammaParams>(a.params).n; n < 1 || n > most)
-      throw Error(fmt::format("[polygamma] the order is from 1 to {}, got {}", most, n), line_or(a.at));
+    if (int n = a.params.as<PolygammaParams>().n; n < 1 || n > most)
+      fail("polygamma", a.at, fmt::format("the order is from 1 to {}, got {}", most, n));
     return one(a);
   };
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    int n = params_of<PolygammaParams>(params).n;
+    int n = params.as<PolygammaParams>().n;
     return lower_elementwise(in, [n](std::span<const Expr> x) { return polygamma_expression(x[0], n); });
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    return Arrays{a.t[0] * special::polygamma(params_of<PolygammaParams>(*a.params).n + 1, a.x[0])};
+    return Arrays{a.t[0] * special::polygamma(a.params->as<PolygammaParams>().n + 1, a.x[0])};
   };
   p.samples = [] {
     std::vector<ir::Sample> out;
@@ -177,9 +177,9 @@ namespace special {
 Array gammaln(const ArrayLike& x) { return anew::lgamma(x); }
 Array digamma(const ArrayLike& x) { return anew::digamma(x); }
 Array polygamma(int n, const ArrayLike& x) {
-  if (n < 0) throw Error(fmt::format("[polygamma] the order must not be negative, got {}", n), line_or(x.at));
+  if (n < 0) fail("polygamma", x.at, fmt::format("the order must not be negative, got {}", n));
   constexpr int most = 1000;  // its kernel grows with the order
-  if (n > most) throw Error(fmt::format("[polygamma] the order must be at most {}, got {}", most, n), line_or(x.at));
+  if (n > most) fail("polygamma", x.at, fmt::format("the order must be at most {}, got {}", most, n));
   if (n == 0) return anew::digamma(x);
   return bind1(rows().polygamma, make_params(PolygammaParams(n)), {as_float(x)}, x.at);
 }

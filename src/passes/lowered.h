@@ -14,15 +14,21 @@
 #include <variant>
 #include <vector>
 
+#include "base/table.h"
 #include "ir/primitive.h"
 #include "ir/program.h"
 #include "loops/schedule.h"
-#include "plan/mixed.h"
+#include "runtime/loop_spec.h"
 
 namespace anew::passes {
 
 using ir::Strides;
 using ir::Type;
+
+struct Storage;
+struct Value;
+using StorageId = Id<Storage>;
+using ValueId = Id<Value>;
 
 struct Storage {
   enum class Kind : std::uint8_t {
@@ -30,6 +36,7 @@ struct Storage {
     output,     // memory of the caller; `index`: which output of the Body
     literal,    // a scalar; `literal` holds it
     temporary,  // in the arena
+    disk,       // in a file: states between a loop and its way back, which alone touch it
   };
   Kind kind = Kind::temporary;
   int index = -1;
@@ -39,7 +46,7 @@ struct Storage {
 
 struct Value {
   Type type;
-  int storage = -1;
+  StorageId storage;
   std::int64_t offset = 0;                   // of element 0, in bytes
   Strides strides;                           // in elements
   const ir::Primitive* primitive = nullptr;  // that made it; null: an input
@@ -73,17 +80,7 @@ struct Call {
 // scan, while. Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what it records: for a
 // while the number of steps and the steps of kept states; kept states. Bodies: the loop's body (constants, carries, xs)
 // -> (carries, ys), then the condition, if any: (constants, carries) -> bool.
-struct Loop {
-  int constants = 0, carries = 0;
-  std::int64_t length = -1;  // of a loop without condition
-  bool reverse = false;
-  bool records = false;
-  std::vector<int> record = {};          // carries whose states are kept
-  std::int64_t slots = 0;                // states kept
-  std::vector<std::int64_t> stops = {};  // of a scan within bytes: at which steps
-  // A while that counts: its number of steps is max(0, end - carry `counter`), known before it starts.
-  int counter = -1, end_constant = -1;
-  std::int64_t end_literal = 0;
+struct Loop : LoopSpec {
   std::vector<bool> in_place = {};  // set by `alias`: carry i is updated in place, or has two buffers that swap
   // Set by `count_scratch`: the plans of body and condition, its decision, the second buffer of each carry.
   Part body = {}, condition = {}, decision = {};
@@ -100,14 +97,7 @@ struct Branch {
 // step (constants, carries, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys). Within bytes,
 // on the way back: the step takes residuals in place of carries, and a third body, tape (constants, carries, xs) ->
 // (carries, residuals), makes them.
-struct Unwind {
-  int constants = 0, xs = 0, carries = 0, linear_constants = 0, linear_carries = 0;
-  int residuals = -1;  // -1: not within bytes
-  plan::LoopBytes bytes = {};
-  std::shared_ptr<const plan::MixedSchedule> schedule = {};  // of a known length
-  std::vector<std::int64_t> stops = {};                      // likewise: at which steps states were kept
-  std::int64_t length = -1;                                  // -1: an operand says it
-  bool reverse = false, backward = false;
+struct Unwind : UnwindSpec {
   std::vector<bool> in_place = {};    // of the linear carries; set by `alias`
   std::vector<bool> own_stacks = {};  // kept states that may be overwritten where they lie; set by `alias`
   // Set by `count_scratch`: the plans of advance and step; of each carry two buffers for a state on its way, and a copy of
@@ -118,7 +108,6 @@ struct Unwind {
   };
   std::vector<Stack> stacks = {};
   std::vector<Part> others = {};
-  int taken() const { return residuals < 0 ? carries : residuals; }  // by the step, between constants and xs
 };
 // Kernels that go row by row over the same rows, run tile by tile, so that what one passes to the next stays in the
 // cache and never exists as a whole. The body sees one tile: of inputs and outputs the rows of the tile (their pointers
@@ -134,7 +123,7 @@ struct Tiles {
 struct Body;
 
 struct Step {
-  std::vector<int> in = {}, out = {};  // values
+  std::vector<ValueId> in = {}, out = {};
   std::variant<Kernel, Call, Loop, Branch, Unwind, Tiles> work = {};
   std::vector<std::shared_ptr<Body>> bodies = {};
   std::size_t scratch = 0;  // bytes that the step needs while it runs, nested plans included
@@ -161,6 +150,8 @@ struct Step {
   const T* as() const {
     return std::get_if<T>(&work);
   }
+  // Operand o of a kernel: an input, or behind these an output.
+  ValueId operand(std::size_t o) const { return o < in.size() ? in[o] : out[o - in.size()]; }
   loops::Kernel& kernel() { return std::get<Kernel>(work).kernel; }
   const loops::Kernel& kernel() const { return std::get<Kernel>(work).kernel; }
   // A kernel that reduces, or one that does not.
@@ -174,32 +165,29 @@ plan::RowPlaces row_places(const Body& body, const Step& step);
 std::vector<Part> buffers_of(const Step& step);
 
 struct Body {
-  std::vector<Storage> storages;
-  std::vector<Value> values;
-  std::vector<int> inputs, outputs;  // values
+  Table<StorageId, Storage> storages;
+  Table<ValueId, Value> values;
+  std::vector<ValueId> inputs, outputs;
   std::vector<Step> steps;
   // Set by `place`: of each storage in the arena, of each step's scratch, and the size of all.
-  std::vector<std::size_t> offsets, scratch_offsets;
+  Table<StorageId, std::size_t> offsets;
+  std::vector<std::size_t> scratch_offsets;
   std::size_t bytes = 0;
 
-  const Type& type(int value) const { return values[static_cast<std::size_t>(value)].type; }
-  Storage& storage_of(int value) {
-    return storages[static_cast<std::size_t>(values[static_cast<std::size_t>(value)].storage)];
-  }
-  const Storage& storage_of(int value) const { return const_cast<Body*>(this)->storage_of(value); }
-  int add_storage(Storage s);
-  int add_value(Value v);
+  const Type& type(ValueId value) const { return values[value].type; }
+  Storage& storage_of(ValueId value) { return storages[values[value].storage]; }
+  const Storage& storage_of(ValueId value) const { return storages[values[value].storage]; }
   // A new dense value in a temporary of its own.
-  int add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at);
+  ValueId add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at);
 };
 
 // Of each storage: the first and last step that touches it (-1: before the first, `steps.size()`: after the last).
 struct Span {
   int first = 1 << 30, last = -2;
 };
-std::vector<Span> spans_of(const Body& body);
+Table<StorageId, Span> spans_of(const Body& body);
 // Element (i, j, ...) in iteration (i, j, ...) of a nest of so many variables?
-bool is_identity(const loops::Access& access, std::size_t variables);
+bool is_identity(const std::vector<loops::Affine>& index, std::size_t variables);
 // A copy that shares no nested Body.
 Body clone(const Body& body);
 
@@ -230,6 +218,8 @@ TileLimits set_tile_limits(TileLimits limits);
 void schedule(Body& body);
 // Storages that can share memory are one: in place, carries.
 void alias(Body& body);
+// States of loops that were given a folder go there, where only their way back reads them; of the outermost Body.
+void spill(Body& body);
 // Of one Body, once those nested in it are placed: the scratch of its steps; temporaries that are dead before an output is
 // written lie in that output's memory; what a product can do without is not given where it would be the peak of a large
 // arena; offsets of temporaries and scratch in one arena. `plan_memory` (pipeline.h) does all of it.

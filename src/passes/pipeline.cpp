@@ -49,6 +49,7 @@ constexpr BodyPass tiling[] = {
 constexpr BodyPass memory[] = {
     {"schedule", schedule},                  // kernels are final: units, scratch and grain of each
     {"alias", alias},                        // in place; before memory is counted
+    {"spill", spill},                        // states on disk, where nobody but their way back reads them
     {"plan_memory", plan_memory},            // offsets of everything
     {"attach_epilogues", attach_epilogues},  // kernels that run on a product's tiles, where the placement lets them
 };

@@ -6,6 +6,7 @@
 
 #include "base/dtype.h"
 #include "control/higher_order.h"
+#include "ops/view_params.h"
 #include "passes/named_rows.h"
 #include "passes/passes.h"
 #include "passes/view_map.h"
@@ -93,7 +94,7 @@ class Simplifier {
     if (e.outputs.size() != 1) return {};
     const ir::Type out = p_.type(e.outputs[0]);
     if (reduces_single_elements(e, out))
-      look_instead(e, named_rows().reshape, {{"new_sizes", ir::to_param(out.shape)}});
+      look_instead(e, named_rows().reshape, std::make_shared<ReshapeParams>(out.shape));
     if (e.primitive->view) return equal_view(e, out);
     std::optional<ir::Atom> same = equal_operand(e);
     if (same && p_.type(*same) == out) return same;
@@ -104,9 +105,9 @@ class Simplifier {
     return {};
   }
 
-  void look_instead(ir::Eqn& e, const ir::Primitive& row, const ir::NamedParams& params) {
+  void look_instead(ir::Eqn& e, const ir::Primitive& row, ir::ParamsRef params) {
     e.primitive = &row;
-    e.params = row.parse(params);
+    e.params = std::move(params);
     changed_ = true;
   }
   bool reduces_single_elements(const ir::Eqn& e, const ir::Type& out) const {
@@ -128,10 +129,8 @@ class Simplifier {
     maps_[index(e.outputs[0])] = map;
     if (e.inputs[0] == map->root) return {};
     if (std::optional<OneView> one = as_one_view(*map, out)) {
-      e.primitive = one->primitive;
-      e.params = one->params;
+      look_instead(e, *one->primitive, one->params);
       e.inputs[0] = map->root;
-      changed_ = true;
     }
     return {};
   }
@@ -172,15 +171,14 @@ class Simplifier {
     std::optional<ir::Atom> known = equal_atom(scalar);
     e.inputs = {known ? *known : ir::Atom(scalar.outputs[0])};
     if (!known) keep(std::move(scalar));
-    look_instead(e, named_rows().broadcast_in_dim,
-                 {{"broadcast_dimensions", ir::to_param(std::vector<int>())}, {"shape", ir::to_param(out.shape)}});
+    look_instead(e, named_rows().broadcast_in_dim, std::make_shared<BroadcastParams>(std::vector<int>(), out.shape));
     return equal_view(e, out);
   }
 
   // ---- rows known by name
   const ir::Eqn* maker(const ir::Atom& a, const ir::Primitive& row) const {
     if (!a.is_var() || makers_[index(a.var)] < 0) return nullptr;
-    const ir::Eqn& e = kept_[static_cast<std::size_t>(makers_[index(a.var)])];
+    const ir::Eqn& e = kept_[makers_[index(a.var)]];
     return e.primitive == &row ? &e : nullptr;
   }
 
@@ -230,7 +228,7 @@ class Simplifier {
     std::optional<ir::Literal> which = constant_of(x[0]);
     if (!which) return {};
     auto cases = static_cast<std::int64_t>(x.size()) - 1;
-    return x[static_cast<std::size_t>(1 + std::clamp<std::int64_t>(which->as_integer(), 0, cases - 1))];
+    return x[1 + std::clamp<std::int64_t>(which->as_integer(), 0, cases - 1)];
   }
 
   ir::Program& p_;

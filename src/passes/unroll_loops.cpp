@@ -73,7 +73,7 @@ class Unrolling {
   Arrays turn(std::span<const Array> x) const {
     Lists<Array> in = f_.operands.partition(x);
     const Arrays blocks = in[Role::xs];
-    std::vector<Arrays> ys(f_.results.size(Role::ys), Arrays(static_cast<std::size_t>(steps_)));
+    std::vector<Arrays> ys(f_.results.size(Role::ys), Arrays(steps_));
     for (std::int64_t i = 0; i < steps_; ++i) {
       const std::int64_t row = p_.reverse ? steps_ - 1 - i : i;
       for (std::size_t k = 0; k < blocks.size(); ++k) {
@@ -82,8 +82,7 @@ class Unrolling {
         in[Role::xs][k] = reshape(rows(blocks[k], row, 1), shape);
       }
       Lists<Array> out = f_.results.partition(evaluate(*p_.body, in.merge(f_.operands.order())));
-      for (std::size_t k = 0; k < ys.size(); ++k)
-        ys[k][static_cast<std::size_t>(row)] = expand_dims(out[Role::ys][k], 0);
+      for (std::size_t k = 0; k < ys.size(); ++k) ys[k][row] = expand_dims(out[Role::ys][k], 0);
       in[Role::carries] = std::move(out[Role::carries]);
     }
     Arrays made = in[Role::carries];
@@ -101,8 +100,9 @@ class Unrolling {
 
 ir::Program unroll_loops(const ir::Program& p) {
   return ir::inline_calls(p, [](const ir::Eqn& e, std::span<const ir::Type> in) -> ir::ProgramRef {
-    if (e.primitive != &scan_row()) return nullptr;
-    const LoopParams& loop = loop_of(e.params);
+    const auto* scan = e.params->if_a<ScanParams>();
+    if (!scan) return nullptr;
+    const LoopParams& loop = *scan;
     const std::int64_t steps = loop.unroll == 0 ? loop.length : std::min<std::int64_t>(loop.unroll, loop.length);
     if (steps < 2 || loop.records) return nullptr;
     auto run = [&](std::span<const Array> x) {

@@ -30,10 +30,10 @@ struct Axis {
 
 class Axes {
  public:
-  void push(const Axis& axis) { axes_[static_cast<std::size_t>(count_++)] = axis; }
+  void push(const Axis& axis) { axes_[count_++] = axis; }
   int count() const { return count_; }
-  Axis& operator[](int i) { return axes_[static_cast<std::size_t>(i)]; }
-  const Axis& operator[](int i) const { return axes_[static_cast<std::size_t>(i)]; }
+  Axis& operator[](int i) { return axes_[i]; }
+  const Axis& operator[](int i) const { return axes_[i]; }
   int64_t size() const {
     int64_t n = 1;
     for (int i = 0; i < count_; ++i) n *= (*this)[i].size;
@@ -233,9 +233,9 @@ void multiply(std::span<const BatchDim> batch, int64_t m, int64_t n, int64_t k, 
 }
 
 // Where indices over some dimensions lie in the result. One stride leads through each `run` of them.
-class Places {
+class OutputAxes {
  public:
-  explicit Places(Axes axes) : axes_(axes) { axes_.merge({result}); }
+  explicit OutputAxes(Axes axes) : axes_(axes) { axes_.merge({result}); }
   int64_t run() const { return axes_.count() ? last().size : 1; }
   int64_t stride() const { return axes_.count() ? last().stride[result] : 1; }
   // How many of `count` indices from `first` on are in the same run.
@@ -258,7 +258,7 @@ void in_blocks(const T* a, const T* b, const Mapped& map, T* out, Pieces pieces,
   const Block block = Block::of(batches, rows, columns, k, sizeof(T));
   T* left_copy = pieces.take<T>(block.batch * block.rows * block.inner);
   T* right_copy = pieces.take<T>(block.batch * block.columns * block.inner);
-  const Places of_batch(map.batch), of_rows(map.rows), of_columns(map.columns);
+  const OutputAxes of_batch(map.batch), of_rows(map.rows), of_columns(map.columns);
   for (int64_t n = 0, count = 0; n < batches; n += count) {
     count = of_batch.in_run(n, std::min(block.batch, batches - n));
     for (int64_t r = 0, height = 0; r < rows; r += height) {
@@ -350,8 +350,7 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
   }
   std::array<BatchDim, 2 * Shape::max_ndim> list;
   for (int i = 0; i < batch.count(); ++i)
-    list[static_cast<std::size_t>(i)] = {batch[i].size, batch[i].stride[lhs], batch[i].stride[rhs],
-                                         batch[i].stride[result]};
+    list[i] = {batch[i].size, batch[i].stride[lhs], batch[i].stride[rhs], batch[i].stride[result]};
   const std::span<const BatchDim> batches(list.data(), static_cast<std::size_t>(batch.count()));
   const Matrix<T> ma{a, m.stride[lhs], k.stride[lhs]}, mb{b, k.stride[rhs], n.stride[rhs]};
   const int64_t row = m.stride[result], column = n.size == 1 ? 1 : n.stride[result];

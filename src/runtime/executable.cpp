@@ -10,6 +10,7 @@
 #include "base/stop.h"
 #include "base/strides.h"
 #include "plan/revolve.h"
+#include "runtime/state_files.h"
 #include "runtime/strided.h"
 
 namespace anew {
@@ -60,7 +61,7 @@ void KernelStep::run(std::byte* const* table, std::byte** more) const {
 void BranchStep::run(std::byte* const* table, std::byte** more) const {
   std::int32_t i = 0;
   std::memcpy(&i, index.in(table), sizeof i);
-  const Code& code = *branches[static_cast<std::size_t>(std::clamp<std::int64_t>(i, 0, std::ssize(branches) - 1))];
+  const Code& code = *branches[std::clamp<std::int64_t>(i, 0, std::ssize(branches) - 1)];
   code.enter(more, scratch.in(table));
   for (std::size_t k = 0; k < inputs.size(); ++k) more[code.inputs[k]] = inputs[k].in(table);
   for (std::size_t k = 0; k < outputs.size(); ++k) more[code.outputs[k]] = outputs[k].in(table);
@@ -76,7 +77,7 @@ void TileStep::run(std::byte* const* table, std::byte** more) const {
   parallel_for(lanes, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t lane = begin; lane < end; ++lane) {
       std::byte** own = more + lane * body->table;
-      body->enter(own, scratch[static_cast<std::size_t>(lane)].in(table));
+      body->enter(own, scratch[lane].in(table));
       run_lane(table, own, tiles * lane / lanes, tiles * (lane + 1) / lanes);
     }
   });
@@ -127,11 +128,19 @@ void CarryBuffers::settle(std::byte* const* table) {
 // ---- loops
 
 std::int64_t LoopStep::known_length(std::byte* const* table) const {
-  if (length >= 0) return length;
-  if (!counts) return -1;
+  if (loop.length >= 0) return loop.length;
+  if (loop.counter < 0) return -1;
   std::int64_t from = read_integer(counter.place.in(table), counter.type.dtype, 0);
-  std::int64_t to = end.place.storage < 0 ? end_literal : read_integer(end.place.in(table), end.type.dtype, 0);
+  std::int64_t to = end.place.storage < 0 ? loop.end_literal : read_integer(end.place.in(table), end.type.dtype, 0);
   return plan::count_steps(from, to);
+}
+
+void LoopStep::spill(std::int64_t row, std::byte* const* table, const CarryBuffers& state) const {
+  std::string bytes;
+  for (int c : loop.record)
+    bytes.append(reinterpret_cast<const char*>(state.state(static_cast<std::size_t>(c))),
+                 carries[static_cast<std::size_t>(c)].bytes);
+  reinterpret_cast<StateFiles*>(table[states[0].place.storage])->write(row, std::move(bytes));
 }
 
 void LoopStep::run(std::byte* const* table, std::byte** more) const {
@@ -139,15 +148,16 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
   std::byte** in_condition = in_body + body->table;
   const std::int64_t known = known_length(table);
   // Which states are recorded follows from the length; read before a carry is overwritten.
-  plan::Recorder recorder = !records        ? plan::Recorder()
-                            : stops.empty() ? plan::Recorder(known, slots)
-                                            : plan::Recorder(stops);
+  plan::Recorder recorder = !loop.records        ? plan::Recorder()
+                            : loop.stops.empty() ? plan::Recorder(known, loop.slots)
+                                                 : plan::Recorder(loop.stops);
   CarryBuffers state(carries, table, known, more);
   auto write = [&](std::int64_t row) {
-    for (const Record& r : record) {
-      auto c = static_cast<std::size_t>(r.carry);
+    if (loop.spilled) return spill(row, table, state);
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const int c = loop.record[i];
       if (carries[c].bytes)
-        std::memcpy(r.states.place.in(table) + row * r.states.step, state.state(c), carries[c].bytes);
+        std::memcpy(states[i].place.in(table) + row * states[i].step, state.state(c), carries[c].bytes);
     }
   };
 
@@ -169,11 +179,11 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
       in_condition[condition->outputs[0]] = yes;
       condition->run(in_condition);
       if (*yes == std::byte{0}) break;
-    } else if (step == length) {
+    } else if (step == loop.length) {
       break;
     }
     if (const std::int64_t slot = recorder.slot_for(step); slot >= 0) write(slot);
-    const std::int64_t row = reverse ? length - 1 - step : step;
+    const std::int64_t row = loop.reverse ? loop.length - 1 - step : step;
     for (std::size_t i = 0; i < carries.size(); ++i) {
       in_body[body->inputs[constants.size() + i]] = state.state(i);
       if (!carries[i].in_place) in_body[body->outputs[i]] = state.next(i);
@@ -185,7 +195,7 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
     body->run(in_body);
     state.swap();
   }
-  if (records) {
+  if (loop.records) {
     if (step == 0) write(0);
     if (condition) {
       const auto count = static_cast<std::int32_t>(step);

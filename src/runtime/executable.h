@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "loops/target.h"
-#include "plan/mixed.h"
+#include "runtime/loop_spec.h"
 #include "runtime/pool.h"
 
 namespace anew {
@@ -77,6 +77,13 @@ class Code {
     std::uint64_t bits;
   };
   std::vector<Constant> constants;
+  // Storages that are files, which the caller opens: their pointers are those of StateFiles.
+  struct Disk {
+    int storage;
+    std::string op, folder;
+    Location at;
+  };
+  std::vector<Disk> disks;
   int storages = 0;       // length of its table
   int table = 0;          // the same with those of nested Codes behind it
   std::size_t bytes = 0;  // of temporaries and scratch, from the base
@@ -161,37 +168,27 @@ class LoopStep final : public ExecutableStep {
  public:
   std::string name = {};  // of its equation, and where that is: for a loop that is stopped
   Location at = {};
+  LoopSpec loop = {};
   std::vector<Place> constants;
   std::vector<Carry> carries;
   std::vector<Rows> xs, ys;
   std::unique_ptr<const Code> body, condition;  // the condition's output is a bool at `decision`
   Place body_base, condition_base, decision;
-  std::int64_t length = -1;
-  bool reverse = false;
-  // What is recorded: carries, where their states go, how many.
-  struct Record {
-    int carry;
-    Rows states;
-  };
-  bool records = false;
-  std::vector<Record> record;
-  std::int64_t slots = 0;
-  std::vector<std::int64_t> stops;  // of a scan within bytes
-  Place step_count, kept_steps;     // of a while
-  // A loop that counts: integers.
-  StridedPlace counter, end;
-  bool counts = false;
-  std::int64_t end_literal = 0;  // where `end` has no storage
+  std::vector<Rows> states;      // where those of each carry in loop.record go
+  Place step_count, kept_steps;  // of a while
+  StridedPlace counter, end;     // of a loop that counts; no end: loop.end_literal
 
   void run(std::byte* const* table, std::byte** more) const override;
 
  private:
   std::int64_t known_length(std::byte* const* table) const;
+  void spill(std::int64_t row, std::byte* const* table, const CarryBuffers& state) const;  // a state, to disk
 };
 
 class UnwindStep final : public ExecutableStep {
  public:
   Location at = {};
+  UnwindSpec unwind = {};
   std::vector<Place> constants, linear_constants;
   std::vector<Rows> xs, linear_xs, linear_ys;
   // Kept states: the operand, where they are worked on (the same place if they may be overwritten), two buffers for a
@@ -206,16 +203,11 @@ class UnwindStep final : public ExecutableStep {
   std::vector<Carry> linear_carries;
   std::unique_ptr<const Code> advance, step;
   Place advance_base, step_base;
-  std::int64_t length = -1, slots = 0;  // length -1: that of `step_count`
-  StridedPlace step_count, kept_steps;
-  bool reverse = false, backward = false;
-  // Back within bytes: `step` takes residuals, `residuals` pieces of a row, in place of states; `tape` makes them.
+  std::int64_t slots = 0;
+  StridedPlace step_count, kept_steps;  // where unwind.length is -1
+  // Back within bytes: `step` takes a row of residuals in place of states; `tape` makes them.
   struct Within {
-    plan::LoopBytes bytes;
-    std::shared_ptr<const plan::MixedSchedule> schedule;  // none: of a length that the run tells
-    std::vector<std::int64_t> stops;
     plan::RowPlaces places;
-    int residuals;
     std::unique_ptr<const Code> tape;
     Place tape_base, pool;
   };

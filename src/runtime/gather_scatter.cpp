@@ -10,7 +10,7 @@
 namespace anew {
 namespace {
 
-bool contains(std::span<const int> list, int x) { return std::find(list.begin(), list.end(), x) != list.end(); }
+bool has(std::span<const int> list, int x) { return std::find(list.begin(), list.end(), x) != list.end(); }
 
 // Places as strides.
 struct Plan {
@@ -35,10 +35,9 @@ struct Plan {
     int place = 0;
     std::vector<int> window_places;
     for (int i = 0; i < window.shape.ndim(); ++i)
-      if (!contains(p.window_dims, i)) window_places.push_back(i);
+      if (!has(p.window_dims, i)) window_places.push_back(i);
     for (int i = 0; i < last; ++i, ++place) {
-      Position q{indices.shape[i], indices.strides[i], window.strides[window_places[static_cast<std::size_t>(place)]],
-                 0};
+      Position q{indices.shape[i], indices.strides[i], window.strides[window_places[place]], 0};
       for (std::size_t k = 0; k < p.index_batch.size(); ++k)
         if (p.index_batch[k] == i) q.operand = operand.strides[p.operand_batch[k]];
       count *= q.count;
@@ -51,9 +50,9 @@ struct Plan {
     }
     std::size_t w = 0;
     for (int d = 0; d < operand.shape.ndim(); ++d) {
-      if (contains(p.collapsed, d) || contains(p.operand_batch, d)) continue;
+      if (has(p.collapsed, d) || has(p.operand_batch, d)) continue;
       slice.push_back({p.slice_sizes[d], operand.strides[d], window.strides[p.window_dims[w++]]});
-      own.push_back(!contains(p.mapped, d));
+      own.push_back(!has(p.mapped, d));
     }
   }
 

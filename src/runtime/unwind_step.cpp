@@ -6,6 +6,7 @@
 #include "base/stop.h"
 #include "plan/revolve.h"
 #include "runtime/executable.h"
+#include "runtime/state_files.h"
 #include "runtime/strided.h"
 
 namespace anew {
@@ -16,7 +17,7 @@ class Walker {
   Walker(const UnwindStep& s, std::byte* const* table, std::byte** more)
       : s_(s),
         table_(table),
-        length_(s.length),
+        length_(s.unwind.length),
         state_(more + CarryBuffers::size(s.linear_carries.size())),
         in_advance_(state_ + s.stacks.size()),
         in_step_(in_advance_ + s.advance->table),
@@ -25,7 +26,7 @@ class Walker {
     s.step->enter(in_step_, s.step_base.in(table));
     for (std::size_t i = 0; i < s.constants.size(); ++i)
       in_advance_[s.advance->inputs[i]] = in_step_[s.step->inputs[i]] = s.constants[i].in(table);
-    const std::size_t taken = s.within ? static_cast<std::size_t>(s.within->residuals) : s.stacks.size();
+    const std::size_t taken = static_cast<std::size_t>(s.unwind.taken());
     std::size_t linear = s.constants.size() + taken + s.xs.size();
     for (std::size_t i = 0; i < s.linear_constants.size(); ++i)
       in_step_[s.step->inputs[linear + i]] = s.linear_constants[i].in(table);
@@ -37,7 +38,7 @@ class Walker {
                                     .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
                                     .store = [&](std::int64_t r) { store(r); },
                                     .step = [&](std::int64_t i) { step(i); }};
-    if (!s_.backward) plan::Rewind::forward(length_, moves);
+    if (!s_.unwind.backward) plan::Rewind::forward(length_, moves);
     else if (s_.within && length_ > 0) back_within(*s_.within);
     else schedule().back(moves);
     linear_.settle(table_);
@@ -75,11 +76,11 @@ class Walker {
     in_tape_ = in_step_ + s_.step->table;
     w.tape->enter(in_tape_, w.tape_base.in(table_));
     for (std::size_t i = 0; i < s_.constants.size(); ++i) in_tape_[w.tape->inputs[i]] = s_.constants[i].in(table_);
-    std::vector<std::int64_t> stops = w.stops;
-    if (s_.length < 0)
-      stops = plan::sort_slots(kept_steps(), [&](std::int64_t a, std::int64_t b) { swap_slots(a, b); });
+    const UnwindSpec& u = s_.unwind;
+    std::vector<std::int64_t> stops = u.stops;
+    if (u.length < 0) stops = plan::sort_slots(kept_steps(), [&](std::int64_t a, std::int64_t b) { swap_slots(a, b); });
     const std::shared_ptr<const plan::MixedSchedule> schedule =
-        w.schedule ? w.schedule : std::make_shared<const plan::MixedSchedule>(plan::quick_schedule(length_, w.bytes));
+        u.schedule ? u.schedule : std::make_shared<const plan::MixedSchedule>(plan::quick_schedule(length_, u.bytes));
     walk_back(*schedule, length_, {std::move(stops), length_},
               {.load = [&](std::int64_t r) { load_within(w, r); },
                .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
@@ -91,14 +92,27 @@ class Walker {
                .tape = [&](std::int64_t from, std::int64_t to, std::int64_t used) { tape(w, from, to, used); },
                .back =
                    [&](std::int64_t i, std::int64_t r, std::int64_t) {
-                     step(i, pieces_.data() + r * w.residuals, static_cast<std::size_t>(w.residuals));
+                     step(i, pieces_.data() + r * u.residuals, static_cast<std::size_t>(u.residuals));
                    }});
   }
   std::byte* state_within(const UnwindStep::Within& w, std::size_t stack, std::int64_t r) const {
     return r < s_.slots ? row(stack, r) : w.pool.in(table_) + w.places.state(r, stack).offset;
   }
   void load_within(const UnwindStep::Within& w, std::int64_t r) {
+    if (s_.unwind.spilled) return load_spilled(r);
     for (std::size_t i = 0; i < s_.stacks.size(); ++i) state_[i] = state_within(w, i, r);
+  }
+  // A state from disk; the one before it is read meanwhile.
+  void load_spilled(std::int64_t r) {
+    auto* files = reinterpret_cast<StateFiles*>(table_[s_.stacks[0].from.place.storage]);
+    const std::string bytes = files->read(r);
+    if (r > 0) files->read_ahead(r - 1);
+    const char* from = bytes.data();
+    for (std::size_t i = 0; i < s_.stacks.size(); ++i) {
+      state_[i] = s_.stacks[i].buffers[0].in(table_);
+      if (s_.stacks[i].bytes) std::memcpy(state_[i], from, s_.stacks[i].bytes);
+      from += s_.stacks[i].bytes;
+    }
   }
   void swap_slots(std::int64_t a, std::int64_t b) const {
     for (std::size_t i = 0; i < s_.stacks.size(); ++i)
@@ -110,9 +124,9 @@ class Walker {
     for (const plan::RowPlaces::Place& p : places_)
       pieces_.push_back((p.stack < 0 ? w.pool.in(table_) : row(static_cast<std::size_t>(p.stack), 0)) + p.offset);
     for (std::int64_t i = from; i < to; ++i) {
-      for (int k = 0; k < w.residuals; ++k)
+      for (int k = 0; k < s_.unwind.residuals; ++k)
         in_tape_[w.tape->outputs[s_.stacks.size() + static_cast<std::size_t>(k)]] =
-            pieces_[static_cast<std::size_t>((i - from) * w.residuals + k)];
+            pieces_[static_cast<std::size_t>((i - from) * s_.unwind.residuals + k)];
       move_on(*w.tape, in_tape_, i);
     }
   }
@@ -121,7 +135,7 @@ class Walker {
     for (std::size_t i = 0; i < s_.stacks.size(); ++i)
       if (s_.stacks[i].bytes) std::memcpy(row(i, r), state_[i], s_.stacks[i].bytes);
   }
-  std::int64_t place(std::int64_t step) const { return s_.reverse ? length_ - 1 - step : step; }
+  std::int64_t place(std::int64_t step) const { return s_.unwind.reverse ? length_ - 1 - step : step; }
 
   // `taken`: the state at hand, or a row of residuals.
   void set_inputs(const Code& code, std::byte** table, std::int64_t step, std::byte* const* taken,
@@ -167,7 +181,7 @@ class Walker {
   }
 
   plan::Rewind schedule() const {
-    if (s_.stacks.empty() || s_.length >= 0) return {length_, s_.stacks.empty() ? 0 : s_.slots};
+    if (s_.stacks.empty() || s_.unwind.length >= 0) return {length_, s_.stacks.empty() ? 0 : s_.slots};
     return {length_, kept_steps()};
   }
 

@@ -36,11 +36,11 @@ Arrays JvpTrace::process(const Request& r) {
 
   Arrays y, dy;
   if (r.primitive.higher_order()) {
-    if (!r.primitive.nested_jvp) ir::missing_rule(r.primitive, "nested_jvp", "control", r.at);
+    if (!r.primitive.jvp) ir::missing_rule(r.primitive, "jvp", r.at);
     TraceScope scope(rules_);
-    ir::NestedJvp out = r.primitive.nested_jvp(r.params, x, t, r.at);
-    y = std::move(out.y);
-    dy = std::move(out.t);
+    ir::Tangents made = r.primitive.jvp({r.params, x, {}, t, r.at});
+    y = std::move(made.y);
+    dy = std::move(made.t);
   } else {
     if (r.primitive.facts.io)
       throw Error(
@@ -50,10 +50,10 @@ Arrays JvpTrace::process(const Request& r) {
     bool differentiable = false;
     for (const Array& out : y) differentiable = differentiable || is_float(type_of(out).dtype);
     if (!differentiable) return y;
-    if (!r.primitive.jvp) ir::missing_rule(r.primitive, "jvp", "ops", r.at);
+    if (!r.primitive.jvp) ir::missing_rule(r.primitive, "jvp", r.at);
     TraceScope scope(rules_);
     RuleScope rule(&r.primitive, r.at);
-    dy = r.primitive.jvp({r.params, x, y, t});
+    dy = r.primitive.jvp({r.params, x, y, t, r.at}).t;
   }
   if (dy.size() != y.size())
     throw InternalError(fmt::format("[{}] jvp gave {} tangents for {} outputs", r.primitive.name, dy.size(), y.size()));
@@ -116,6 +116,13 @@ JvpProgram jvp_program(const ir::ProgramRef& p, const std::vector<bool>& nonzero
   JvpProgram j = jvp_program(*p, nonzero, force);
   if (j.captured.empty()) p->memo.add(std::move(key), j);
   return j;
+}
+
+ir::Tangents values_and_tangents(const Arrays& made, const std::vector<bool>& nonzero) {
+  auto tangent = made.begin() + std::ssize(nonzero);
+  Arrays y(made.begin(), tangent), t;
+  for (bool some : nonzero) t.push_back(some ? *tangent++ : Array());
+  return {std::move(t), std::move(y)};
 }
 
 Array zeros_inside(const Type& type) {

@@ -60,6 +60,49 @@ bool has_numbers(std::span<const Array> x) {
   return std::any_of(x.begin(), x.end(), [](const Array& a) { return form_of(a).number; });
 }
 
+// By variable: the first equation that reads it, or what shows it.
+std::vector<const ir::Eqn*> first_readers(const ir::Program& p) {
+  std::vector<const ir::Eqn*> reader(p.types.size(), nullptr);
+  for (auto e = p.eqns.rbegin(); e != p.eqns.rend(); ++e) {
+    const bool shows = e->primitive->facts.shows_operand && reader[static_cast<std::size_t>(e->outputs[0])];
+    for (const ir::Atom& a : e->inputs)
+      if (a.is_var())
+        reader[static_cast<std::size_t>(a.var)] = shows ? reader[static_cast<std::size_t>(e->outputs[0])] : &*e;
+  }
+  return reader;
+}
+
+// Where residual i of a report comes from, and its place in there: constants, arguments, then values by their equations.
+struct ReportLine {
+  ResidualSource source = {};
+  std::pair<int, std::uint64_t> place = {};
+};
+ReportLine report_line(const Array& x, std::size_t i, const std::unordered_map<const Value*, int>& argument_of,
+                       std::uint64_t start, const ir::Eqn* reader) {
+  const Value& v = *x.value();
+  ReportLine line;
+  ResidualSource& source = line.source;
+  source.origin = v.origin;
+  source.origin.source = {};
+  if (auto arg = argument_of.find(&v); arg != argument_of.end()) {
+    source.kind = Residual::Kind::argument;
+    source.argument = arg->second;
+    line.place = {1, static_cast<std::uint64_t>(source.argument)};
+  } else if (!v.origin.primitive || !made_since(start, x)) {
+    source.kind = Residual::Kind::constant;
+    line.place = {0, i};
+  } else {
+    source.kind = v.origin.primitive->facts.name ? Residual::Kind::named : Residual::Kind::output;
+    line.place = {2, v.origin.sequence};
+  }
+  if (reader) {
+    source.reader = reader->primitive;
+    source.reader_rule = reader->rule_of;
+    source.reader_at = reader->at;
+  }
+  return line;
+}
+
 // Keeps the residuals that are read, in report order.
 void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& captured, const Arrays& arguments,
              std::uint64_t start, const SplitTrace& split) {
@@ -92,50 +135,22 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
 
   std::unordered_map<const Value*, int> argument_of;
   for (std::size_t i = 0; i < arguments.size(); ++i) argument_of.emplace(arguments[i].value(), static_cast<int>(i));
-  // By variable: the first equation that reads it, or what shows it.
-  std::vector<const ir::Eqn*> reader(p.types.size(), nullptr);
-  for (auto e = p.eqns.rbegin(); e != p.eqns.rend(); ++e) {
-    const bool shows = e->primitive->facts.shows_operand && reader[static_cast<std::size_t>(e->outputs[0])];
-    for (const ir::Atom& a : e->inputs)
-      if (a.is_var())
-        reader[static_cast<std::size_t>(a.var)] = shows ? reader[static_cast<std::size_t>(e->outputs[0])] : &*e;
-  }
-
-  std::vector<ResidualSource> sources(kept.size());
-  std::vector<std::pair<int, std::uint64_t>> key(kept.size());
+  const std::vector<const ir::Eqn*> reader = first_readers(p);
+  std::vector<ReportLine> lines;
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    ResidualSource& source = sources[i];
-    const Value& v = *kept[i].value();
-    source.origin = v.origin;
-    source.origin.source = {};
-    if (auto arg = argument_of.find(&v); arg != argument_of.end()) {
-      source.kind = Residual::Kind::argument;
-      source.argument = arg->second;
-      key[i] = {1, static_cast<std::uint64_t>(source.argument)};
-    } else if (!v.origin.primitive || !made_since(start, kept[i])) {
-      source.kind = Residual::Kind::constant;
-      key[i] = {0, i};
-    } else {
-      source.kind = v.origin.primitive->name == "name" ? Residual::Kind::named : Residual::Kind::output;
-      key[i] = {2, v.origin.sequence};
-    }
-    if (auto it = reasons.find(&v); it != reasons.end()) source.reason = it->second;
-    if (const ir::Eqn* e = reader[static_cast<std::size_t>(residual_vars[i])]) {
-      source.reader = e->primitive;
-      source.reader_rule = e->rule_of;
-      source.reader_at = e->at;
-    }
+    lines.push_back(report_line(kept[i], i, argument_of, start, reader[static_cast<std::size_t>(residual_vars[i])]));
+    if (auto it = reasons.find(kept[i].value()); it != reasons.end()) lines.back().source.reason = it->second;
   }
   std::vector<std::size_t> order(kept.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Equal keys (outputs of one equation) stay in the order of first demand.
+  // Outputs of one equation stay in the order of first demand.
   std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return std::pair(key[a], a) < std::pair(key[b], b); });
+            [&](std::size_t a, std::size_t b) { return std::pair(lines[a].place, a) < std::pair(lines[b].place, b); });
   p.inputs.clear();
   for (std::size_t i : order) {
     p.inputs.push_back(residual_vars[i]);
     s.residuals.push_back(without_source(kept[i]));
-    s.sources.push_back(sources[i]);
+    s.sources.push_back(lines[i].source);
   }
   p.inputs.insert(p.inputs.end(), tangent_vars.begin(), tangent_vars.end());
   p.constants = 0;

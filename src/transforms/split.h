@@ -65,11 +65,6 @@ Split split(const ir::Program& p, const std::vector<bool>& unknown, const SplitO
 // The same, remembered by the Program.
 Split split(const ir::ProgramRef& p, const std::vector<bool>& unknown, const SplitOptions& options = {});
 
-// custom_lin, the tangents of a custom_vjp, can be transposed but never run. Its outputs are linear whatever its operands
-// are: where its tangents are known, and so constant (a custom_jvp rule that returns zeros), it is staged all the same,
-// and their cotangents go nowhere. Only forward mode asks for its result.
-bool never_runs(const Primitive& p);
-
 // What a policy says of an equation.
 Save ask(const Policy& policy, const Primitive& p, const ParamsRef& params, std::span<const Type> in,
          std::span<const Type> out, const Location& at);

@@ -38,6 +38,12 @@ TEST(Table, EveryRowIsUnderEveryLawOrAReasonIsStated) {
   std::cout << fmt::format("[ cells    ] {:>6} of {} laws\n", total, laws().size());
 }
 
+// A row is higher-order if and only if its params hold Programs.
+TEST(Table, RowsSayWhetherTheyHoldPrograms) {
+  for (const ir::Primitive* row : all_rows())
+    for (const Cell& c : cells(*row)) EXPECT_EQ(row->higher_order(), !c.sample.params->programs().empty()) << row->name;
+}
+
 // Every differentiable row is in the table in f32 and in f64.
 TEST(Table, SamplesAreInBothFloatingTypes) {
   for (const ir::Primitive* row : all_rows()) {

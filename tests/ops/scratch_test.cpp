@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "control/higher_order.h"
 #include "ops/helpers.h"
 #include "ops/rows.h"
 #include "runtime/buffer.h"
@@ -224,12 +225,12 @@ TEST_F(ScratchTest, Transforms) {
       const Array x = test::filled(s, 1, d), y = test::filled(s, 2, d);
       check_all(
           [](std::span<const Array> x) {
-            return anew::bind(*find_first_order_row("fft"), ir::no_params(), x, Location::current());
+            return anew::bind(*find_row("fft"), ir::no_params(), x, Location::current());
           },
           {x, y});
       check_all(
           [](std::span<const Array> x) {
-            return anew::bind(*find_first_order_row("rfft"), ir::no_params(), x, Location::current());
+            return anew::bind(*find_row("rfft"), ir::no_params(), x, Location::current());
           },
           {x});
     }
