@@ -17,7 +17,8 @@ namespace ir {
 struct Program;
 }
 
-// A traced function: printed in the seeds' notation, parsed back, evaluated.
+// A traced function: printed in JAX's notation, parsed back, evaluated. It does not change, and copies share what it
+// holds.
 struct Equation {
   std::string primitive, params;
   std::vector<ShapeDtype> inputs, outputs;

@@ -9,15 +9,6 @@
 #include "ops/promote.h"
 
 namespace anew::nn {
-namespace {
-
-Array as_float(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
-}
-
-}  // namespace
-
 Array relu6(const ArrayLike& x) {
   PinLine pin(x.at);
   return lax::clamp(0, x, 6);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "composed/random_bits.h"
 #include "ops/promote.h"
 #include "ops/random.h"
 

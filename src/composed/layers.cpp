@@ -16,11 +16,6 @@
 namespace anew::nn {
 namespace {
 
-Array as_float(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return coerce(x.value, floating(type_of(x.value).dtype), x.at);
-}
-
 // A parameter with the shape of the normalized axes, ready to be broadcast against x.
 Array along(std::string_view op, const Array& parameter, const Type& x, const std::vector<int>& axes,
             const Location& at) {
@@ -38,7 +33,7 @@ Array along(std::string_view op, const Array& parameter, const Type& x, const st
 }  // namespace
 
 Array layer_norm(const ArrayLike& x, const ArrayLike& scale, const ArrayLike& bias, const Axes& axis, double epsilon) {
-  Array a = as_float(x);
+  Array a = float_array(x);
   const Type type = type_of(a);
   const std::vector<int> axes = checked_axes("layer_norm", axis, type, x.at);
   PinLine pin(x.at);
@@ -49,7 +44,7 @@ Array layer_norm(const ArrayLike& x, const ArrayLike& scale, const ArrayLike& bi
 }
 
 Array rms_norm(const ArrayLike& x, const ArrayLike& scale, const Axes& axis, double epsilon) {
-  Array a = as_float(x);
+  Array a = float_array(x);
   const Type type = type_of(a);
   const std::vector<int> axes = checked_axes("rms_norm", axis, type, x.at);
   PinLine pin(x.at);
@@ -59,7 +54,7 @@ Array rms_norm(const ArrayLike& x, const ArrayLike& scale, const Axes& axis, dou
 
 Array dropout(const ArrayLike& key, double rate, const ArrayLike& x) {
   if (!(rate >= 0 && rate <= 1)) fail("dropout", x.at, fmt::format("the rate is between 0 and 1, got {}", rate));
-  Array a = as_float(x);
+  Array a = float_array(x);
   if (rate == 0) return a;
   PinLine pin(x.at);
   if (rate == 1) return zeros_like(a);
@@ -67,7 +62,7 @@ Array dropout(const ArrayLike& key, double rate, const ArrayLike& x) {
 }
 
 Array softmax_cross_entropy(const ArrayLike& logits, const ArrayLike& labels) {
-  Array a = as_float(logits);
+  Array a = float_array(logits);
   check_operand(labels.value, line_or(logits.at));
   const Type type = type_of(a), label = type_of(labels.value);
   Shape examples = type.shape;

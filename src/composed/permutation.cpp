@@ -6,8 +6,8 @@
 
 #include <cmath>
 
+#include "composed/random_bits.h"
 #include "ops/promote.h"
-#include "ops/random.h"
 
 namespace anew::random {
 namespace {

@@ -1,5 +1,5 @@
 // checkpoint: computes what its body computes; differentiated, it keeps its inputs and what the policy lets be saved,
-// and recomputes the rest inside the equation that consumes the cotangent (spec/checkpoint.md part 1).
+// and recomputes the rest inside the equation that consumes the cotangent.
 #include <fmt/format.h>
 
 #include "control/checkpoint_warnings.h"

@@ -1,4 +1,4 @@
-// cond: one of several branches, chosen by an index when it runs; every branch is traced (spec/checkpoint.md 3.6).
+// cond: one of several branches, chosen by an index when it runs; every branch is traced.
 // The row clamps its index, so that any i32 chooses a branch.
 #include "control/cond.h"
 

@@ -1,6 +1,5 @@
 // Rules of cond, branch by branch. What is true of an output in one branch (nonzero, unknown, mapped) is made true in
-// all. Residuals of the branches share slots by type, so that memory is the union over branches and not their sum
-// (spec/checkpoint.md 3.6).
+// all. Residuals of the branches share slots by type, so that memory is the union over branches and not their sum.
 #include <anew/ops.h>
 #include <fmt/format.h>
 

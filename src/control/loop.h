@@ -184,7 +184,7 @@ ir::Batched batch_unwind(const ir::BatchArgs& a);
 
 // ---- arrays with a leading axis of steps or states
 Type stacked(const Type& t, std::int64_t length);
-// Element i along the leading axis, as a look at the same memory; and writing it, where y is not shared yet.
+// Element i along the leading axis, as a view of the same memory; and writing it, where y is not shared yet.
 Array row_of(const Array& stack, std::int64_t i);
 void write_row(const Array& stack, std::int64_t i, const Array& y);
 std::int64_t integer_of(const Array& x);  // of an integer scalar

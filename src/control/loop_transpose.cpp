@@ -48,7 +48,7 @@ Flags inverse(Flags f) {
   return f;
 }
 
-// The loop over such steps, backwards. Constants and xs: those there are, then the linear ones that are known. Linear
+// The loop over such steps, backwards. Constants and xs: those of the scan, then the linear ones that are known. Linear
 // carries: accumulated cotangents of linear constants, then cotangents of the carries. Linear xs: cotangents of ys that
 // exist. Its results: accumulated cotangents, those of the carries, and those of linear xs.
 struct Backwards {

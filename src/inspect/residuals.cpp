@@ -1,4 +1,4 @@
-// What the backward pass keeps, as data and as text (spec/checkpoint.md part 2).
+// What the backward pass keeps, as data and as text.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -1,10 +1,8 @@
 // The words of printed programs: which of them mean something, so that neither a variable nor an unquoted string may be
-// one of them. Printer and parser both ask here, and for lists of types in errors.
+// one of them. Printer and parser both ask here.
 #pragma once
 #include <algorithm>
 #include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 
 #include "base/dtype.h"
@@ -37,13 +35,6 @@ inline std::optional<DType> dtype_of_name(std::string_view s) {
 // A string that reads back as a string without quotes.
 inline bool is_plain_word(std::string_view s) {
   return is_word(s) && s != "True" && s != "False" && s != "None" && s != "inf" && s != "nan" && !dtype_of_long_name(s);
-}
-
-// (f32[2], i32[])
-inline std::string types_text(std::span<const ShapeDtype> types) {
-  std::string out = "(";
-  for (const ShapeDtype& t : types) out += (out.size() > 1 ? ", " : "") + t.str();
-  return out + ")";
 }
 
 }  // namespace anew::ir

@@ -22,7 +22,7 @@ struct BinaryRule {
   Expr (*value)(Expr x, Expr y);
   Contribution first = nullptr, second = nullptr;  // null: no derivative
   double flops = 1;
-  Interval x = {-2, 2}, y = {-2, 2};
+  SampleRange x = {-2, 2}, y = {-2, 2};
   Accepts accepts = Accepts::numbers;
 };
 

@@ -303,10 +303,6 @@ const ClosedRows& rows() {
   return r;
 }
 
-Array as_float(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
-}
 Array two(std::string_view op, const Primitive& p, const ParamsRef& params, const ArrayLike& a, const ArrayLike& b) {
   check_operand(a.value, line_or(a.at));
   check_operand(b.value, line_or(a.at));

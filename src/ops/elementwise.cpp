@@ -99,7 +99,7 @@ std::vector<ir::Sample> unary_samples(double lo, double hi, const ParamsRef& par
   return out;
 }
 
-std::vector<ir::Sample> binary_samples(Interval a, Interval b) {
+std::vector<ir::Sample> binary_samples(SampleRange a, SampleRange b) {
   std::vector<ir::Sample> out;
   for (DType d : {f32, f64}) {
     for (const Shape& s : sample_shapes) out.push_back({ir::no_params(), {{{s, d}, a.lo, a.hi}, {{s, d}, b.lo, b.hi}}});

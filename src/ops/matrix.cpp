@@ -23,8 +23,6 @@ Type with_last(const Type& type, const Shape& last) {
   return out;
 }
 
-namespace {}  // namespace
-
 MatrixOperand matrix_operand(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
   const DType d = floating(type_of(x.value).dtype);

@@ -54,6 +54,14 @@ DType common_dtype(std::span<const Array> xs) {
   return wide;
 }
 
+Array as_float(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
+}
+Array float_array(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return coerce(x.value, floating(type_of(x.value).dtype), x.at);
+}
 Array literal(DType dtype, double v) { return make_literal(ir::Literal::of(dtype, v)); }
 Array literal_integer(DType dtype, std::int64_t v) { return make_literal(ir::Literal::of(dtype, v)); }
 Array zero_like(const Array& x) { return literal(type_of(x).dtype, 0.0); }

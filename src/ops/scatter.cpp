@@ -66,14 +66,14 @@ Array numbered(const Shape& shape) {
   return reshape(lax::iota({shape.size()}, 0, d), shape);
 }
 
-Types infer_scatter(std::string_view op, Join join, const ir::InferArgs& a) {
+Types infer_scatter(std::string_view op, Scatter join, const ir::InferArgs& a) {
   require_count(op, 3, a.in, a.at);
   const auto& q = a.params.as<ScatterParams>();
   const Type &x = a.in[0], &indices = a.in[1], &updates = a.in[2];
   require_integers(op, "indices", indices, a.at);
   if (!is_mode(q.mode)) fail(op, a.at, fmt::format("no mode \"{}\"", q.mode));
   if (x.dtype != updates.dtype) fail(op, a.at, fmt::format("types differ: {} and updates {}", x.str(), updates.str()));
-  if (join != Join::set && (x.dtype == bool_ || is_stored(x.dtype)))
+  if (join != Scatter::set && (x.dtype == bool_ || is_stored(x.dtype)))
     fail(op, a.at, fmt::format("does not join {}", x.str()));
   const lax::ScatterDimensions d = q.dimensions();
   std::string wrong =
@@ -90,7 +90,7 @@ Types infer_scatter(std::string_view op, Join join, const ir::InferArgs& a) {
   return {x};
 }
 
-ir::Lowered lower_scatter(Join join, const ir::Params& params) {
+ir::Lowered lower_scatter(Scatter join, const ir::Params& params) {
   auto call = [q = params.as<ScatterParams>(), join](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
                                                      std::byte*) {
     Places places{q.update_window_dims,
@@ -209,7 +209,7 @@ Arrays extremum_jvp(const ir::JvpArgs& a) {
   return {t / count};
 }
 
-std::vector<ir::Sample> scatter_samples(Interval values) {
+std::vector<ir::Sample> scatter_samples(SampleRange values) {
   std::vector<ir::Sample> out;
   for (DType d : {f32, f64})
     for (const char* mode : {"clip", "fill_or_drop"}) {
@@ -233,14 +233,14 @@ std::vector<ir::Sample> scatter_samples(Interval values) {
 }
 
 struct ScatterRows : Family {
-  const Primitive& set = kind("scatter", Join::set, set_jvp, set_transpose, {0, 2});
-  const Primitive& add = kind("scatter_add", Join::add, add_jvp, add_transpose, {0, 2});
-  const Primitive& mul = kind("scatter_mul", Join::mul, mul_jvp, mul_transpose, {0});
-  const Primitive& min = kind("scatter_min", Join::min, extremum_jvp, nullptr, {});
-  const Primitive& max = kind("scatter_max", Join::max, extremum_jvp, nullptr, {});
+  const Primitive& set = kind("scatter", Scatter::set, set_jvp, set_transpose, {0, 2});
+  const Primitive& add = kind("scatter_add", Scatter::add, add_jvp, add_transpose, {0, 2});
+  const Primitive& mul = kind("scatter_mul", Scatter::mul, mul_jvp, mul_transpose, {0});
+  const Primitive& min = kind("scatter_min", Scatter::min, extremum_jvp, nullptr, {});
+  const Primitive& max = kind("scatter_max", Scatter::max, extremum_jvp, nullptr, {});
 
  private:
-  const Primitive& kind(std::string name, Join join, Arrays (*jvp)(const ir::JvpArgs&),
+  const Primitive& kind(std::string name, Scatter join, Arrays (*jvp)(const ir::JvpArgs&),
                         Arrays (*transpose)(const ir::TransposeArgs&), std::vector<int> linear_in) {
     Primitive p;
     p.name = std::move(name);
@@ -252,10 +252,10 @@ struct ScatterRows : Family {
     p.jvp = jvp;
     if (transpose) p.transpose = transpose;
     p.facts.linear_in = std::move(linear_in);
-    p.facts.flops_per_element = join == Join::set ? 0 : 1;
+    p.facts.flops_per_element = join == Scatter::set ? 0 : 1;
     // Extrema: apart from each other, so that differences see one of them.
-    const bool extremum = join == Join::min || join == Join::max;
-    p.samples = [extremum] { return scatter_samples(extremum ? Interval{-50, 50} : Interval{0.5, 1.5}); };
+    const bool extremum = join == Scatter::min || join == Scatter::max;
+    p.samples = [extremum] { return scatter_samples(extremum ? SampleRange{-50, 50} : SampleRange{0.5, 1.5}); };
     auto self = std::make_shared<const Primitive*>();  // a row binds itself
     p.batch = [self](const ir::BatchArgs& a) {
       Arrays x = all_mapped(a);

@@ -93,7 +93,7 @@ Primitive clamping() {
     std::vector<ir::Sample> out;
     for (DType d : {f32, f64})
       for (const Shape& bound : {Shape{}, Shape{2, 3}})
-        for (Interval x : {Interval{-3, -2}, Interval{-0.4, 0.4}, Interval{2, 3}})
+        for (SampleRange x : {SampleRange{-3, -2}, SampleRange{-0.4, 0.4}, SampleRange{2, 3}})
           out.push_back(
               {ir::no_params(), {{{bound, d}, -1, -0.5}, {{Shape{2, 3}, d}, x.lo, x.hi}, {{bound, d}, 0.5, 1}}});
     for (const Shape& s : {Shape{}, Shape{0, 2}})

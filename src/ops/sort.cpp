@@ -1,4 +1,4 @@
-// Sorting along an axis: sort of any number of operands, top_k, searchsorted, and what is made of them. Sorting is stable
+// Sorting along an axis: sort of any number of operands, top_k and searchsorted. Sorting is stable
 // and puts nan last. The tangent of what is sorted goes the way of its primal: gathered by the permutation, which is all
 // that the backward pass keeps.
 #include "runtime/sort_lines.h"
@@ -226,46 +226,6 @@ Array checked(const ArrayLike& x) {
   return strong(x.value, x.at);
 }
 
-// The axes joined into one, the last.
-Array joined_last(const Array& x, const std::vector<int>& axes) {
-  const Shape& shape = type_of(x).shape;
-  std::vector<int> kept = axes_without(shape.ndim(), axes);
-  Shape out;
-  std::int64_t n = 1;
-  for (int i : kept) out.push_back(shape[i]);
-  for (int i : axes) n *= shape[i];
-  out.push_back(n);
-  return reshape(transpose(x, joined(kept, axes)), out);
-}
-
-Array order_statistic(std::string_view op, const ArrayLike& x, double q, const Axes& axis, bool keepdims) {
-  Array a = checked(x);
-  const Type type = type_of(a);
-  std::vector<int> axes = checked_axes(op, axis, type, x.at);
-  if (!(q >= 0 && q <= 1)) fail(op, x.at, fmt::format("q must be in [0, 1], got {}", q));
-  PinLine pin(x.at);
-  Array lines = sort(joined_last(coerce(a, floating(type.dtype), x.at), axes));
-  const Shape shape = type_of(lines).shape;
-  const std::int64_t n = shape[-1];
-  if (n == 0) fail(op, x.at, fmt::format("of no elements: {} along axes of size 0", type.str()));
-  auto element = [&](std::int64_t i) {
-    Shape start, limit = shape;
-    for (int k = 0; k < shape.ndim(); ++k) start.push_back(0);
-    start[-1] = i;
-    limit[-1] = i + 1;
-    return squeeze(lax::slice(lines, start, limit), -1);
-  };
-  const double place = q * static_cast<double>(n - 1), low = std::floor(place), weight = place - low;
-  Array y = element(static_cast<std::int64_t>(low));
-  if (weight > 0) y = y * (1 - weight) + element(static_cast<std::int64_t>(low) + 1) * weight;
-  Array last = element(n - 1);  // nan, if there is one
-  y = where(isnan(last), last, y);
-  if (!keepdims) return y;
-  Shape whole = type.shape;
-  for (int i : axes) whole[i] = 1;
-  return reshape(y, whole);
-}
-
 }  // namespace
 
 std::span<const Primitive* const> sort_rows() { return rows().list(); }
@@ -305,13 +265,6 @@ Array searchsorted(const ArrayLike& a, const ArrayLike& v, std::string_view side
   DType d = common_dtype(both);
   return bind1(rows().searchsorted, make_params(SideParams(std::string(side))),
                {coerce(a.value, d, a.at), coerce(v.value, d, a.at)}, a.at);
-}
-
-Array median(const ArrayLike& x, const Axes& axis, bool keepdims) {
-  return order_statistic("median", x, 0.5, axis, keepdims);
-}
-Array quantile(const ArrayLike& x, double q, const Axes& axis, bool keepdims) {
-  return order_statistic("quantile", x, q, axis, keepdims);
 }
 
 std::vector<Array> lax::sort(const ArrayList& operands, int dimension, int num_keys) {

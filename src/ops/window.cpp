@@ -1,4 +1,4 @@
-// Sums, extrema and positions of extrema over windows of an array, and pooling. Rows see an array that is padded already,
+// Sums, extrema and positions of extrema over windows of an array. Rows see an array that is padded already,
 // so a window is never cut; padding is a pad before. The sum's transpose is a sum over windows of the cotangent, spread out
 // by the strides; an extremum's tangent is that of the first element that reaches it, whose position is all that is kept.
 #include <fmt/format.h>
@@ -256,38 +256,6 @@ Array reduced(const Primitive& p, loops::Combine combine, const ArrayLike& x, co
   return coerce(y, given, x.at);
 }
 
-// A window over the spatial axes: all but the last and those in front of them.
-Shape over_space(std::string_view op, const ArrayLike& x, const Shape& window, const Shape& spatial) {
-  check_operand(x.value, line_or(x.at));
-  const Type type = type_of(x.value);
-  if (type.shape.ndim() < window.ndim() + 1 || spatial.ndim() != window.ndim())
-    fail(op, x.at,
-         fmt::format("windows of shape {} with strides {} do not fit {}", window.str(), spatial.str(), type.str()),
-         "x is [batch..., spatial..., features]");
-  Shape out;
-  for (int i = 0; i < type.shape.ndim() - window.ndim() - 1; ++i) out.push_back(1);
-  for (std::int64_t n : spatial) out.push_back(n);
-  out.push_back(1);
-  return out;
-}
-struct Pool {
-  Shape window, strides;
-  ConvPadding padding;
-};
-Pool pool(std::string_view op, const ArrayLike& x, const Shape& window, const Shape& strides,
-          const ConvPadding& padding) {
-  Shape ones;
-  for (int i = 0; i < window.ndim(); ++i) ones.push_back(1);
-  Pool p{over_space(op, x, window, window), over_space(op, x, window, strides.ndim() ? strides : ones), padding};
-  if (padding.name().empty()) {
-    ConvPadding::Pairs pairs(static_cast<std::size_t>(p.window.ndim() - window.ndim() - 1), {0, 0});
-    pairs.insert(pairs.end(), padding.pairs().begin(), padding.pairs().end());
-    pairs.emplace_back(0, 0);
-    p.padding = ConvPadding(pairs);
-  }
-  return p;
-}
-
 }  // namespace
 
 std::span<const Primitive* const> window_rows() { return rows().list(); }
@@ -307,22 +275,4 @@ Array reduce_window_min(const ArrayLike& x, const Shape& window, const Shape& st
 }
 }  // namespace lax
 
-namespace nn {
-Array max_pool(const ArrayLike& x, const Shape& window, const Shape& strides, const ConvPadding& padding) {
-  Pool p = pool("max_pool", x, window, strides, padding);
-  return lax::reduce_window_max(x, p.window, p.strides, p.padding);
-}
-Array min_pool(const ArrayLike& x, const Shape& window, const Shape& strides, const ConvPadding& padding) {
-  Pool p = pool("min_pool", x, window, strides, padding);
-  return lax::reduce_window_min(x, p.window, p.strides, p.padding);
-}
-Array avg_pool(const ArrayLike& x, const Shape& window, const Shape& strides, const ConvPadding& padding,
-               bool count_include_pad) {
-  Pool p = pool("avg_pool", x, window, strides, padding);
-  PinLine pin(x.at);
-  Array total = lax::reduce_window_sum(x, p.window, p.strides, p.padding);
-  if (count_include_pad) return total / static_cast<double>(window.size());
-  return total / lax::reduce_window_sum(ones_like(x), p.window, p.strides, p.padding);
-}
-}  // namespace nn
 }  // namespace anew

@@ -1,5 +1,5 @@
 // Partial evaluation. A SplitTrace sends what depends on unknown values to a staging trace and runs the rest under its
-// parent; with a policy, known equations that the policy does not let be saved are staged as well (spec/checkpoint.md 1.4).
+// parent; with a policy, known equations that the policy does not let be saved are staged as well.
 // A value is known (any foreign value), unknown (of the staging trace), or both: known now and recomputable there.
 #pragma once
 #include <anew/policy.h>

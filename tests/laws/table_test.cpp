@@ -1,6 +1,6 @@
-// The table of laws and rows: how many cells each law has, and that no row slips through one: each (row, law) has a cell,
-// or every sample of the row is left out for a reason that the law states. Counted without running, so that the table is
-// whole in whatever process it is printed.
+// The table of laws and rows: how many cells each law has, and that no row slips through one: each (row, law) has a
+// cell, or every sample of the row is left out for a reason that the law states. Counted without running, so that the
+// table is whole in whatever process it is printed.
 #include <fmt/format.h>
 
 #include <map>

@@ -1,6 +1,6 @@
-// Runtime calls allocate nothing: with exactly the scratch that their row's lowering asks for, at any strides, a call takes
-// no buffer and no block of more than a few hundred numbers from the heap, leaves the memory around its scratch alone, and
-// gives the bits of eager evaluation. Rows that may update an operand in place give the same there.
+// Runtime calls allocate nothing: with exactly the scratch that their row's lowering asks for, at any strides, a call
+// takes no buffer and no block of more than a few hundred numbers from the heap, leaves the memory around its scratch
+// alone, and gives the bits of eager evaluation. Rows that may update an operand in place give the same there.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 

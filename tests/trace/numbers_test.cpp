@@ -1,6 +1,6 @@
-// Numbers: a C++ number keeps its digits until it meets an array, whatever transformation it passes through. The law: for
-// every transformation, every elementwise row and every place of a number among its operands, types and bits are those of
-// plain evaluation.
+// Numbers: a C++ number keeps its digits until it meets an array, whatever transformation it passes through. The law:
+// for every transformation, every elementwise row and every place of a number among its operands, types and bits are
+// those of plain evaluation.
 #include <anew/ops.h>
 
 #include "control/higher_order.h"
