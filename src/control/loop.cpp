@@ -155,7 +155,7 @@ std::vector<std::int64_t> recorded_stops(const LoopParams& p) {
 }
 
 std::int64_t slots_of(const LoopParams& p) {
-  if (!p.condition && p.budget.ndim() > 0) return std::ssize(recorded_stops(p));
+  if (!p.condition && p.budget.ndim() > 0) return slots_within(p.budget, p.length, !p.disk.empty());
   std::int64_t k = p.checkpoints > 0 ? p.checkpoints : default_checkpoints;
   return p.condition ? k : std::clamp<std::int64_t>(k, 1, std::max<std::int64_t>(p.length, 1));
 }

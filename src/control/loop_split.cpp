@@ -315,13 +315,16 @@ Arrays split_in_two(const LoopParams& p, const LoopForm& f, std::int64_t cut, co
   return last.merge(f.results.order());
 }
 
+constexpr std::int64_t most_states = 4096;  // of a loop of unknown length within bytes
+
 Arrays split_within(const LoopParams& p, const LoopForm& f, const Lists<bool>& unknown, const ir::SplitArgs& a) {
   LoopBudget budget{p.length, bytes_within(p, f, unknown, a.at)};
   LoopParams q = p;
   if (p.condition) {
     // Half of the memory for states: their number is fixed before the loop runs, that of residuals is not.
-    q.checkpoints = static_cast<int>(std::clamp<std::int64_t>(
-        p.memory / 2 / std::max<std::int64_t>(budget.bytes.carry, 1), 1, default_checkpoints * 64));
+    const std::int64_t states = std::min(p.memory / 2, p.memory - budget.bytes.residual);
+    q.checkpoints = static_cast<int>(
+        std::clamp<std::int64_t>(states / std::max<std::int64_t>(budget.bytes.carry, 1), 1, most_states));
     budget.steps = -1;
     q.budget = budget.numbers();
     return split_recording(q, f, unknown, a);

@@ -37,6 +37,13 @@ std::vector<std::int64_t> stops_within(const Shape& budget, std::int64_t length,
   return stops;
 }
 
+// Text may ask for any number of them, so they are counted, not listed.
+std::int64_t slots_within(const Shape& budget, std::int64_t length, bool on_disk) {
+  if (!on_disk) return std::ssize(stops_within(budget, length, false));
+  const std::int64_t rows = rows_within(LoopBudget::of(budget));
+  return std::max<std::int64_t>(1, length / std::max<std::int64_t>(rows, 1) + (rows > 0 && length % rows != 0));
+}
+
 namespace {
 
 // Of the residuals between the halves of a step: which are inputs that both take, which depend on constants only and are

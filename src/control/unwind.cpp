@@ -39,7 +39,7 @@ Types infer_unwind(const ir::InferArgs& a) {
   check(states.empty() || slots >= 1, "there is no kept state");
   require_budget("unwind", p.budget, p.length, a.at);
   check(p.condition || p.budget.ndim() == 0 || states.empty() ||
-            slots == std::ssize(stops_within(p.budget, p.length, !p.disk.empty())),
+            slots == slots_within(p.budget, p.length, !p.disk.empty()),
         "the kept states fit no budget");
   if (p.condition) {
     check(counters[0] == Type{{}, i32} && counters[1].shape.ndim() == 1 && counters[1].dtype == i32);
