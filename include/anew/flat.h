@@ -67,10 +67,15 @@ struct ScanOptions {
   bool reverse = false;
   int unroll = 1;
   std::optional<int> checkpoints = {};
+  std::optional<std::size_t> memory = {};
+  std::string disk = {};
 };
-// `checkpoints`: states kept for the backward pass, the first included; absent: a default (docs/reference.md).
+// `checkpoints`: states kept for the backward pass, the first included; absent: a default (docs/reference.md). `memory`:
+// in place of it, bytes for states and residuals; `disk`: a folder for states, of loops whose length is known.
 struct LoopOptions {
   std::optional<int> checkpoints = {};
+  std::optional<std::size_t> memory = {};
+  std::string disk = {};
 };
 // `symbolic_zeros`: a rule sees tangents and cotangents that are zero as such (is_symbolic_zero), not as arrays of zeros.
 struct CustomOptions {

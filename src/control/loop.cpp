@@ -35,9 +35,11 @@ Types infer_loop(std::string_view op, const LoopParams& p, const ir::InferArgs& 
     if (i >= c) out[i] = stacked(out[i], p.length);
     else fit(out[i] == want[k + i], "a carry changes its type");
   }
-  fit(p.checkpoints >= 0, "a number of checkpoints is negative");
+  fit(p.checkpoints >= 0 && p.memory >= 0, "a number of checkpoints or bytes is negative");
+  require_budget(op, p.budget, p.length, a.at);
   fit(p.records || p.record.empty(), "carries are recorded by a loop that does not record");
-  fit(!p.records || p.condition || p.checkpoints > 0, "a scan without checkpoints records nothing");
+  fit(!p.records || !stacks_residuals(p), "a scan without checkpoints records nothing");
+  fit(!p.records || p.memory == 0 || p.budget.ndim() > 0, "a loop within bytes records without a budget");
   if (!p.records) return std::move(out);
   if (p.condition) {
     out.push_back({{}, i32});
@@ -77,7 +79,9 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
     ys.push_back(empty_array(stacked(t, p.length), at));
   for (int r : p.record)
     states.push_back(empty_array(stacked(type_of(carry[static_cast<std::size_t>(r)]), slots_of(p)), at));
-  plan::Recorder recorder = p.records ? plan::Recorder(known_length(p, x), slots_of(p)) : plan::Recorder();
+  plan::Recorder recorder = !p.records                            ? plan::Recorder()
+                            : !p.condition && p.budget.ndim() > 0 ? plan::Recorder(recorded_stops(p))
+                                                                  : plan::Recorder(known_length(p, x), slots_of(p));
   auto keep = [&](std::int64_t slot) {
     for (std::size_t i = 0; i < states.size(); ++i)
       write_row(states[i], slot, carry[static_cast<std::size_t>(p.record[i])]);
@@ -141,7 +145,17 @@ ParamsRef params_of(const LoopParams& p) {
   return p.condition ? as(std::make_shared<WhileParams>()) : as(std::make_shared<ScanParams>());
 }
 
+bool stacks_residuals(const LoopParams& p) {
+  return !p.condition && p.checkpoints == 0 && p.memory == 0 && p.budget.ndim() == 0;
+}
+
+std::vector<std::int64_t> recorded_stops(const LoopParams& p) {
+  if (p.budget.ndim() > 0) return stops_within(p.budget, p.length, !p.disk.empty());
+  return plan::forward_stops(std::max<std::int64_t>(p.length, 1), slots_of(p));
+}
+
 std::int64_t slots_of(const LoopParams& p) {
+  if (!p.condition && p.budget.ndim() > 0) return slots_within(p.budget, p.length, !p.disk.empty());
   std::int64_t k = p.checkpoints > 0 ? p.checkpoints : default_checkpoints;
   return p.condition ? k : std::clamp<std::int64_t>(k, 1, std::max<std::int64_t>(p.length, 1));
 }

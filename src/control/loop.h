@@ -6,6 +6,7 @@
 #pragma once
 #include "control/higher_order.h"
 #include "control/operands.h"
+#include "plan/mixed.h"
 #include "transforms/jvp.h"
 #include "transforms/nested.h"
 #include "transforms/split.h"
@@ -21,6 +22,9 @@ struct LoopParams {
   bool reverse = false;      // xs from the last to the first
   int unroll = 1;            // steps per turn of the compiled loop; 0: all
   int checkpoints = 0;  // states kept, the first included; 0: of a while default_checkpoints, of a scan all residuals
+  std::int64_t memory = 0;  // bytes that the backward pass may keep, and a folder for states; 0: as `checkpoints` says
+  std::string disk;
+  Shape budget;  // of a loop that records within so many bytes: see LoopBudget
   // A loop that records has more outputs, behind the ys: a while the number of its steps, and the step of each kept
   // state (-1: none); then, for each carry in `record`, the kept states.
   bool records = false;
@@ -28,22 +32,22 @@ struct LoopParams {
 };
 struct ScanParams final : ir::ParamsOf<ScanParams>, LoopParams {
   static auto fields() {
-    return std::tuple{ir::optional_field("checkpoints", &ScanParams::checkpoints),
-                      ir::field("length", &ScanParams::length),
-                      ir::field("num_carry", &ScanParams::carries),
-                      ir::field("num_consts", &ScanParams::constants),
-                      ir::field("program", &ScanParams::body),
-                      ir::optional_field("record", &ScanParams::record),
-                      ir::optional_field("records", &ScanParams::records),
-                      ir::field("reverse", &ScanParams::reverse),
-                      ir::field("unroll", &ScanParams::unroll)};
+    return std::tuple{
+        ir::optional_field("budget", &ScanParams::budget), ir::optional_field("checkpoints", &ScanParams::checkpoints),
+        ir::optional_field("disk", &ScanParams::disk),     ir::field("length", &ScanParams::length),
+        ir::optional_field("memory", &ScanParams::memory), ir::field("num_carry", &ScanParams::carries),
+        ir::field("num_consts", &ScanParams::constants),   ir::field("program", &ScanParams::body),
+        ir::optional_field("record", &ScanParams::record), ir::optional_field("records", &ScanParams::records),
+        ir::field("reverse", &ScanParams::reverse),        ir::field("unroll", &ScanParams::unroll)};
   }
 };
 struct WhileParams final : ir::ParamsOf<WhileParams>, LoopParams {
   static auto fields() {
     return std::tuple{ir::field("body", &WhileParams::body),
+                      ir::optional_field("budget", &WhileParams::budget),
                       ir::optional_field("checkpoints", &WhileParams::checkpoints),
                       ir::field("condition", &WhileParams::condition),
+                      ir::optional_field("memory", &WhileParams::memory),
                       ir::field("num_carry", &WhileParams::carries),
                       ir::field("num_consts", &WhileParams::constants),
                       ir::optional_field("record", &WhileParams::record),
@@ -67,10 +71,14 @@ struct UnwindParams : ir::ParamsOf<UnwindParams> {
   std::int64_t length = -1;
   bool reverse = false;   // xs from the last to the first
   bool backward = false;  // from the last step to the first
+  Shape budget;           // as that of the loop that recorded
+  std::string disk;
   static auto fields() {
     return std::tuple{ir::field("advance", &UnwindParams::advance),
                       ir::field("backward", &UnwindParams::backward),
+                      ir::optional_field("budget", &UnwindParams::budget),
                       ir::optional_field("condition", &UnwindParams::condition),
+                      ir::optional_field("disk", &UnwindParams::disk),
                       ir::optional_field("length", &UnwindParams::length),
                       ir::field("num_carry", &UnwindParams::carries),
                       ir::field("num_consts", &UnwindParams::constants),
@@ -83,8 +91,32 @@ struct UnwindParams : ir::ParamsOf<UnwindParams> {
 };
 const ir::Primitive& unwind_row();
 
+// What a walk back may keep (plan/mixed.h): the numbers of a `budget`. With a folder the states lie there, at equal
+// distances, and memory is for the residuals of the steps between two of them.
+struct LoopBudget {
+  std::int64_t steps = -1;  // of the whole loop, of which the recording one is the first part; -1: of a while
+  plan::LoopBytes bytes;
+  static LoopBudget of(const Shape& numbers);
+  Shape numbers() const { return {steps, bytes.memory, bytes.carry, bytes.residual}; }
+};
+// Text may say any numbers: those of a budget are such that the schedule can be made, for a loop of this length.
+void require_budget(std::string_view op, const Shape& budget, std::int64_t length, const Location& at);
+std::int64_t row_bytes(const Type& t);               // of residuals, as they lie in memory
+std::int64_t rows_within(const LoopBudget& budget);  // residuals of how many steps fit
+// Where a scan within bytes keeps states.
+std::vector<std::int64_t> stops_within(const Shape& budget, std::int64_t length, bool on_disk);
+std::int64_t slots_within(const Shape& budget, std::int64_t length, bool on_disk);  // and how many
+// The step of an unwind in two: tape (constants, carries, xs) -> (carries, residuals), whose residuals are kept until back
+// (constants, residuals, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys).
+struct TapedStep {
+  ir::Program tape, back;
+};
+TapedStep taped_step(const UnwindParams& p, const Location& at);
+
 inline constexpr int default_checkpoints = 64;
-std::int64_t slots_of(const LoopParams& p);             // states that a loop records
+bool stacks_residuals(const LoopParams& p);                     // a scan of which no state is recorded
+std::int64_t slots_of(const LoopParams& p);                     // states that a loop records
+std::vector<std::int64_t> recorded_stops(const LoopParams& p);  // of a scan: at which steps
 std::int64_t rows_of(const LoopParams& p, int output);  // steps or states that an output stacks; 1: it is no stack
 // A while that counts: its condition is `carry < end`, and the body adds 1 to that carry. `end` is a constant or a
 // literal.
@@ -134,6 +166,9 @@ Arrays split_whole(const ir::Primitive& row, const ir::SplitArgs& a, const Flags
 // a carry that the body returns unchanged becomes a constant, equal constants are one, a y that is an x is that x,
 // equal ys are one.
 Arrays bind_loop(LoopParams params, std::span<const Array> inputs, const Location& at);
+
+// Which of the variables depend on no input but the loop's constants, which are marked.
+Flags invariant(const ir::Program& p, const Flags& constant_inputs);
 
 // ---- rules
 ir::Tangents jvp_loop(const ir::JvpArgs& a);

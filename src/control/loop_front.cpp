@@ -84,10 +84,22 @@ std::int64_t length_of(const Arrays& xs, const ScanOptions& o, const Location& a
   return length;
 }
 
-void check_checkpoints(std::string_view loop, const std::optional<int>& checkpoints, const Location& at) {
-  if (checkpoints && *checkpoints < 1)
-    throw Error(fmt::format("[{}] .checkpoints is {}, but at least one state, the first, is kept", loop, *checkpoints),
-                at);
+// What a loop may keep, from its options.
+template <class Options>
+void set_kept(LoopParams& p, std::string_view loop, const Options& o, const Location& at) {
+  if (o.checkpoints && *o.checkpoints < 1)
+    throw Error(
+        fmt::format("[{}] .checkpoints is {}, but at least one state, the first, is kept", loop, *o.checkpoints), at);
+  if (o.checkpoints && o.memory)
+    throw Error(fmt::format("[{}] .checkpoints and .memory both say what is kept", loop), at, "give one of them");
+  if (!o.disk.empty() && !o.memory)
+    throw Error(fmt::format("[{}] .disk without .memory", loop), at,
+                "give the bytes that may be kept in memory: {.memory = 64_MiB, .disk = \"...\"}");
+  p.checkpoints = o.checkpoints.value_or(0);
+  // No bytes at all are too few, which the derivative says.
+  if (o.memory)
+    p.memory = std::clamp<std::int64_t>(detail::saturated<std::int64_t>(*o.memory), 1, std::int64_t{1} << 48);
+  p.disk = o.disk;
 }
 
 }  // namespace
@@ -100,8 +112,7 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
   params.reverse = options.reverse;
   params.unroll = options.unroll;
   if (options.unroll < 0) throw Error(fmt::format("[scan] unroll is negative: {}", options.unroll), at);
-  check_checkpoints("scan", options.checkpoints, at);
-  params.checkpoints = options.checkpoints.value_or(0);
+  set_kept(params, "scan", options, at);
 
   Arrays start = init;
   std::size_t c = init.size();
@@ -141,7 +152,11 @@ Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, cons
                   const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
   detail::check_function(condition, at);
   detail::check_function(body, at);
-  check_checkpoints("while_loop", options.checkpoints, at);
+  LoopParams p;
+  set_kept(p, "while_loop", options, at);
+  if (!options.disk.empty())
+    throw Error("[while_loop] .disk needs a number of steps that is known before the loop runs", at,
+                "use scan, or fori_loop with static bounds");
   Arrays start = init;
   Forms forms = forms_of(start, at);
   Staged b = stage_body(
@@ -158,10 +173,8 @@ Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, cons
   Type got = c.program.type(c.program.outputs[0]);
   if (!(got == Type{{}, bool_}))
     throw Error(fmt::format("[while_loop] the condition must give a bool scalar, got {}", got.str()), at);
-  LoopParams p;
   p.constants = static_cast<int>(b.constants.size() + c.constants.size());
   p.carries = static_cast<int>(init.size());
-  p.checkpoints = options.checkpoints.value_or(0);
   p.body = share(with_unused(b.program, b.constants.size(), types_of(c.constants, at)));
   p.condition = share(with_unused(c.program, 0, types_of(b.constants, at)));
   Arrays inputs = b.constants;
@@ -179,7 +192,8 @@ Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, con
     if (t.shape.ndim() != 0 || !is_integer(t.dtype))
       throw Error(fmt::format("[fori_loop] bounds must be integer scalars, got {}", t.str()), at);
   }
-  check_checkpoints("fori_loop", options.checkpoints, at);
+  LoopParams checked;
+  set_kept(checked, "fori_loop", options, at);
   auto step = [&](std::span<const Array> in) {
     Arrays out = body(in);
     if (out.size() != init.size())
@@ -196,7 +210,10 @@ Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, con
   start.insert(start.begin(), coerce(lo, dtype, at));
   if (lo.value()->literal && hi.value()->literal) {
     std::int64_t from = literal_of(lo).as_integer(), to = literal_of(hi).as_integer();
-    ScanOptions o{.length = plan::count_steps(from, to), .checkpoints = options.checkpoints};
+    ScanOptions o{.length = plan::count_steps(from, to),
+                  .checkpoints = options.checkpoints,
+                  .memory = options.memory,
+                  .disk = options.disk};
     ScanBody scan_step = [&](std::span<const Array> carry, std::span<const Array>) {
       return ScanResult{step(carry), {}};
     };

@@ -1,17 +1,15 @@
 // Loops cut in two: what is known runs now, what depends on tangents later. A scan without checkpoints becomes two
 // scans: residuals of the body are forwarded from constants and xs, hoisted, or stacked. Other loops become one that
 // records states and an unwind over them.
+#include <anew/ops.h>
 #include <fmt/format.h>
 
 #include "control/loop.h"
 
 namespace anew {
-namespace {
-
 // ---- a scan that stacks residuals
 
-// Which of the variables depend on no input but the loop's constants. An output of an inner loop or branch may not
-// depend on all of its operands: dead code says on which.
+// An output of an inner loop or branch may not depend on all of its operands: dead code says on which.
 Flags invariant(const ir::Program& p, const Flags& constant_inputs) {
   Flags inv(p.types.size());
   for (std::size_t i = 0; i < p.inputs.size(); ++i) inv[static_cast<std::size_t>(p.inputs[i])] = constant_inputs[i];
@@ -32,6 +30,8 @@ Flags invariant(const ir::Program& p, const Flags& constant_inputs) {
   }
   return inv;
 }
+
+namespace {
 
 // The outputs of p that are marked, computed before the loop; effects stay in the loop.
 Arrays hoist(ir::Program p, const Flags& outputs, const Arrays& in) {
@@ -177,6 +177,14 @@ std::vector<std::size_t> joined(std::vector<std::size_t> a, const std::vector<st
   return a;
 }
 
+// Of the known carries: those that the linear part needs at each step, and what they need to be recomputed.
+Flags recorded_carries(const LoopForm& f, const Lists<bool>& unknown) {
+  Lists<bool> used;
+  for (Role r : f.operands.order()) used[r].resize(f.operands.size(r));
+  for (Role r : f.results.order()) used[r] = unknown[r];
+  return chosen(needed(f, std::move(used))[Role::carries], unknown[Role::carries], false);
+}
+
 Arrays split_recording(const LoopParams& p, LoopForm f, const Lists<bool>& unknown, const ir::SplitArgs& a) {
   SplitTrace& trace = a.trace;
   f.parts.back().program = walked_back(p, a.at);
@@ -190,11 +198,7 @@ Arrays split_recording(const LoopParams& p, LoopForm f, const Lists<bool>& unkno
     known_out[r] = chosen(out[r], unknown[r], false);
     linear_out[r] = chosen(out[r], unknown[r]);
   }
-  // The linear part needs these carries at each step; and what they need to be recomputed.
-  Lists<bool> used;
-  for (Role r : f.operands.order()) used[r].resize(f.operands.size(r));
-  for (Role r : f.results.order()) used[r] = unknown[r];
-  Flags recorded = chosen(needed(f, std::move(used))[Role::carries], unknown[Role::carries], false);
+  const Flags recorded = recorded_carries(f, unknown);
 
   // Now: the loop over what is known, recording.
   const Roles of_condition{Role::constants, Role::carries}, of_body{Role::constants, Role::carries, Role::xs};
@@ -222,6 +226,8 @@ Arrays split_recording(const LoopParams& p, LoopForm f, const Lists<bool>& unkno
   u.linear_carries = static_cast<int>(linear[Role::carries].size());
   u.length = p.length;
   u.reverse = p.reverse;
+  u.budget = p.budget;
+  u.disk = p.disk;
   u.advance = share(rearranged(*f.body(), known.merge(of_body), chosen(known_out[Role::carries], recorded)));
   u.step = share(rearranged(*f.body(), joined(known.merge(of_body), of_linear), linear_out.merge(f.results.order())));
   if (p.condition) u.condition = share(rearranged(*p.condition, known.merge(of_condition), {0}));
@@ -233,6 +239,102 @@ Arrays split_recording(const LoopParams& p, LoopForm f, const Lists<bool>& unkno
       bind_under(&trace.staging(), unwind_row(), std::make_shared<const UnwindParams>(std::move(u)), later, a.at);
   made.resize(now_out.size());
   return merge(unknown.merge(f.results.order()), staged, made);
+}
+
+// ---- a loop within bytes
+
+// Bytes of a state that is kept and of the residuals of a step, and what is left for them once the first state lies there.
+plan::LoopBytes bytes_within(const LoopParams& p, const LoopForm& f, const Lists<bool>& unknown, const Location& at) {
+  const std::string op = p.condition ? "while_loop" : "scan";
+  std::int64_t carry = 0, residual = 0;
+  const Types carries =
+      chosen(f.operands.partition(p.body->input_types())[Role::carries], unknown[Role::carries], false);
+  const Flags recorded = recorded_carries(f, unknown);
+  for (std::size_t i = 0; i < carries.size(); ++i)
+    if (recorded[i]) carry += detail::saturated<std::int64_t>(carries[i].bytes());
+  const Split s = split(p.body, unknown.merge(f.parts.back().takes), {.force = unknown.merge(f.results.order())});
+  Flags constant;
+  for (Role r : f.parts.back().takes)
+    for (bool u : unknown[r])
+      if (!u) constant.push_back(r == Role::constants);
+  const Flags inv = invariant(s.known, constant);
+  const std::size_t first_x = s.known.inputs.size() - chosen(unknown[Role::xs], unknown[Role::xs], false).size();
+  for (std::size_t i = s.known.outputs.size() - static_cast<std::size_t>(s.residuals); i < s.known.outputs.size();
+       ++i) {
+    const ir::Atom& a = s.known.outputs[i];
+    if (!a.is_var() || inv[static_cast<std::size_t>(a.var)]) continue;
+    const auto x =
+        std::find(s.known.inputs.begin() + static_cast<std::ptrdiff_t>(first_x), s.known.inputs.end(), a.var);
+    if (x == s.known.inputs.end()) residual += row_bytes(s.known.type(a));
+  }
+  const std::int64_t smallest = carry + residual;
+  if (p.memory < smallest)
+    throw Error(
+        fmt::format("[{}] .memory is {} bytes; the smallest that can be met is {}: one state ({}) and the residuals "
+                    "of one step ({})",
+                    op, p.memory, smallest, carry, residual),
+        at, "give it more, or checkpoint the body so that a step keeps less");
+  return {p.memory - carry, carry, residual};
+}
+
+// Rows [begin, end) of a stack.
+Array rows_of_stack(const Array& stack, std::int64_t begin, std::int64_t end) {
+  Shape start, limit = type_of(stack).shape;
+  for (int d = 0; d < limit.ndim(); ++d) start.push_back(0);
+  start[0] = begin;
+  limit[0] = end;
+  return lax::slice(stack, start, limit);
+}
+
+// The first `cut` steps record; the residuals of the others are stacked, as many as fit beside the recorded states.
+Arrays split_in_two(const LoopParams& p, const LoopForm& f, std::int64_t cut, const Shape& budget,
+                    const ir::SplitArgs& a) {
+  const TraceScope scope(&a.trace);
+  LoopParams first = p, second = p;
+  first.length = cut;
+  first.budget = budget;
+  second.length = p.length - cut;
+  second.memory = 0;
+  second.disk.clear();
+  Lists<Array> in = f.operands.partition(a.in), of_second = in;
+  for (std::size_t i = 0; i < in[Role::xs].size(); ++i) {
+    const Array x = in[Role::xs][i];
+    const std::int64_t border = p.reverse ? p.length - cut : cut;
+    const Array low = rows_of_stack(x, 0, border), high = rows_of_stack(x, border, p.length);
+    in[Role::xs][i] = p.reverse ? high : low;
+    of_second[Role::xs][i] = p.reverse ? low : high;
+  }
+  const Lists<Array> made = f.results.partition(bind_loop(first, in.merge(f.operands.order()), a.at));
+  of_second[Role::carries] = made[Role::carries];
+  Lists<Array> last = f.results.partition(bind_loop(second, of_second.merge(f.operands.order()), a.at));
+  for (std::size_t i = 0; i < last[Role::ys].size(); ++i) {
+    Arrays parts{made[Role::ys][i], last[Role::ys][i]};
+    if (p.reverse) std::swap(parts[0], parts[1]);
+    last[Role::ys][i] = concatenate(parts);
+  }
+  return last.merge(f.results.order());
+}
+
+constexpr std::int64_t most_states = 4096;  // of a loop of unknown length within bytes
+
+Arrays split_within(const LoopParams& p, const LoopForm& f, const Lists<bool>& unknown, const ir::SplitArgs& a) {
+  LoopBudget budget{p.length, bytes_within(p, f, unknown, a.at)};
+  LoopParams q = p;
+  if (p.condition) {
+    // Half of the memory for states: their number is fixed before the loop runs, that of residuals is not.
+    const std::int64_t states = std::min(p.memory / 2, p.memory - budget.bytes.residual);
+    q.checkpoints = static_cast<int>(
+        std::clamp<std::int64_t>(states / std::max<std::int64_t>(budget.bytes.carry, 1), 1, most_states));
+    budget.steps = -1;
+    q.budget = budget.numbers();
+    return split_recording(q, f, unknown, a);
+  }
+  if (!p.disk.empty()) budget.bytes.carry = 0;
+  const std::int64_t kept =
+      !p.disk.empty() ? rows_within(budget) : p.length - plan::schedule_of(p.length, budget.bytes)->forward().taped;
+  if (kept < p.length) return split_in_two(p, f, p.length - kept, budget.numbers(), a);
+  q.memory = 0;
+  return split_stacking(q, a);
 }
 
 // What of a loop is unknown.
@@ -248,11 +350,14 @@ Lists<bool> unknown_of(const LoopForm& f, const ir::SplitArgs& a) {
 
 Arrays split_loop(const ir::SplitArgs& a) {
   const LoopParams& p = loop_of(a.params);
-  if (!p.condition && p.checkpoints == 0) return split_stacking(p, a);
+  if (stacks_residuals(p)) return split_stacking(p, a);
   const LoopForm f = form_of(p);
   const Lists<bool> unknown = unknown_of(f, a);
   const bool condition = p.condition && split(p.condition, unknown.merge(f.parts[0].takes)).unknown_outputs[0];
-  if (!a.trace.policy() && !p.records && !condition) return split_recording(p, f, unknown, a);
+  if (!a.trace.policy() && !p.records && !condition) {
+    const bool within = p.memory > 0 && p.budget.ndim() == 0;
+    return within ? split_within(p, f, unknown, a) : split_recording(p, f, unknown, a);
+  }
   Flags outputs = unknown.merge(f.results.order());
   if (p.records && p.condition) outputs.resize(outputs.size() + 2, condition);
   for (int r : p.record) outputs.push_back(unknown[Role::carries][static_cast<std::size_t>(r)]);

@@ -172,6 +172,9 @@ Arrays expanded(const LoopParams& p, std::span<const Array> x, const Location& a
   const Arrays first = f.operands.partition(x)[Role::carries];
   LoopParams s = p;
   s.checkpoints = 0;
+  s.memory = 0;
+  s.budget = Shape();
+  s.disk.clear();
   s.records = false;
   s.record.clear();
   ir::Program body = *p.body;
@@ -179,7 +182,7 @@ Arrays expanded(const LoopParams& p, std::span<const Array> x, const Location& a
   for (int r : p.record) body.outputs.emplace_back(carries[static_cast<std::size_t>(r)]);
   s.body = share(std::move(body));
   Arrays out = bind_loop(s, x, at);
-  std::vector<std::int64_t> rows = plan::forward_stops(std::max<std::int64_t>(p.length, 1), slots_of(p));
+  std::vector<std::int64_t> rows = recorded_stops(p);
   rows.resize(static_cast<std::size_t>(slots_of(p)), 0);  // slots that the schedule leaves empty hold any state
   for (std::size_t i = 0; i < p.record.size(); ++i) {
     Array& all = out[f.results.size() + i];
@@ -228,7 +231,7 @@ Arrays expanded(const UnwindParams& p, std::span<const Array> x, const Location&
 
 Arrays transpose_loop(const ir::TransposeArgs& a) {
   const LoopParams& p = loop_of(a.params);
-  if (!p.condition && p.checkpoints == 0) return transpose_scan(p, a);
+  if (stacks_residuals(p)) return transpose_scan(p, a);
   if (p.records && p.condition) no_reverse_over_reverse(a.at);
   auto whole = [&](std::span<const Array> x) {
     return p.records ? expanded(p, x, a.at) : anew::bind(loop_row(p), a.params, x, a.at);

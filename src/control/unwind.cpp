@@ -1,5 +1,7 @@
 // unwind: the linear part of a loop, walked forward or back over recorded states; the states in between are recomputed
 // by a schedule that never holds more states than were recorded (plan/revolve.h).
+#include <anew/ops.h>
+
 #include "base/stop.h"
 #include "control/loop.h"
 #include "control/signature.h"
@@ -35,6 +37,10 @@ Types infer_unwind(const ir::InferArgs& a) {
   const Type& kept = states.empty() ? Type{} : states[0];
   const std::int64_t slots = kept.shape.ndim() > 0 ? kept.shape[0] : 0;
   check(states.empty() || slots >= 1, "there is no kept state");
+  require_budget("unwind", p.budget, p.length, a.at);
+  check(p.condition || p.budget.ndim() == 0 || states.empty() ||
+            slots == slots_within(p.budget, p.length, !p.disk.empty()),
+        "the kept states fit no budget");
   if (p.condition) {
     check(counters[0] == Type{{}, i32} && counters[1].shape.ndim() == 1 && counters[1].dtype == i32);
     check(states.empty() || counters[1].shape[0] == slots);
@@ -73,8 +79,9 @@ class Runner {
                                     .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
                                     .store = [&](std::int64_t r) { store(r); },
                                     .step = [&](std::int64_t i) { step(i); }};
-    if (p_.backward) schedule().back(moves);
-    else plan::Rewind::forward(length_, moves);
+    if (!p_.backward) plan::Rewind::forward(length_, moves);
+    else if (p_.budget.ndim() > 0 && !x_[Role::carries].empty() && length_ > 0) back_within();
+    else schedule().back(moves);
     append(linear_, ys_);
     return std::move(linear_);
   }
@@ -83,11 +90,62 @@ class Runner {
   plan::Rewind schedule() const {
     const Arrays& stacks = x_[Role::carries];
     if (stacks.empty()) return {length_, 0};
-    const std::int64_t slots = stacks[0].shape()[0];
-    if (!p_.condition) return {length_, slots};
+    if (!p_.condition) return {length_, stacks[0].shape()[0]};
+    return {length_, kept_steps()};
+  }
+  std::vector<std::int64_t> kept_steps() const {
     std::vector<std::int64_t> kept;
-    for (std::int64_t r = 0; r < slots; ++r) kept.push_back(integer_of(row_of(x_[Role::counters][1], r)));
-    return {length_, kept};
+    const Array& steps = x_[Role::counters][1];
+    for (std::int64_t r = 0; r < steps.shape()[0]; ++r) kept.push_back(integer_of(row_of(steps, r)));
+    return kept;
+  }
+  // Within bytes: residuals of runs of steps are kept, states in slots by their step; those past the stacks by handle.
+  void back_within() {
+    const LoopBudget budget = LoopBudget::of(p_.budget);
+    const bool on_disk = !p_.disk.empty();
+    const TapedStep taped = taped_step(p_, at_);
+    std::vector<std::int64_t> stops;
+    if (p_.condition) stops = plan::sort_slots(kept_steps(), [&](std::int64_t a, std::int64_t b) { swap_slots(a, b); });
+    else stops = stops_within(p_.budget, length_, on_disk);
+    const plan::MixedSchedule schedule = p_.condition || on_disk ? plan::quick_schedule(length_, budget.bytes)
+                                                                 : *plan::schedule_of(budget.steps, budget.bytes);
+    std::vector<Arrays> rows, states;
+    const std::int64_t slots = x_[Role::carries][0].shape()[0];
+    walk_back(
+        schedule, length_, {stops, length_},
+        {.load =
+             [&](std::int64_t r) { r < slots ? load(r) : void(state_ = states[static_cast<std::size_t>(r - slots)]); },
+         .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
+         .store =
+             [&](std::int64_t r) {
+               if (r < slots) return store(r);
+               states.resize(static_cast<std::size_t>(r - slots));
+               states.push_back(state_);
+             },
+         .tape = [&](std::int64_t from, std::int64_t to, std::int64_t) { tape(taped.tape, from, to, rows); },
+         .back =
+             [&](std::int64_t i, std::int64_t, std::int64_t) {
+               state_ = std::move(rows.back());
+               rows.pop_back();
+               step(taped.back, i);
+             }});
+  }
+  void tape(const ir::Program& program, std::int64_t from, std::int64_t to, std::vector<Arrays>& rows) {
+    for (std::int64_t i = from; i < to; ++i) {
+      check_stop("unwind", i, at_);
+      Arrays made = evaluate(program, operands(f_.parts[f_.parts.size() - 2], i));
+      const auto carries = static_cast<std::ptrdiff_t>(state_.size());
+      rows.emplace_back(made.begin() + carries, made.end());
+      state_.assign(made.begin(), made.begin() + carries);
+    }
+  }
+  void swap_slots(std::int64_t a, std::int64_t b) {
+    for (const Array& stack : x_[Role::carries]) {
+      const Array first = row_of(stack, a), kept = empty_array(stacked(type_of(first), 1), at_);
+      write_row(kept, 0, first);
+      write_row(stack, a, row_of(stack, b));
+      write_row(stack, b, row_of(kept, 0));
+    }
   }
   // A stack that may be written: the operand itself where nobody else reads it, else a copy.
   static Array own(const Array& stack) {
@@ -119,11 +177,12 @@ class Runner {
       state_ = evaluate(*p_.advance, operands(f_.parts[f_.parts.size() - 2], i));
     }
   }
-  void step(std::int64_t i) {
+  void step(std::int64_t i) { step(*p_.step, i); }
+  void step(const ir::Program& program, std::int64_t i) {
     check_stop("unwind", i, at_);
     const Arrays in = operands(f_.parts.back(), i);
     linear_.clear();
-    Lists<Array> made = f_.results.partition(evaluate(*p_.step, in));
+    Lists<Array> made = f_.results.partition(evaluate(program, in));
     for (std::size_t k = 0; k < ys_.size(); ++k) write_row(ys_[k], place(i), made[Role::linear_ys][k]);
     linear_ = std::move(made[Role::linear_carries]);
   }

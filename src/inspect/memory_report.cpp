@@ -251,13 +251,14 @@ class Gathering {
   static std::string body_name(const passes::Step& s, std::size_t k) {
     if (s.is<passes::Branch>()) return "branch " + std::to_string(k);
     if (s.is<passes::Loop>()) return k == 0 ? "body" : "condition";
-    return k == 0 ? "advance" : "back";
+    return k == 0 ? "advance" : k == 1 ? "back" : "tape";
   }
   static const Code* nested_code(const Code* code, std::size_t i, std::size_t k) {
     const ExecutableStep* step = code->steps[code->doer[i]].get();
     if (auto* loop = dynamic_cast<const LoopStep*>(step)) return (k == 0 ? loop->body : loop->condition).get();
     if (auto* branch = dynamic_cast<const BranchStep*>(step)) return branch->branches[k].get();
-    if (auto* unwind = dynamic_cast<const UnwindStep*>(step)) return (k == 0 ? unwind->advance : unwind->step).get();
+    if (auto* unwind = dynamic_cast<const UnwindStep*>(step))
+      return (k == 0 ? unwind->advance : k == 1 ? unwind->step : unwind->within->tape).get();
     return nullptr;
   }
 

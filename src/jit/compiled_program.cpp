@@ -14,6 +14,7 @@
 #include "passes/generate.h"
 #include "passes/pipeline.h"
 #include "runtime/arena.h"
+#include "runtime/state_files.h"
 
 namespace anew::compiled {
 namespace {
@@ -104,6 +105,11 @@ Arrays CompiledProgram::run(std::span<const Array> inputs, const Location& at, s
     const AddressTable table(code.table);
     std::byte** pointers = table.data();
     code.enter(pointers, arena.data());
+    std::vector<std::unique_ptr<StateFiles>> files;
+    for (const Code::Disk& d : code.disks) {
+      files.push_back(std::make_unique<StateFiles>(open_unnamed({d.op, d.folder, d.at}), d.at));
+      pointers[d.storage] = reinterpret_cast<std::byte*>(files.back().get());
+    }
     for (std::size_t i = 0; i < inputs.size(); ++i)
       pointers[code.inputs[i]] = const_cast<std::byte*>(inputs[i].value()->data());
     for (std::size_t i = 0; i < out.size(); ++i) pointers[code.outputs[i]] = out[i].value()->buffer->data();

@@ -78,6 +78,8 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
   plan.donated_bytes -= plan.output_bytes;
   plan.arena_bytes = body.bytes;
   plan.peak_bytes = plan.argument_bytes + plan.constant_bytes + plan.output_bytes + plan.arena_bytes;
+  for (const passes::Storage& s : body.storages)
+    if (s.kind == passes::Storage::Kind::disk) plan.disk_bytes += s.bytes;
   collect_live(body, "", plan.live);
   largest_first(plan.live, [](const LiveValue& v) { return v.bytes; });
   return plan;
@@ -138,6 +140,7 @@ std::string MemoryPlan::str() const {
   total("  outputs", output_bytes);
   if (donated_bytes) total("    donated", donated_bytes);
   total("  arena", arena_bytes);
+  if (disk_bytes > 0) total("on disk", disk_bytes);
   if (extra_time > 0)
     out += fmt::format("recomputed   {:>+11.2f} % time, at least {:+.2f} % in any plan within the budget\n",
                        100 * extra_time, 100 * extra_time_bound);

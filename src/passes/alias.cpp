@@ -221,7 +221,7 @@ void alias_nested(Step& s) {
     if (auto* l = s.as<Loop>(); l && n == 0) l->in_place = Aliasing(body).carries(l->constants, l->carries, l->record);
     if (auto* u = s.as<Unwind>(); u && n == 1)
       u->in_place =
-          Aliasing(body).carries(u->constants + u->carries + u->xs + u->linear_constants, u->linear_carries, {});
+          Aliasing(body).carries(u->constants + u->taken() + u->xs + u->linear_constants, u->linear_carries, {});
   }
 }
 

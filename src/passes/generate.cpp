@@ -143,6 +143,7 @@ class Generator {
       code->doer.push_back(code->steps.size() - 1);
     }
     code->table = code->storages + deepest_;
+    code->disks = std::move(disks_);
     return code;
   }
 
@@ -245,6 +246,7 @@ class Generator {
       to->kept_steps = place(s.out[out++]);
     }
     for (std::size_t n = 0; n < l.record.size(); ++n) to->states.push_back(rows(s.out[out++]));
+    if (l.spilled) disks_.push_back({to->states[0].place.storage, to->name, l.disk, s.at});
     if (l.counter >= 0) {
       to->counter = strided(s.in[k + l.counter]);
       if (l.end_constant >= 0) to->end = strided(s.in[l.end_constant]);
@@ -284,8 +286,11 @@ class Generator {
     }
     while (at < s.in.size()) to->linear_xs.push_back(rows(s.in[at++]));
     for (std::size_t n = u.linear_carries; n < s.out.size(); ++n) to->linear_ys.push_back(rows(s.out[n]));
+    if (u.residuals >= 0)
+      to->within.emplace(
+          UnwindStep::Within{row_places(b_, s), nested(*s.bodies[2]), scratch(i, u.tape), scratch(i, u.pool)});
     needs(CarryBuffers::size(to->linear_carries.size()) + static_cast<int>(to->stacks.size()) + to->advance->table +
-          to->step->table);
+          to->step->table + (to->within ? to->within->tape->table : 0));
     return to;
   }
 
@@ -293,6 +298,7 @@ class Generator {
   const KernelTable& table_;
   const loops::Codes& codes_;
   int base_ = 0, deepest_ = 0;
+  std::vector<Code::Disk> disks_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "loops/build.h"
 #include "ops/known_rows.h"
 #include "passes/lowered.h"
+#include "passes/passes.h"
 #include "trace/trace.h"
 
 namespace anew::passes {
@@ -237,6 +238,10 @@ class Lowering {
                .records = p.records,
                .record = p.record,
                .slots = slots_of(p)}};
+    if (p.records && !p.condition && p.budget.ndim() > 0) {
+      loop.stops = recorded_stops(p);
+      loop.disk = p.disk;
+    }
     if (auto counter = counter_of(p)) {
       loop.counter = counter->carry;
       loop.end_constant = counter->end_constant;
@@ -273,8 +278,29 @@ class Lowering {
     for (Role r : {Role::constants, Role::linear_constants}) strides[r] = layouts(values[r]);
     for (Role r : {Role::carries, Role::linear_carries}) strides[r] = row_major_layouts(types[r]);
     for (Role r : {Role::xs, Role::linear_xs}) strides[r] = layouts_of_rows(values[r]);
-    for (std::size_t k = f.parts.size() - 2; k < f.parts.size(); ++k)
-      s.bodies.push_back(passes::lower(*f.parts[k].program, strides.merge(f.parts[k].takes)));
+    const LoopForm::Part &advance = f.parts[f.parts.size() - 2], &step = f.parts.back();
+    s.bodies.push_back(passes::lower(*advance.program, strides.merge(advance.takes)));
+    if (!p.backward || p.budget.ndim() == 0 || p.carries == 0) {
+      s.bodies.push_back(passes::lower(*step.program, strides.merge(step.takes)));
+      return;
+    }
+    const TapedStep taped = taped_step(p, s.at);
+    const auto tape = passes::lower(eliminate_common(taped.tape), strides.merge(advance.takes));
+    const Types made = taped.tape.output_types();
+    strides[Role::carries] = row_major_layouts(std::span(made).subspan(static_cast<std::size_t>(p.carries)));
+    s.bodies.push_back(passes::lower(taped.back, strides.merge(step.takes)));
+    s.bodies.push_back(tape);
+    set_budget(p, static_cast<int>(strides[Role::carries].size()), *s.as<Unwind>());
+  }
+  static void set_budget(const UnwindParams& p, int residuals, Unwind& u) {
+    const LoopBudget budget = LoopBudget::of(p.budget);
+    u.residuals = residuals;
+    u.bytes = budget.bytes;
+    if (p.condition) return;
+    const bool on_disk = !p.disk.empty();
+    u.stops = stops_within(p.budget, p.length, on_disk);
+    u.schedule = on_disk ? std::make_shared<const plan::MixedSchedule>(plan::quick_schedule(p.length, budget.bytes))
+                         : plan::schedule_of(budget.steps, budget.bytes);
   }
 
   // Every output gets memory of the caller: the storage of its value where that is a whole temporary, else a copy. A

@@ -41,7 +41,7 @@ bool is_identity(const std::vector<loops::Affine>& index, std::size_t variables)
 
 Part plan_of(const Step& step, std::size_t body) {
   if (auto* loop = step.as<Loop>()) return body == 0 ? loop->body : loop->condition;
-  if (auto* unwind = step.as<Unwind>()) return body == 0 ? unwind->advance : unwind->step;
+  if (auto* unwind = step.as<Unwind>()) return body == 0 ? unwind->advance : body == 1 ? unwind->step : unwind->tape;
   if (auto* tiles = step.as<Tiles>()) return tiles->plans[0];
   return std::get<Branch>(step.work).plan;
 }
@@ -52,8 +52,21 @@ std::vector<Part> buffers_of(const Step& step) {
   if (auto* unwind = step.as<Unwind>()) {
     for (const Unwind::Stack& s : unwind->stacks) parts.insert(parts.end(), {s.buffers[0], s.buffers[1], s.copy});
     parts.insert(parts.end(), unwind->others.begin(), unwind->others.end());
+    parts.push_back(unwind->pool);
   }
   return parts;
+}
+
+plan::RowPlaces row_places(const Body& body, const Step& step) {
+  const Unwind& u = *step.as<Unwind>();
+  const Body& tape = *step.bodies[2];
+  auto bytes = [&](ValueId v) { return static_cast<std::int64_t>(tape.type(v).bytes()); };
+  std::vector<std::int64_t> states, pieces;
+  for (std::size_t i = 0; i < tape.outputs.size(); ++i)
+    (i < static_cast<std::size_t>(u.carries) ? states : pieces).push_back(bytes(tape.outputs[i]));
+  if (u.spilled) return {0, {}, std::move(pieces)};
+  const auto stack = static_cast<std::size_t>(u.constants + u.xs + (u.length < 0 ? 2 : 0));
+  return {body.type(step.in[stack]).shape[0], std::move(states), std::move(pieces)};
 }
 
 Body clone(const Body& body) {
@@ -98,6 +111,7 @@ std::string name_of(const Body& body, ValueId v) {
     case Storage::Kind::output: out = fmt::format("out{}", s.index); break;
     case Storage::Kind::literal: out = s.literal.str(); break;
     case Storage::Kind::temporary: out = fmt::format("t{}", x.storage.number); break;
+    case Storage::Kind::disk: out = fmt::format("disk{}", x.storage.number); break;
   }
   if (s.kind != Storage::Kind::literal) out += ":" + x.type.str();
   if (x.offset != 0) out += fmt::format("+{}", x.offset);

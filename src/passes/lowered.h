@@ -36,6 +36,7 @@ struct Storage {
     output,     // memory of the caller; `index`: which output of the Body
     literal,    // a scalar; `literal` holds it
     temporary,  // in the arena
+    disk,       // in a file: states between a loop and its way back, which alone touch it
   };
   Kind kind = Kind::temporary;
   int index = -1;
@@ -94,20 +95,21 @@ struct Branch {
 
 // Inputs: constants, xs, (of a while: its number of steps, the steps of the kept states,) kept states, linear constants,
 // linear carries, linear xs. Outputs: linear carries, linear ys. Bodies: advance (constants, carries, xs) -> carries and
-// step (constants, carries, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys).
+// step (constants, carries, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys). Within bytes,
+// on the way back: the step takes residuals in place of carries, and a third body, tape (constants, carries, xs) ->
+// (carries, residuals), makes them.
 struct Unwind : UnwindSpec {
   std::vector<bool> in_place = {};    // of the linear carries; set by `alias`
   std::vector<bool> own_stacks = {};  // kept states that may be overwritten where they lie; set by `alias`
   // Set by `count_scratch`: the plans of advance and step; of each carry two buffers for a state on its way, and a copy of
   // the kept states; the second buffer of each linear carry.
-  Part advance = {}, step = {};
+  Part advance = {}, step = {}, tape = {}, pool = {};  // pool: what of residuals and states the stacks do not take
   struct Stack {
     Part buffers[2], copy;
   };
   std::vector<Stack> stacks = {};
   std::vector<Part> others = {};
 };
-
 // Kernels that go row by row over the same rows, run tile by tile, so that what one passes to the next stays in the
 // cache and never exists as a whole. The body sees one tile: of inputs and outputs the rows of the tile (their pointers
 // move from tile to tile), of what it makes for itself only those.
@@ -159,6 +161,8 @@ struct Step {
 };
 // Of its scratch: the plan of one of its Bodies (of tiles: in the first lane); buffers of carries and copies of states.
 Part plan_of(const Step& step, std::size_t body);
+// Where the residuals of an unwind within bytes lie.
+plan::RowPlaces row_places(const Body& body, const Step& step);
 std::vector<Part> buffers_of(const Step& step);
 
 struct Body {
@@ -219,6 +223,8 @@ TileLimits set_tile_limits(TileLimits limits);
 void schedule(Body& body);
 // Storages that can share memory are one: in place, carries.
 void alias(Body& body);
+// States of loops that were given a folder go there, where only their way back reads them; of the outermost Body.
+void spill(Body& body);
 // Of one Body, once those nested in it are placed: the scratch of its steps; temporaries that are dead before an output is
 // written lie in that output's memory; what a product can do without is not given where it would be the peak of a large
 // arena; offsets of temporaries and scratch in one arena. `plan_memory` (pipeline.h) does all of it.

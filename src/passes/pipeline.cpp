@@ -52,6 +52,7 @@ constexpr BodyPass cutting[] = {
 // rematerialize is here, where there is a budget: which steps run again.
 constexpr BodyPass memory[] = {
     {"alias", alias},                        // in place; before memory is counted
+    {"spill", spill},                        // states on disk, where nobody but their way back reads them
     {"plan_memory", plan_memory},            // offsets of everything
     {"attach_epilogues", attach_epilogues},  // kernels that run on a product's tiles, where the placement lets them
 };

@@ -4,6 +4,7 @@
 #include "plan/offsets.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "passes/lowered.h"
 
@@ -62,6 +63,12 @@ void count_parts(const Body& body, Step& s, Unwind& u) {
   Parts parts(s);
   u.advance = parts.add(s.bodies[0]->bytes);
   u.step = parts.beside_last(s.bodies[1]->bytes);
+  if (u.residuals >= 0) {
+    u.tape = parts.beside_last(s.bodies[2]->bytes);
+    const std::int64_t most = u.length < 0 ? std::numeric_limits<std::int32_t>::max() : u.length;
+    const plan::MixedSchedule schedule = u.schedule ? *u.schedule : plan::quick_schedule(most, u.bytes);
+    u.pool = parts.add(static_cast<std::size_t>(row_places(body, s).pool_bytes(schedule, most)));
+  }
   u.stacks.clear(), u.others.clear();
   auto stack = s.in.begin() + u.constants + u.xs + (u.length < 0 ? 2 : 0);
   for (std::size_t c = 0; c < u.own_stacks.size(); ++c, ++stack) {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
+#include "base/lru.h"
 #include "base/saturate.h"
 #include "plan/revolve.h"
 
@@ -99,6 +101,73 @@ MixedSchedule::Forward MixedSchedule::forward() const {
   }
 }
 
+std::shared_ptr<const MixedSchedule> schedule_of(std::int64_t length, const LoopBytes& bytes) {
+  static std::mutex& mutex = *new std::mutex;
+  static Lru<std::shared_ptr<const MixedSchedule>>& known = *new Lru<std::shared_ptr<const MixedSchedule>>(64);
+  std::size_t hash = static_cast<std::size_t>(length);
+  for (std::int64_t n : {bytes.memory, bytes.carry, bytes.residual}) hash = hash * 31 + static_cast<std::size_t>(n);
+  auto same = [&](const auto& s) { return s->length() == length && s->bytes() == bytes; };
+  {
+    const std::lock_guard lock(mutex);
+    if (auto* found = known.find(hash, same)) return *found;
+  }
+  auto made = std::make_shared<const MixedSchedule>(length, bytes);
+  const std::lock_guard lock(mutex);
+  known.add(hash, made);
+  return made;
+}
+MixedSchedule quick_schedule(std::int64_t length, const LoopBytes& bytes) { return {length, bytes, 2e5}; }
+
+namespace {
+
+std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+}  // namespace
+
+RowPlaces::RowPlaces(std::int64_t slots, std::vector<std::int64_t> states, std::vector<std::int64_t> pieces)
+    : slots_(slots), states_(std::move(states)), pieces_(std::move(pieces)) {
+  for (std::int64_t& p : pieces_) p = rounded_up(p);
+}
+
+RowPlaces::Place RowPlaces::state(std::int64_t slot, std::size_t carry) const {
+  std::int64_t offset = begin(slot);
+  for (std::size_t i = 0; i < carry; ++i) offset += rounded_up(states_[i]);
+  return {-1, offset};
+}
+
+std::int64_t RowPlaces::begin(std::int64_t used) const {
+  std::int64_t state = 0;
+  for (std::int64_t b : states_) state += rounded_up(b);
+  return std::max<std::int64_t>(used - slots_, 0) * state;
+}
+
+void RowPlaces::place(std::int64_t used, std::int64_t rows, std::vector<Place>& out) const {
+  std::vector<std::int64_t> at;  // the free end of each stack
+  for (std::int64_t b : states_) at.push_back(rounded_up(std::min(used, slots_) * b));
+  std::int64_t pool = begin(used);
+  out.clear();
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t piece : pieces_) {
+      std::size_t k = 0;
+      while (k < at.size() && at[k] + piece > slots_ * states_[k]) ++k;
+      std::int64_t& end = k < at.size() ? at[k] : pool;
+      out.push_back({k < at.size() ? static_cast<std::int64_t>(k) : -1, end});
+      end += piece;
+    }
+}
+
+std::int64_t RowPlaces::pool_bytes(const MixedSchedule& schedule, std::int64_t length) const {
+  std::int64_t bytes = 0;
+  std::vector<Place> places;
+  for (std::int64_t used = 1; used <= std::max(slots_, schedule.deepest() + 1); ++used) {
+    bytes = std::max(bytes, begin(used));
+    place(used, std::min(length, schedule.run(used - 1)), places);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (places[i].stack < 0) bytes = std::max(bytes, places[i].offset + pieces_[i % pieces_.size()]);
+  }
+  return bytes;
+}
+
 std::vector<LoopPoint> loop_menu(std::int64_t length, std::int64_t carry, std::int64_t residual) {
   constexpr double work = 1e6;
   constexpr int points = 40;
@@ -152,6 +221,21 @@ void walk_back(const MixedSchedule& schedule, std::int64_t length, const MixedSc
       rewind(at, end);
     }
   }
+}
+
+std::vector<std::int64_t> sort_slots(std::vector<std::int64_t> steps,
+                                     const std::function<void(std::int64_t, std::int64_t)>& swap) {
+  std::vector<std::int64_t> sorted;
+  for (std::int64_t s : steps)
+    if (s >= 0) sorted.push_back(s);
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const auto at = static_cast<std::size_t>(std::find(steps.begin(), steps.end(), sorted[i]) - steps.begin());
+    if (at == i) continue;
+    swap(static_cast<std::int64_t>(i), static_cast<std::int64_t>(at));
+    std::swap(steps[i], steps[at]);
+  }
+  return sorted;
 }
 
 }  // namespace anew::plan

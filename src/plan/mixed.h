@@ -25,6 +25,8 @@ class MixedSchedule {
   MixedSchedule(std::int64_t length, const LoopBytes& bytes, double work = CutTable::usual_work);
 
   std::int64_t length() const { return length_; }
+  const LoopBytes& bytes() const { return bytes_; }
+  std::int64_t deepest() const { return deepest_; }  // the largest number of states that are kept besides the first
   // The longest run of steps whose residuals fit above `depth` kept states.
   std::int64_t run(std::int64_t depth) const;
   // Of a stretch whose start is kept above `depth` other states. If the state at the cut is not kept, what is behind it
@@ -45,10 +47,37 @@ class MixedSchedule {
   std::int64_t times_for(std::int64_t length, std::int64_t depth) const;
   Cut cut_by_reach(std::int64_t length, std::int64_t depth) const;
 
-  std::int64_t length_, deepest_ = 0;  // the largest number of kept states that is of use
+  std::int64_t length_, deepest_ = 0;
   LoopBytes bytes_;
   std::shared_ptr<const CutTable> table_;
   std::vector<std::vector<std::int64_t>> reach_;  // by depth, then times
+};
+
+// The schedule of a loop of known length, made once; and one that is made quickly, for a length that only a run tells.
+std::shared_ptr<const MixedSchedule> schedule_of(std::int64_t length, const LoopBytes& bytes);
+MixedSchedule quick_schedule(std::int64_t length, const LoopBytes& bytes);
+
+// Where rows of residuals lie: behind the states in use, in what the stacks of states (one per carry, `slots` states each)
+// have left, and in a pool, in which states past the stacks come first. A row is several pieces.
+class RowPlaces {
+ public:
+  struct Place {
+    std::int64_t stack;  // -1: the pool
+    std::int64_t offset;
+  };
+  RowPlaces(std::int64_t slots, std::vector<std::int64_t> states, std::vector<std::int64_t> pieces);
+  // Of `rows` rows above `used` states, row by row.
+  void place(std::int64_t used, std::int64_t rows, std::vector<Place>& out) const;
+  // Of a state past the stacks, carry by carry.
+  Place state(std::int64_t slot, std::size_t carry) const;
+  // The size of the pool for all that a schedule asks for.
+  std::int64_t pool_bytes(const MixedSchedule& schedule, std::int64_t length) const;
+
+ private:
+  std::int64_t begin(std::int64_t used) const;  // of rows in the pool
+
+  std::int64_t slots_;
+  std::vector<std::int64_t> states_, pieces_;  // bytes
 };
 
 // What a loop costs by what it may keep: ascending bytes, descending steps; the first is the least that is possible, the
@@ -71,5 +100,10 @@ struct MixedMoves {
 // from `kept.taped` on in rows above these.
 void walk_back(const MixedSchedule& schedule, std::int64_t length, const MixedSchedule::Forward& kept,
                const MixedMoves& moves);
+
+// States that lie in slots in any order, as a sweep of unknown length keeps them (-1: none): swaps slots until they
+// ascend, the first one in slot 0, and gives their steps. Throws as Rewind does where they are the states of no loop.
+std::vector<std::int64_t> sort_slots(std::vector<std::int64_t> steps,
+                                     const std::function<void(std::int64_t, std::int64_t)>& swap);
 
 }  // namespace anew::plan

@@ -155,6 +155,8 @@ Recorder::Recorder(std::int64_t length, std::int64_t slots) : steps_(slots, -1) 
   else if (length > 0) stops_ = forward_stops(length, slots);
 }
 
+Recorder::Recorder(std::vector<std::int64_t> stops) : stops_(std::move(stops)), steps_(stops_.size(), -1) {}
+
 std::int64_t Recorder::slot_for(std::int64_t step) {
   std::int64_t slot = -1;
   if (online_) slot = online_->place(step);

@@ -54,6 +54,8 @@ class Recorder {
   Recorder() = default;
   // `length` is -1 where only the end of the loop tells it.
   Recorder(std::int64_t length, std::int64_t slots);
+  // At these steps, 0 first.
+  explicit Recorder(std::vector<std::int64_t> stops);
   // The slot for the state before step `step`, or -1; called with 0, 1, 2, ...
   std::int64_t slot_for(std::int64_t step);
   // The step whose state is in each slot, -1 where there is none.

@@ -10,6 +10,7 @@
 #include "base/stop.h"
 #include "base/strides.h"
 #include "plan/revolve.h"
+#include "runtime/state_files.h"
 #include "runtime/strided.h"
 
 namespace anew {
@@ -134,14 +135,25 @@ std::int64_t LoopStep::known_length(std::byte* const* table) const {
   return plan::count_steps(from, to);
 }
 
+void LoopStep::spill(std::int64_t row, std::byte* const* table, const CarryBuffers& state) const {
+  std::string bytes;
+  for (int c : loop.record)
+    bytes.append(reinterpret_cast<const char*>(state.state(static_cast<std::size_t>(c))),
+                 carries[static_cast<std::size_t>(c)].bytes);
+  reinterpret_cast<StateFiles*>(table[states[0].place.storage])->write(row, std::move(bytes));
+}
+
 void LoopStep::run(std::byte* const* table, std::byte** more) const {
   std::byte** in_body = more + CarryBuffers::size(carries.size());
   std::byte** in_condition = in_body + body->table;
   const std::int64_t known = known_length(table);
   // Which states are recorded follows from the length; read before a carry is overwritten.
-  plan::Recorder recorder = loop.records ? plan::Recorder(known, loop.slots) : plan::Recorder();
+  plan::Recorder recorder = !loop.records        ? plan::Recorder()
+                            : loop.stops.empty() ? plan::Recorder(known, loop.slots)
+                                                 : plan::Recorder(loop.stops);
   CarryBuffers state(carries, table, known, more);
   auto write = [&](std::int64_t row) {
+    if (loop.spilled) return spill(row, table, state);
     for (std::size_t i = 0; i < states.size(); ++i) {
       const int c = loop.record[i];
       if (carries[c].bytes)

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,13 @@ class Code {
     std::uint64_t bits;
   };
   std::vector<Constant> constants;
+  // Storages that are files, which the caller opens: their pointers are those of StateFiles.
+  struct Disk {
+    int storage;
+    std::string op, folder;
+    Location at;
+  };
+  std::vector<Disk> disks;
   int storages = 0;       // length of its table
   int table = 0;          // the same with those of nested Codes behind it
   std::size_t bytes = 0;  // of temporaries and scratch, from the base
@@ -175,6 +183,7 @@ class LoopStep final : public ExecutableStep {
 
  private:
   std::int64_t known_length(std::byte* const* table) const;
+  void spill(std::int64_t row, std::byte* const* table, const CarryBuffers& state) const;  // a state, to disk
 };
 
 class UnwindStep final : public ExecutableStep {
@@ -197,6 +206,13 @@ class UnwindStep final : public ExecutableStep {
   Place advance_base, step_base;
   std::int64_t slots = 0;
   StridedPlace step_count, kept_steps;  // where unwind.length is -1
+  // Back within bytes: `step` takes a row of residuals in place of states; `tape` makes them.
+  struct Within {
+    plan::RowPlaces places;
+    std::unique_ptr<const Code> tape;
+    Place tape_base, pool;
+  };
+  std::optional<Within> within;
 
   void run(std::byte* const* table, std::byte** more) const override;
 };

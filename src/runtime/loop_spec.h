@@ -2,7 +2,11 @@
 // a Body and handed on to the step that runs.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
+
+#include "plan/mixed.h"
 
 namespace anew {
 
@@ -11,8 +15,11 @@ struct LoopSpec {
   std::int64_t length = -1;  // of a loop without condition
   bool reverse = false;      // xs from the last to the first
   bool records = false;
-  std::vector<int> record = {};  // carries whose states are kept
-  std::int64_t slots = 0;        // states kept
+  std::vector<int> record = {};          // carries whose states are kept
+  std::int64_t slots = 0;                // states kept
+  std::vector<std::int64_t> stops = {};  // of a scan within bytes: at which steps
+  std::string disk = {};                 // where its states shall lie, if they can
+  bool spilled = false;                  // they do: the storage of the first of them is a StateFiles
   // A while that counts: its number of steps is max(0, end - carry `counter`), known before it starts.
   int counter = -1, end_constant = -1;  // -1: it does not; the end is the literal
   std::int64_t end_literal = 0;
@@ -23,6 +30,13 @@ struct UnwindSpec {
   std::int64_t length = -1;  // -1: an operand says it
   bool reverse = false;      // xs from the last to the first
   bool backward = false;     // from the last step to the first
+  // Back within bytes.
+  int residuals = -1;  // pieces of a row of residuals, which the step takes in place of states; -1: not within bytes
+  plan::LoopBytes bytes = {};
+  std::shared_ptr<const plan::MixedSchedule> schedule = {};          // of a known length
+  std::vector<std::int64_t> stops = {};                              // likewise: at which steps states were kept
+  bool spilled = false;                                              // these lie on disk
+  int taken() const { return residuals < 0 ? carries : residuals; }  // by the step, between constants and xs
 };
 
 }  // namespace anew

@@ -1,10 +1,12 @@
 // Walking the linear part of a loop, forward or back, over recorded states. The schedule is that of eager evaluation
 // (plan/revolve.h), so the same steps run in the same order.
+#include <algorithm>
 #include <cstring>
 
 #include "base/stop.h"
 #include "plan/revolve.h"
 #include "runtime/executable.h"
+#include "runtime/state_files.h"
 #include "runtime/strided.h"
 
 namespace anew {
@@ -24,7 +26,8 @@ class Unwinding {
     s.step->enter(in_step_, s.step_base.in(table));
     for (std::size_t i = 0; i < s.constants.size(); ++i)
       in_advance_[s.advance->inputs[i]] = in_step_[s.step->inputs[i]] = s.constants[i].in(table);
-    std::size_t linear = s.constants.size() + s.stacks.size() + s.xs.size();
+    const std::size_t taken = static_cast<std::size_t>(s.unwind.taken());
+    std::size_t linear = s.constants.size() + taken + s.xs.size();
     for (std::size_t i = 0; i < s.linear_constants.size(); ++i)
       in_step_[s.step->inputs[linear + i]] = s.linear_constants[i].in(table);
   }
@@ -35,8 +38,9 @@ class Unwinding {
                                     .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
                                     .store = [&](std::int64_t r) { store(r); },
                                     .step = [&](std::int64_t i) { step(i); }};
-    if (s_.unwind.backward) schedule().back(moves);
-    else plan::Rewind::forward(length_, moves);
+    if (!s_.unwind.backward) plan::Rewind::forward(length_, moves);
+    else if (s_.within && length_ > 0) back_within(*s_.within);
+    else schedule().back(moves);
     linear_.settle(table_);
   }
 
@@ -59,38 +63,109 @@ class Unwinding {
   void load(std::int64_t r) {
     for (std::size_t i = 0; i < s_.stacks.size(); ++i) state_[i] = row(i, r);
   }
+  std::vector<std::int64_t> kept_steps() const {
+    std::vector<std::int64_t> kept;
+    for (std::int64_t r = 0; r < s_.slots; ++r)
+      kept.push_back(
+          read_integer(s_.kept_steps.place.in(table_), s_.kept_steps.type.dtype, r * s_.kept_steps.strides[0]));
+    return kept;
+  }
+
+  // ---- within bytes
+  void back_within(const UnwindStep::Within& w) {
+    in_tape_ = in_step_ + s_.step->table;
+    w.tape->enter(in_tape_, w.tape_base.in(table_));
+    for (std::size_t i = 0; i < s_.constants.size(); ++i) in_tape_[w.tape->inputs[i]] = s_.constants[i].in(table_);
+    const UnwindSpec& u = s_.unwind;
+    std::vector<std::int64_t> stops = u.stops;
+    if (u.length < 0) stops = plan::sort_slots(kept_steps(), [&](std::int64_t a, std::int64_t b) { swap_slots(a, b); });
+    const std::shared_ptr<const plan::MixedSchedule> schedule =
+        u.schedule ? u.schedule : std::make_shared<const plan::MixedSchedule>(plan::quick_schedule(length_, u.bytes));
+    walk_back(*schedule, length_, {std::move(stops), length_},
+              {.load = [&](std::int64_t r) { load_within(w, r); },
+               .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
+               .store =
+                   [&](std::int64_t r) {
+                     for (std::size_t i = 0; i < s_.stacks.size(); ++i)
+                       if (s_.stacks[i].bytes) std::memcpy(state_within(w, i, r), state_[i], s_.stacks[i].bytes);
+                   },
+               .tape = [&](std::int64_t from, std::int64_t to, std::int64_t used) { tape(w, from, to, used); },
+               .back =
+                   [&](std::int64_t i, std::int64_t r, std::int64_t) {
+                     step(i, pieces_.data() + r * u.residuals, static_cast<std::size_t>(u.residuals));
+                   }});
+  }
+  std::byte* state_within(const UnwindStep::Within& w, std::size_t stack, std::int64_t r) const {
+    return r < s_.slots ? row(stack, r) : w.pool.in(table_) + w.places.state(r, stack).offset;
+  }
+  void load_within(const UnwindStep::Within& w, std::int64_t r) {
+    if (s_.unwind.spilled) return load_spilled(r);
+    for (std::size_t i = 0; i < s_.stacks.size(); ++i) state_[i] = state_within(w, i, r);
+  }
+  // A state from disk; the one before it is read meanwhile.
+  void load_spilled(std::int64_t r) {
+    auto* files = reinterpret_cast<StateFiles*>(table_[s_.stacks[0].from.place.storage]);
+    const std::string bytes = files->read(r);
+    if (r > 0) files->read_ahead(r - 1);
+    const char* from = bytes.data();
+    for (std::size_t i = 0; i < s_.stacks.size(); ++i) {
+      state_[i] = s_.stacks[i].buffers[0].in(table_);
+      if (s_.stacks[i].bytes) std::memcpy(state_[i], from, s_.stacks[i].bytes);
+      from += s_.stacks[i].bytes;
+    }
+  }
+  void swap_slots(std::int64_t a, std::int64_t b) const {
+    for (std::size_t i = 0; i < s_.stacks.size(); ++i)
+      std::swap_ranges(row(i, a), row(i, a) + s_.stacks[i].bytes, row(i, b));
+  }
+  void tape(const UnwindStep::Within& w, std::int64_t from, std::int64_t to, std::int64_t used) {
+    w.places.place(used, to - from, places_);
+    pieces_.clear();
+    for (const plan::RowPlaces::Place& p : places_)
+      pieces_.push_back((p.stack < 0 ? w.pool.in(table_) : row(static_cast<std::size_t>(p.stack), 0)) + p.offset);
+    for (std::int64_t i = from; i < to; ++i) {
+      for (int k = 0; k < s_.unwind.residuals; ++k)
+        in_tape_[w.tape->outputs[s_.stacks.size() + static_cast<std::size_t>(k)]] =
+            pieces_[static_cast<std::size_t>((i - from) * s_.unwind.residuals + k)];
+      move_on(*w.tape, in_tape_, i);
+    }
+  }
+
   void store(std::int64_t r) {
     for (std::size_t i = 0; i < s_.stacks.size(); ++i)
       if (s_.stacks[i].bytes) std::memcpy(row(i, r), state_[i], s_.stacks[i].bytes);
   }
   std::int64_t place(std::int64_t step) const { return s_.unwind.reverse ? length_ - 1 - step : step; }
 
-  void set_inputs(const Code& code, std::byte** table, std::int64_t step) const {
-    for (std::size_t i = 0; i < s_.stacks.size(); ++i) table[code.inputs[s_.constants.size() + i]] = state_[i];
+  // `taken`: the state at hand, or a row of residuals.
+  void set_inputs(const Code& code, std::byte** table, std::int64_t step, std::byte* const* taken,
+                  std::size_t count) const {
+    for (std::size_t i = 0; i < count; ++i) table[code.inputs[s_.constants.size() + i]] = taken[i];
     for (std::size_t i = 0; i < s_.xs.size(); ++i)
-      table[code.inputs[s_.constants.size() + s_.stacks.size() + i]] =
-          s_.xs[i].place.in(table_) + place(step) * s_.xs[i].step;
+      table[code.inputs[s_.constants.size() + count + i]] = s_.xs[i].place.in(table_) + place(step) * s_.xs[i].step;
   }
 
   // The state moves to whichever of its two buffers it is not in.
   void advance(std::int64_t from, std::int64_t to) {
-    for (std::int64_t i = from; i < to; ++i) {
-      check_stop("unwind", i, s_.at);
-      set_inputs(*s_.advance, in_advance_, i);
-      for (std::size_t k = 0; k < s_.stacks.size(); ++k) {
-        std::byte* first = s_.stacks[k].buffers[0].in(table_);
-        in_advance_[s_.advance->outputs[k]] = state_[k] == first ? s_.stacks[k].buffers[1].in(table_) : first;
-      }
-      s_.advance->run(in_advance_);
-      for (std::size_t k = 0; k < s_.stacks.size(); ++k) state_[k] = in_advance_[s_.advance->outputs[k]];
+    for (std::int64_t i = from; i < to; ++i) move_on(*s_.advance, in_advance_, i);
+  }
+  void move_on(const Code& code, std::byte** table, std::int64_t i) {
+    check_stop("unwind", i, s_.at);
+    set_inputs(code, table, i, state_, s_.stacks.size());
+    for (std::size_t k = 0; k < s_.stacks.size(); ++k) {
+      std::byte* first = s_.stacks[k].buffers[0].in(table_);
+      table[code.outputs[k]] = state_[k] == first ? s_.stacks[k].buffers[1].in(table_) : first;
     }
+    code.run(table);
+    for (std::size_t k = 0; k < s_.stacks.size(); ++k) state_[k] = table[code.outputs[k]];
   }
 
-  void step(std::int64_t i) {
+  void step(std::int64_t i) { step(i, state_, s_.stacks.size()); }
+  void step(std::int64_t i, std::byte* const* taken, std::size_t count) {
     check_stop("unwind", i, s_.at);
     const Code& code = *s_.step;
-    set_inputs(code, in_step_, i);
-    std::size_t at = s_.constants.size() + s_.stacks.size() + s_.xs.size() + s_.linear_constants.size();
+    set_inputs(code, in_step_, i, taken, count);
+    std::size_t at = s_.constants.size() + count + s_.xs.size() + s_.linear_constants.size();
     for (std::size_t k = 0; k < s_.linear_carries.size(); ++k) {
       in_step_[code.inputs[at + k]] = linear_.state(k);
       if (!s_.linear_carries[k].in_place) in_step_[code.outputs[k]] = linear_.next(k);
@@ -107,18 +182,16 @@ class Unwinding {
 
   plan::Rewind schedule() const {
     if (s_.stacks.empty() || s_.unwind.length >= 0) return {length_, s_.stacks.empty() ? 0 : s_.slots};
-    std::vector<std::int64_t> kept;
-    for (std::int64_t r = 0; r < s_.slots; ++r)
-      kept.push_back(
-          read_integer(s_.kept_steps.place.in(table_), s_.kept_steps.type.dtype, r * s_.kept_steps.strides[0]));
-    return {length_, kept};
+    return {length_, kept_steps()};
   }
 
   const UnwindStep& s_;
   std::byte* const* table_;
   std::int64_t length_;
   std::byte** state_;  // where the state at hand lies, per carry
-  std::byte **in_advance_, **in_step_;
+  std::byte **in_advance_, **in_step_, **in_tape_ = nullptr;
+  std::vector<plan::RowPlaces::Place> places_;
+  std::vector<std::byte*> pieces_;  // of the rows that are kept
   CarryBuffers linear_;
 };
 

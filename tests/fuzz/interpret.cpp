@@ -83,7 +83,7 @@ class Interpreter {
     return flat::custom_vjp(f, rules, in);
   }
   // length (where there are no xs), reverse, carries, xs
-  static Arrays scan(const Node& n, const FlatFunction& f, const Arrays& in) {
+  Arrays scan(const Node& n, const FlatFunction& f, const Arrays& in) const {
     std::size_t c = index(n.params[2]);
     auto body = [&](In carry, In x) {
       Arrays args(carry.begin(), carry.end());
@@ -94,18 +94,20 @@ class Interpreter {
     };
     ScanOptions options{.reverse = n.params[1] != 0};
     if (in.size() == c) options.length = n.params[0];
+    if (mode_.memory > 0) options.memory = mode_.memory;
     Arrays init(in.begin(), in.begin() + n.params[2]), xs(in.begin() + n.params[2], in.end());
     flat::ScanResult r = flat::scan(body, init, xs, options);
     r.carry.insert(r.carry.end(), r.ys.begin(), r.ys.end());
     return r.carry;
   }
-  static LoopOptions options(std::int64_t checkpoints) {
+  LoopOptions options(std::int64_t checkpoints) const {
     LoopOptions o;
-    if (checkpoints > 0) o.checkpoints = static_cast<int>(checkpoints);
+    if (mode_.memory > 0) o.memory = mode_.memory;
+    else if (checkpoints > 0) o.checkpoints = static_cast<int>(checkpoints);
     return o;
   }
   // trips, whether the condition looks at the carry too, checkpoints
-  static Arrays loop(const Node& n, const FlatFunction& f, const Arrays& in) {
+  Arrays loop(const Node& n, const FlatFunction& f, const Arrays& in) const {
     Arrays start{array(0, i32)};
     start.insert(start.end(), in.begin(), in.end());
     auto condition = [&](In c) {
@@ -122,7 +124,7 @@ class Interpreter {
     return out;
   }
   // lo, hi, checkpoints, whether the bounds are arrays; the body's first parameter is the counter as a float
-  static Arrays counted(const Node& n, const FlatFunction& f, const Arrays& in) {
+  Arrays counted(const Node& n, const FlatFunction& f, const Arrays& in) const {
     auto body = [&](In c) {
       Arrays args(c.begin(), c.end());
       args[0] = astype(c[0], n.blocks[0].inputs[0].type.dtype) * 0.25;

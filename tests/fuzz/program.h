@@ -48,6 +48,7 @@ const Operation* find_operation(std::string_view name);
 struct Mode {
   bool plain = false;              // checkpoint and jit: their bodies in place
   const Policy* policy = nullptr;  // instead of the one each checkpoint names
+  std::size_t memory = 0;          // bytes that each loop may keep, instead of what it says itself; 0: as it says
 };
 // The policies that programs name by number, and that a whole program is run under.
 const std::vector<Policy>& policies();

@@ -62,6 +62,7 @@ class Checker {
     compiled::set_backend(turn() % 4 == 0 ? compiled::Backend::machine_code : compiled::Backend::interpreter);
     values();
     gradients();
+    within();
     compiled();
     forward();
     residuals();
@@ -114,6 +115,32 @@ class Checker {
     ir::verify(*backward.code());
     require_same(evaluate(backward, in), grads_, "bits: the backward program");
     require_same(std::move(linear).consume(ct_), grads_, "bits: consumed");
+  }
+
+  // Every loop within the fewest bytes that all of them can do with, and within a few more.
+  void within() {
+    std::size_t memory = 1;
+    for (const std::size_t more : {std::size_t{0}, seed_ % 7 * 40}) {
+      const std::size_t least = memory;
+      for (memory += more;;) {
+        const FlatFunction f = function(b_, {.plain = true, .memory = memory});
+        try {
+          require_same(pullback(f), grads_, fmt::format("bits: loops within {} bytes", memory));
+          if (turn() % 4 == 0)
+            require_same(jitted([&](In) { return pullback(f); })(x_), grads_,
+                         fmt::format("bits: compiled, loops within {} bytes", memory));
+          break;
+        } catch (const Error& e) {
+          const std::string text = e.what(), word = "the smallest that can be met is ";
+          const std::size_t at = text.find(word);
+          if (at == std::string::npos) throw;
+          const std::size_t smallest = std::stoull(text.substr(at + word.size()));
+          require(smallest > memory, "loops: the smallest number of bytes is not enough");
+          memory = smallest;
+        }
+      }
+      if (memory == least && more == 0) return;  // there is no loop that keeps anything
+    }
   }
 
   // Counts the programs of a shard, so that every shard has its share of what is rare.

@@ -164,6 +164,12 @@ std::vector<SmallProgram> whiles(DType d) {
        },
        {vector, matrix}},
       {[](In x) {
+         auto body = [&](In c, In) { return flat::ScanResult{{sin(c[0]) * x[1] + x[0]}, {c[0] * c[0]}}; };
+         flat::ScanResult r = flat::scan(body, {x[0]}, {}, {.length = 40, .memory = 2000});
+         return Arrays{r.carry[0], r.ys[0]};
+       },
+       {vector, vector}},
+      {[](In x) {
          auto body = [](In c, In e) { return flat::ScanResult{{c[0] * e[0]}, {}}; };
          return flat::scan(body, {x[0]}, {x[1]}, {.checkpoints = 1}).carry;
        },

@@ -1,0 +1,187 @@
+// Loops within a number of bytes: the bits of the plain loop, whatever fits, under every transformation, eagerly and
+// compiled; never more kept than was said; an error that names the smallest number that can be met.
+#include <anew/control.h>
+#include <anew/jit.h>
+#include <anew/ops.h>
+#include <gtest/gtest.h>
+
+#include "control/loop.h"
+#include "plan/mixed.h"
+#include "support/check_grads.h"
+#include "support/support.h"
+
+namespace anew::test {
+namespace {
+
+using In = std::span<const Array>;
+
+void same(const Array& got, const Array& want) { EXPECT_TRUE(same_bits(got, want)) << got << "\nis not\n" << want; }
+const Array a = array({0.3, 1.2, -0.7}, f64), w = array({1.1, 0.9, 1.3}, f64);
+const Array xs = reshape(sin(arange(60.0, f64)), {20, 3});
+
+Arrays gradient(const FlatFunction& f, const Arrays& x) {
+  return flat::grad([&](In in) { return Arrays{sum(square(f(in)[0]))}; }, x);
+}
+
+// Two carries, xs, ys, a constant, and what depends on constants alone.
+FlatFunction scanned(const ScanOptions& options) {
+  return [=](In x) {
+    auto body = [&](In c, In e) {
+      Array y = sin(c[0]) * e[0] * cos(x[1]) + x[1];
+      return flat::ScanResult{{y, c[1] * 0.9 + y * y, c[2] + 1}, {y * c[1]}};
+    };
+    flat::ScanResult r = flat::scan(body, {x[0], x[0], 0}, {x[2]}, options);
+    return Arrays{r.carry[0] + r.carry[1] + sum(r.ys[0], 0)};
+  };
+}
+
+// The smallest number of bytes that a loop can do with: the one that it asks for.
+std::size_t smallest(const std::function<void(std::size_t memory)>& f) {
+  try {
+    f(1);
+  } catch (const Error& e) {
+    const std::string text = e.what(), word = "can be met is ";
+    return std::stoull(text.substr(text.find(word) + word.size()));
+  }
+  ADD_FAILURE() << "one byte is enough";
+  return 1;
+}
+
+TEST(Within, EqualsPlainScan) {
+  const Arrays x{a, w, xs};
+  for (bool reverse : {false, true}) {
+    const FlatFunction plain = scanned({.reverse = reverse});
+    const Arrays want = gradient(plain, x);
+    const std::size_t least = smallest([&](std::size_t m) { gradient(scanned({.reverse = reverse, .memory = m}), x); });
+    for (std::size_t more : {0, 24, 48, 100, 300, 1000, 3000, 100000}) {
+      const FlatFunction f = scanned({.reverse = reverse, .memory = least + more});
+      same(f(x)[0], plain(x)[0]);
+      const Arrays got = gradient(f, x);
+      for (std::size_t i = 0; i < 3; ++i) same(got[i], want[i]);
+      const Arrays compiled = flat::jit([&](In in) { return gradient(f, Arrays(in.begin(), in.end())); }, x, {});
+      for (std::size_t i = 0; i < 3; ++i) same(compiled[i], want[i]);
+      auto l = flat::linearize(f, x).second, l2 = flat::linearize(plain, x).second;
+      same(l(Arrays{w, a, xs})[0], l2(Arrays{w, a, xs})[0]);
+    }
+  }
+}
+
+TEST(Within, EveryTransformation) {
+  const Arrays x{a, w, xs};
+  const FlatFunction plain = scanned({});
+  const std::size_t least = smallest([&](std::size_t m) { gradient(scanned({.memory = m}), x); });
+  for (std::size_t more : {0, 60, 400}) {
+    const FlatFunction f = scanned({.memory = least + more});
+    auto hvp = [&](const FlatFunction& g) {
+      return flat::jvp([&](In in) { return gradient(g, Arrays(in.begin(), in.end())); }, x, Arrays{w, a, cos(xs)})
+          .second;
+    };
+    Arrays got = hvp(f), want = hvp(plain);
+    for (std::size_t i = 0; i < 3; ++i) same(got[i], want[i]);
+    got = flat::jit([&](In) { return hvp(f); }, x, {});
+    for (std::size_t i = 0; i < 3; ++i) same(got[i], want[i]);
+    auto twice = [&](const FlatFunction& g) {
+      return gradient([&](In in) { return Arrays{gradient(g, Arrays(in.begin(), in.end()))[0]}; }, x);
+    };
+    got = twice(f), want = twice(plain);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(allclose(got[i], want[i], 1e-12, 1e-12));
+    auto slopes = [&](In in) { return gradient(f, Arrays(in.begin(), in.end())); };
+    const Array batch = stack({a, w, a * w});
+    const Arrays v = flat::vmap(slopes, Arrays{batch, w, xs}, flat::BatchAxes{{0, no_axis, no_axis}});
+    for (int i = 0; i < 3; ++i) {
+      const Arrays one = slopes(Arrays{batch[i], w, xs});
+      for (std::size_t k = 0; k < 3; ++k) same(v[k][i], one[k]);
+    }
+  }
+  check_grads(scanned({.memory = 8 * least}), x, {.order = 2});  // tangents are kept as well
+}
+
+// while and fori loops, whose lengths are known, known when they start, or not known.
+TEST(Within, OtherLoops) {
+  const Arrays x{a, w};
+  auto counted = [](Array lo, Array hi, LoopOptions o) {
+    return [=](In x) {
+      auto body = [&](In c) { return Arrays{sin(c[1]) * x[1] + c[1] * 0.5}; };
+      return flat::fori_loop(lo, hi, body, {x[0]}, o);
+    };
+  };
+  auto unknown = [](LoopOptions o) {
+    return [=](In x) {
+      auto body = [&](In c) { return Arrays{c[0] + 1, sin(c[1]) * x[1] + c[1] * 0.5}; };
+      auto more = [](In c) { return (c[0] < 40) & (c[0] < 100); };
+      return Arrays{flat::while_loop(more, body, {0, x[0]}, o)[1]};
+    };
+  };
+  std::vector<std::function<FlatFunction(LoopOptions)>> loops{
+      [&](LoopOptions o) -> FlatFunction { return counted(0, 40, o); },
+      [&](LoopOptions o) -> FlatFunction { return counted(array(0, i32), array(40, i32), o); },
+      [&](LoopOptions o) -> FlatFunction { return unknown(o); }};
+  const Arrays want = gradient(counted(0, 40, {}), x);
+  for (const auto& loop : loops) {
+    const std::size_t least = smallest([&](std::size_t m) { gradient(loop({.memory = m}), x); });
+    for (std::size_t more : {0, 30, 100, 500, 100000}) {
+      const FlatFunction f = loop({.memory = least + more});
+      const Arrays got = gradient(f, x);
+      for (std::size_t i = 0; i < 2; ++i) same(got[i], want[i]);
+      const Arrays compiled = flat::jit([&](In in) { return gradient(f, Arrays(in.begin(), in.end())); }, x, {});
+      for (std::size_t i = 0; i < 2; ++i) same(compiled[i], want[i]);
+    }
+  }
+  for (int n : {0, 1, 2}) {
+    const Arrays none = gradient(counted(0, n, {.memory = 1000}), x), plain = gradient(counted(0, n, {}), x);
+    for (std::size_t i = 0; i < 2; ++i) same(none[i] + 0.0, plain[i] + 0.0);
+  }
+}
+
+// What is kept of a loop without xs and ys: arguments, results and a few states more than what was said.
+TEST(Within, KeepsNoMoreThanThat) {
+  auto loss = [](ScanOptions o) {
+    return [o](Array u) {
+      auto body = [](Array u, none_t) { return std::pair(u + 0.1 * sin(u), none); };
+      return sum(scan(body, u, none, o).first);
+    };
+  };
+  const Array u = ones(1024);
+  std::size_t before = jit(grad(loss({.length = 300}))).plan(u).peak_bytes;
+  for (std::size_t memory : {400, 200, 100, 50, 20, 10, 8}) {
+    const std::size_t peak = jit(grad(loss({.length = 300, .memory = memory * 1024}))).plan(u).peak_bytes;
+    EXPECT_LT(peak, before) << memory;
+    EXPECT_LE(peak, (memory + 8 * 4) * 1024) << memory;
+    before = peak;
+  }
+}
+
+TEST(Within, TextParsesBack) {
+  auto slope = [](In x) {
+    auto body = [](In c, In) { return flat::ScanResult{{sin(c[0])}, {}}; };
+    return flat::grad(
+        [&](In in) { return Arrays{sum(flat::scan(body, {in[0]}, {}, {.length = 50, .memory = 300}).carry[0])}; }, x);
+  };
+  const Program p = flat::make_program(slope, Arrays{a});
+  EXPECT_NE(p.str().find("budget=(50, 276, 24, 64)"), std::string::npos) << p;
+  const Program q = parse_program(p.str());
+  EXPECT_EQ(q.str(), p.str());
+  same(evaluate(q, Arrays{a})[0], slope(Arrays{a})[0]);
+}
+
+TEST(Within, Errors) {
+  auto body = [](Array c, none_t) { return std::pair(sin(c), none); };
+  auto f = [=](ScanOptions o) { return [=](Array x) { return sum(scan(body, x, none, o).first); }; };
+  EXPECT_EQ(
+      ERROR_OF((void)grad(f({.length = 50, .memory = 16}))(a)),
+      "[scan] .memory is 16 bytes; the smallest that can be met is 88: one state (24) and the residuals of one step "
+      "(64); hint: give it more, or checkpoint the body so that a step keeps less");
+  EXPECT_EQ(ERROR_OF((void)f({.length = 5, .checkpoints = 2, .memory = 1000})(a)),
+            "[scan] .checkpoints and .memory both say what is kept; hint: give one of them");
+  EXPECT_EQ(ERROR_OF((void)f({.length = 5, .disk = "."})(a)),
+            "[scan] .disk without .memory; hint: give the bytes that may be kept in memory: {.memory = 64_MiB, .disk = "
+            "\"...\"}");
+  auto less = [](Array c) { return sum(c) < 3; };
+  EXPECT_EQ(
+      ERROR_OF((void)while_loop(less, [](Array c) { return c * 2; }, a, {.memory = 1000, .disk = "."})),
+      "[while_loop] .disk needs a number of steps that is known before the loop runs; hint: use scan, or fori_loop "
+      "with static bounds");
+}
+
+}  // namespace
+}  // namespace anew::test
