@@ -1,8 +1,8 @@
 // jit: functions of trees, compiled per types of their arguments; the exact memory plan, before anything runs; functions
 // compiled ahead of time.
 #pragma once
-#include <anew/call.h>
 #include <anew/call_key.h>
+#include <anew/linearize.h>
 
 #include <cstddef>
 #include <iosfwd>
@@ -12,7 +12,7 @@
 
 namespace anew {
 
-// A value in the arena, and the line that made it.
+// A value in the arena, the line that made it, and what it was made for.
 struct LiveValue {
   std::string what;  // the operation, or whose scratch it is
   ShapeDtype type;   // of scratch: bytes
@@ -20,6 +20,11 @@ struct LiveValue {
   Location at = {};
   std::string inside = {};  // the loops and branches it lies in, outermost first: "scan[10] / cond"
   bool scratch = false;
+  // The leaf of the arguments that it was made with: the one that its operation reads, or that an operand was made with.
+  int leaf = -1;             // -1: none is known
+  bool backward = false;     // made by a backward pass
+  std::string path = {};     // of that leaf: "layers[3].w"; where it is of a backward pass "d layers[3].w"
+  std::string callers = {};  // the calls it lies in, innermost first: "checkpoint 3 of model.cpp:88 (loss)"
 };
 
 // What a call of a compiled function takes, known before it runs. A call allocates its outputs and one arena, which holds
@@ -60,10 +65,10 @@ class Compiled {
 };
 // Arguments may be abstract. The function is traced once; arrays it captures are kept.
 Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
-                 const Location& at = Location::current());
-// The plan alone: no code is generated.
+                 const Location& at = Location::current(), std::vector<std::string> paths = {});
+// The plan alone: no code is generated. `paths` name the arguments: one per leaf; none: "0", "1", ...
 MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
-                const Location& at = Location::current());
+                const Location& at = Location::current(), std::vector<std::string> paths = {});
 // What a jitted function remembers of its calls: of one without state code, and the shape of its result, by CallKey; of
 // any function how often static numbers had it compiled. Bounded: what was not used for longest goes.
 class KnownCalls {
@@ -174,16 +179,20 @@ class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
       return c.rebuild(out);
     }
   }
-  // The memory a call with these arguments takes, to the byte; arguments may be abstract.
+  // The memory a call with these arguments takes, to the byte; arguments may be abstract. ANEW_ARGS names them.
   template <class... T>
-  MemoryPlan plan(const T&... args) const {
+  MemoryPlan plan(const ArgNames& names, const T&... args) const {
     using For = detail::whole_call<F, T...>;
     if constexpr (For::valid) {
       typename For::type c(this->wrapper().f_, args...);
-      return flat::plan(c.flat(), c.leaves(), options_, at_);
+      return flat::plan(c.flat(), c.leaves(), options_, at_, detail::call_info(c.skeleton(), names).paths);
     } else {
       return {};
     }
+  }
+  template <class... T>
+  MemoryPlan plan(const T&... args) const {
+    return plan(ArgNames(), args...);
   }
   // Compiled now, for arguments of these types and these static values; no look-up per call.
   template <class... T>
@@ -233,7 +242,8 @@ class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
   }
   template <class C, class... A>
   auto compiled(C& c, detail::types<A...>) const {
-    flat::Compiled code = flat::compile(c.flat(), c.leaves(), options_, at_);
+    flat::Compiled code =
+        flat::compile(c.flat(), c.leaves(), options_, at_, detail::call_info(c.skeleton(), ArgNames()).paths);
     return Compiled<typename C::Result, A...>(std::move(code), c.skeleton(), c.result_shape(), at_);
   }
   F f_;

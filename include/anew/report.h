@@ -52,20 +52,25 @@ std::ostream& operator<<(std::ostream& os, const MemoryReport& report);
 
 namespace flat {
 MemoryReport memory_report(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
-                           const Location& at = Location::current());
+                           const Location& at = Location::current(), std::vector<std::string> paths = {});
 }
 
 // Compiles for these arguments and calls the function a few times (once if it prints or calls back, never if an argument
 // is abstract).
 template <class F, class... T>
-[[nodiscard]] MemoryReport memory_report(const Jit<F>& jitted, const T&... args) {
+[[nodiscard]] MemoryReport memory_report(const Jit<F>& jitted, const ArgNames& names, const T&... args) {
   using For = detail::whole_call<F, T...>;
   if constexpr (For::valid) {
     typename For::type c(jitted.function(), args...);
-    return flat::memory_report(c.flat(), c.leaves(), jitted.options(), jitted.at());
+    return flat::memory_report(c.flat(), c.leaves(), jitted.options(), jitted.at(),
+                               detail::call_info(c.skeleton(), names).paths);
   } else {
     return {};
   }
+}
+template <class F, class... T>
+[[nodiscard]] MemoryReport memory_report(const Jit<F>& jitted, const T&... args) {
+  return memory_report(jitted, ArgNames(), args...);
 }
 
 }  // namespace anew

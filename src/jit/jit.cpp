@@ -220,6 +220,29 @@ Compiled::Compiled(const Compiled&) noexcept = default;
 Compiled& Compiled::operator=(const Compiled&) noexcept = default;
 Compiled::~Compiled() = default;
 
+namespace {
+
+// "argument 0, layers[1].w"
+std::string argument_name(std::size_t i, const std::vector<std::string>& paths) {
+  if (i >= paths.size()) return fmt::format("argument {}", i);
+  const std::string& path = paths[i];
+  const std::size_t root = std::min(path.find_first_of(".["), path.size());
+  const std::string_view rest = std::string_view(path).substr(root);
+  return fmt::format("argument {}{}{}", path.substr(0, root), rest.empty() ? "" : ", ",
+                     rest.starts_with('.') ? rest.substr(1) : rest);
+}
+
+// Throws where a leaf is no array yet, and names it.
+void check_leaves(std::span<const Array> x, const std::vector<std::string>& paths, std::string_view op,
+                  const Location& at) {
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (!x[i].value())
+      throw Error(fmt::format("[{}] {} is an uninitialised Array", op, argument_name(i, paths)), at,
+                  "`Array x;` is no array yet, one that was moved from is none any more: assign one first");
+}
+
+}  // namespace
+
 Arrays Compiled::operator()(std::span<const Array> x) const {
   State& s = *state_;
   const ir::Program& p = s.program->program();
@@ -227,6 +250,7 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     throw Error(
         fmt::format("[compile] compiled for {} arrays, called with {}", p.inputs.size() - s.constants.size(), x.size()),
         s.at);
+  check_leaves(x, s.paths, "compile", s.at);
   Arrays numbers;  // x with its numbers as the code takes them
   for (std::size_t i = 0; i < x.size(); ++i) {
     const Type& want = p.type(p.inputs[s.constants.size() + i]);
@@ -242,12 +266,12 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     const Value& v = *x[i].value();
     const Type& want = p.type(p.inputs[s.constants.size() + i]);
     if (!v.concrete())
-      throw Error(fmt::format("[compile] a compiled function cannot be traced: array {} is {}", i,
+      throw Error(fmt::format("[compile] a compiled function cannot be traced: {} is {}", argument_name(i, s.paths),
                               v.abstract ? "abstract" : fmt::format("being traced for {}", v.trace->what())),
                   s.at, "transform the function and compile the result, or call jit(f)");
     if (!(v.type == want))
-      throw Error(fmt::format("[compile] array {} was {} when the function was compiled, is {} now", i,
-                              s.in[i].number ? "a number" : want.str(), v.type.str()),
+      throw Error(fmt::format("[compile] {} was {} when the function was compiled, is {} now",
+                              argument_name(i, s.paths), s.in[i].number ? "a number" : want.str(), v.type.str()),
                   s.at, "compile once for each set of types, or call jit(f), which does");
     ready = ready && dense(v);
   }
@@ -267,7 +291,7 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     if (s.known[i].value()) out[i] = s.known[i];
   return out;
 }
-const MemoryPlan& Compiled::plan() const { return state_->program->plan(); }
+const MemoryPlan& Compiled::plan() const { return state_->plan; }
 std::size_t Compiled::high_water_bytes() const { return state_->high_water.load(std::memory_order_relaxed); }
 
 bool Compiled::captures() const { return state_->captures; }
@@ -275,7 +299,8 @@ bool Compiled::captures() const { return state_->captures; }
 namespace {
 
 std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
-                                          const Location& at) {
+                                          std::vector<std::string> paths, std::string_view op, const Location& at) {
+  check_leaves(x, paths, op, at);
   check_options(options, at);
   const StopScope stop(options.stop);
   const std::uint64_t start = next_sequence();
@@ -299,6 +324,9 @@ std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const
   std::vector<ir::Strides> inputs;
   for (const Type& t : program.input_types()) inputs.push_back(row_major(t.shape));
   s->program = compiled::find_compiled(share(std::move(program)), inputs);
+  s->plan = s->program->plan();
+  for (LiveValue& v : s->plan.live) v.path = compiled::path_of(v.leaf, v.backward, paths);
+  s->paths = std::move(paths);
   s->options = options;
   s->at = at;
   return s;
@@ -306,16 +334,18 @@ std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const
 
 }  // namespace
 
-Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at) {
+Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at,
+                 std::vector<std::string> paths) {
   return with_line("compile", at, [&] {
-    auto s = prepared(f, x, options, at);
+    auto s = prepared(f, x, options, std::move(paths), "compile", at);
     s->program->code();
     return Compiled(std::move(s));
   });
 }
 
-MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at) {
-  return with_line("plan", at, [&] { return prepared(f, x, options, at)->program->plan(); });
+MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at,
+                std::vector<std::string> paths) {
+  return with_line("plan", at, [&] { return std::move(prepared(f, x, options, std::move(paths), "plan", at)->plan); });
 }
 
 void other_static_argument(std::size_t number, const Location& at) {

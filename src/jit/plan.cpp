@@ -10,6 +10,7 @@
 #include "base/saturate.h"
 #include "jit/compiled_program.h"
 #include "jit/describe.h"
+#include "jit/labels.h"
 
 namespace anew::compiled {
 namespace {
@@ -26,7 +27,16 @@ void largest_first(std::vector<T>& list, Bytes bytes) {
   list = std::move(sorted);
 }
 
-void collect_live(const passes::Body& body, const std::string& inside, std::vector<LiveValue>& out) {
+// What a mark says of a value.
+LiveValue labelled(LiveValue v, const ir::Mark& mark, const Labels& labels) {
+  v.leaf = labels.leaf(mark);
+  v.backward = mark.backward;
+  v.callers = ir::str(mark.region);
+  return v;
+}
+
+void collect_live(const passes::Body& body, const std::string& inside, const Labels& labels,
+                  std::vector<LiveValue>& out) {
   const std::vector<passes::Span> spans = passes::spans_of(body);
   const std::vector<std::size_t> live = live_bytes(body, spans);
   std::size_t at = 0, most = 0;
@@ -38,22 +48,24 @@ void collect_live(const passes::Body& body, const std::string& inside, std::vect
     if (written[s] < 0 || arena_storage(body, written[s]) < 0 || body.storages[s].bytes == 0) continue;
     if (spans[s].first > static_cast<int>(at) || spans[s].last < static_cast<int>(at)) continue;
     const passes::Value& v = body.values[static_cast<std::size_t>(written[s])];
-    out.push_back({v.primitive ? v.primitive->name : "copy", v.type, body.storages[s].bytes, v.at, inside});
+    out.push_back(labelled({v.primitive ? v.primitive->name : "copy", v.type, body.storages[s].bytes, v.at, inside},
+                           mark_of(body, written[s]), labels));
   }
   const passes::Step& step = body.steps[at];
   const passes::Body* fullest = nullptr;
   for (const auto& b : step.bodies)
     if (is_control(step) && (!fullest || b->bytes > fullest->bytes)) fullest = b.get();
   const std::size_t nested = fullest ? fullest->bytes : 0;
-  if (fullest) collect_live(*fullest, (inside.empty() ? "" : inside + " / ") + step_name(step), out);
+  if (fullest) collect_live(*fullest, (inside.empty() ? "" : inside + " / ") + step_name(step), labels, out);
   // Of a loop: the second buffers of its carries, copies of states.
   if (step.scratch > nested)
-    out.push_back({fmt::format("{} of {}", fullest ? "buffers" : "scratch", step_name(step)),
-                   {{static_cast<std::int64_t>(step.scratch - nested)}, bool_},
-                   step.scratch - nested,
-                   step.at,
-                   inside,
-                   true});
+    out.push_back(labelled({fmt::format("{} of {}", fullest ? "buffers" : "scratch", step_name(step)),
+                            {{static_cast<std::int64_t>(step.scratch - nested)}, bool_},
+                            step.scratch - nested,
+                            step.at,
+                            inside,
+                            true},
+                           mark_of(body, step), labels));
 }
 
 }  // namespace
@@ -76,9 +88,15 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
   for (const Type& t : program.output_types()) plan.output_bytes += t.bytes();
   plan.arena_bytes = body.bytes;
   plan.peak_bytes = plan.argument_bytes + plan.constant_bytes + plan.output_bytes + plan.arena_bytes;
-  collect_live(body, "", plan.live);
+  collect_live(body, "", Labels(program), plan.live);
   largest_first(plan.live, [](const LiveValue& v) { return v.bytes; });
   return plan;
+}
+
+std::string path_of(int leaf, bool backward, const std::vector<std::string>& paths) {
+  if (leaf < 0) return "";
+  const auto i = static_cast<std::size_t>(leaf);
+  return (backward ? "d " : "") + (i < paths.size() ? paths[i] : std::to_string(i));
 }
 
 }  // namespace anew::compiled

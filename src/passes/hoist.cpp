@@ -85,7 +85,8 @@ class Hoisting {
   using Stored = std::map<int, const loops::Store*>;  // of the maker, by operand of the reduction
 
   void move(Step& reduction, Step& maker, const Stored& stored, const Type& type) {
-    const int passed = b_.add_temporary(type, reduction.primitive, reduction.at);
+    const int passed = b_.add_temporary(type, reduction.primitive, reduction.at,
+                                        b_.values[static_cast<std::size_t>(reduction.out[0])].mark);
     maker_.push_back(maker_[storage(reduction.in[static_cast<std::size_t>(stored.begin()->first)])]);
     readers_.push_back(1);
     loops::Kernel kernel = maker.kernel();

@@ -68,7 +68,7 @@ class Lowering {
     }
     std::vector<int> out;
     for (ir::Var v : e.outputs) {
-      out.push_back(b_->add_temporary(p_.type(v), e.primitive, e.at));
+      out.push_back(b_->add_temporary(p_.type(v), e.primitive, e.at, e.mark));
       at_[static_cast<std::size_t>(v)] = out.back();
     }
     if (e.primitive->higher_order()) control(e, std::move(in), std::move(out));
@@ -80,7 +80,7 @@ class Lowering {
     const Type& out = p_.type(e.outputs[0]);
     auto view = e.primitive->view(*e.params, value(of).type, value(of).strides, out);
     if (!view) {
-      of = copied(of, e.primitive, e.at);
+      of = copied(of, e);
       view = e.primitive->view(*e.params, value(of).type, value(of).strides, out);
       if (!view) throw InternalError(fmt::format("[{}] has no view of a row-major operand", e.primitive->name));
     }
@@ -92,8 +92,8 @@ class Lowering {
   }
 
   // The same elements, dense, in a storage of their own.
-  int copied(int v, const ir::Primitive* primitive, const Location& at) {
-    int out = b_->add_temporary(value(v).type, primitive, at);
+  int copied(int v, const ir::Eqn& e) {
+    int out = b_->add_temporary(value(v).type, e.primitive, e.at, e.mark);
     b_->steps.push_back(copy(v, out));
     return out;
   }
@@ -285,7 +285,7 @@ class Lowering {
       for (int v : b_->steps[i].out) written[static_cast<std::size_t>(value(v).storage)] = i;
     std::vector<Step> last;
     auto copied = [&](int v) {
-      int out = b_->add_temporary(value(v).type, value(v).primitive, value(v).at);
+      int out = b_->add_temporary(value(v).type, value(v).primitive, value(v).at, value(v).mark);
       const auto from = static_cast<std::size_t>(value(v).storage);
       const std::size_t i = from < written.size() ? written[from] : copies.size();
       (i < copies.size() ? copies[i] : last).push_back(copy(v, out));

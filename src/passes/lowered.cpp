@@ -34,9 +34,9 @@ int Body::add_value(Value v) {
   return static_cast<int>(values.size()) - 1;
 }
 
-int Body::add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at) {
+int Body::add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at, const ir::Mark& mark) {
   int storage = add_storage({.bytes = type.bytes()});
-  return add_value({type, storage, 0, row_major(type.shape), primitive, at});
+  return add_value({type, storage, 0, row_major(type.shape), primitive, at, mark});
 }
 
 bool is_identity(const loops::Access& access, std::size_t variables) {

@@ -43,6 +43,7 @@ struct Value {
   Strides strides;                           // in elements
   const ir::Primitive* primitive = nullptr;  // that made it; null: an input
   Location at = {};
+  ir::Mark mark = {};
   bool dense() const;   // row-major, without gaps
   bool packed() const;  // without gaps, in any order of its axes
 };
@@ -180,7 +181,7 @@ struct Body {
   int add_storage(Storage s);
   int add_value(Value v);
   // A new dense value in a temporary of its own.
-  int add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at);
+  int add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at, const ir::Mark& mark = {});
 };
 
 // Of each storage: the first and last step that touches it (-1: before the first, `steps.size()`: after the last).

@@ -68,7 +68,7 @@ Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& li
     const ir::Eqn& e = p.eqns[static_cast<std::size_t>(maker[index(a.var)])];
     Arrays operands;
     for (const ir::Atom& x : e.inputs) operands.push_back(read(x));
-    RuleScope rule(e.rule_of, e.at);
+    RuleScope rule(e.rule_of, e.at, e.mark);
     Arrays made = anew::bind(*e.primitive, e.params, operands, e.at);
     for (std::size_t k = 0; k < made.size(); ++k) value[index(e.outputs[k])] = made[k];
     return v;
@@ -99,7 +99,7 @@ Arrays backward_pass(const ir::Program& p, Arrays x, const std::vector<bool>& li
       }
       for (const ir::Atom& a : e.inputs)
         if (a.is_var() && first_use[index(a.var)] == i) value[index(a.var)] = {};  // `in` has the last handles
-      RuleScope rule(e.rule_of, e.at);
+      RuleScope rule(e.rule_of, e.at, {e.mark.region, e.mark.operation, true});
       if (e.primitive->higher_order()) {
         if (!e.primitive->nested_transpose) ir::missing_rule(*e.primitive, "nested_transpose", "control", e.at);
         Donation donation(in);

@@ -230,7 +230,7 @@ TEST(JitErrors, AnotherType) {
   auto c = jit([](Array x, Array y) { return x + y; }).compile(ones({3}), ones({3}));
   EXPECT_EQ(
       ERROR_OF(c(ones({3}), ones({4}))),
-      "[compile] array 1 was f32[3] when the function was compiled, is f32[4] now; hint: compile once for each set "
+      "[compile] argument 1 was f32[3] when the function was compiled, is f32[4] now; hint: compile once for each set "
       "of types, or call jit(f), which does");
 }
 
@@ -245,10 +245,10 @@ TEST(JitErrors, AnotherStaticValue) {
 TEST(JitErrors, TracedArguments) {
   auto c = jit([](Array x) { return sin(x); }).compile(1.0);
   EXPECT_EQ(ERROR_OF((void)grad([&](Array x) { return c(x); })(1.0)),
-            "[compile] a compiled function cannot be traced: array 0 is being traced for grad; hint: transform the "
+            "[compile] a compiled function cannot be traced: argument 0 is being traced for grad; hint: transform the "
             "function and compile the result, or call jit(f)");
   EXPECT_EQ(ERROR_OF((void)c(ShapeDtype{{}, f32})),
-            "[compile] a compiled function cannot be traced: array 0 is abstract; hint: transform the function and "
+            "[compile] a compiled function cannot be traced: argument 0 is abstract; hint: transform the function and "
             "compile the result, or call jit(f)");
 }
 
