@@ -17,7 +17,7 @@
 #include <mutex>
 
 #include "base/environment.h"
-#include "codegen/generate.h"
+#include "codegen/emit.h"
 
 namespace anew::codegen {
 namespace {

@@ -20,7 +20,7 @@
 #include <system_error>
 #include <thread>
 
-#include "codegen/generate.h"
+#include "codegen/emit.h"
 #include "codegen/identity.h"
 
 namespace anew::codegen {

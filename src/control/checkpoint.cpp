@@ -2,9 +2,9 @@
 // and recomputes the rest inside the equation that consumes the cotangent (spec/checkpoint.md part 1).
 #include <fmt/format.h>
 
+#include "control/checkpoint_warnings.h"
+#include "control/higher_order.h"
 #include "control/nested_rules.h"
-#include "control/report.h"
-#include "control/rows.h"
 
 namespace anew {
 namespace {

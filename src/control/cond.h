@@ -1,6 +1,6 @@
 // cond: the row's rules (cond_rules.cpp) and what they share with its front (cond.cpp).
 #pragma once
-#include "control/rows.h"
+#include "control/higher_order.h"
 #include "transforms/nested.h"
 
 namespace anew {

@@ -3,7 +3,7 @@
 #pragma once
 #include <anew/custom.h>
 
-#include "control/rows.h"
+#include "control/higher_order.h"
 #include "trace/trace.h"
 #include "transforms/nested.h"
 

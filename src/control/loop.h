@@ -4,8 +4,8 @@
 // forward or back and recomputes the states between those recorded. To the rules all three are a LoopForm: groups of
 // operands, and Programs that take some groups and give others.
 #pragma once
+#include "control/higher_order.h"
 #include "control/operands.h"
-#include "control/rows.h"
 #include "transforms/jvp.h"
 #include "transforms/nested.h"
 #include "transforms/split.h"

@@ -8,7 +8,7 @@
 #include <ostream>
 
 #include "base/base.h"
-#include "control/policy_param.h"
+#include "control/higher_order.h"
 
 namespace anew {
 namespace {

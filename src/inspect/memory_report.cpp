@@ -9,7 +9,7 @@
 
 #include "jit/compiled_program.h"
 #include "jit/describe.h"
-#include "plan/place.h"
+#include "plan/offsets.h"
 #include "trace/trace.h"
 
 namespace anew {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 
 #include "ir/decimal.h"
-#include "ir/layout.h"
+#include "ir/doc.h"
 #include "ir/primitive.h"
 #include "ir/program.h"
 #include "ir/words.h"

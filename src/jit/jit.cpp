@@ -7,7 +7,7 @@
 
 #include "base/lru.h"
 #include "base/stop.h"
-#include "control/rows.h"
+#include "control/higher_order.h"
 #include "jit/compiled_program.h"
 #include "ops/promote.h"
 #include "runtime/pool.h"

@@ -2,7 +2,7 @@
 #include "loops/interpreter.h"
 
 #include "loops/evaluator.h"
-#include "loops/reduce.h"
+#include "loops/interpret_reduction.h"
 
 namespace anew::loops {
 namespace {

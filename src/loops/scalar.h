@@ -1,7 +1,7 @@
 // The vocabulary of math.h for plain numbers, so that a function can be evaluated for one element at a time: the
 // reference in tests, and tails of blocks. Same names and same bits as Vec.
 #pragma once
-#include "loops/number.h"
+#include "loops/integer_division.h"
 
 namespace anew::loops {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "loops/accumulate.h"
 #include "loops/evaluator.h"
-#include "loops/join.h"
 
 namespace anew::loops {
 namespace {

@@ -4,7 +4,7 @@
 #pragma once
 #include <cstring>
 
-#include "loops/number.h"
+#include "loops/integer_division.h"
 #if defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
 #endif

@@ -105,6 +105,13 @@ Array asarray(const ArrayLike& x) {
   return strong(x.value, x.at);
 }
 
+namespace flat {
+Array name(const Array& x, std::string_view name, const Location& at) {
+  if (name.empty()) throw Error("[checkpoint_name] the name is empty", at);
+  return bind1(name_row(), std::make_shared<NameParams>(std::string(name)), {strong(x, at)}, at);
+}
+}  // namespace flat
+
 namespace lax {
 Array convert_element_type(const ArrayLike& x, DType dtype) {
   check_operand(x.value, line_or(x.at));

@@ -2,7 +2,6 @@
 // Both move elements only; each is the other's transpose. With starts that differ by example they are gather and scatter.
 #include <fmt/format.h>
 
-#include "ops/advanced_index.h"
 #include "ops/batch.h"
 #include "ops/elementwise.h"
 #include "ops/gather.h"

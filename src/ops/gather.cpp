@@ -37,6 +37,12 @@ Array index_operand(std::string_view op, const Array& x, const Location& at) {
   return is_stored(d) ? astype(i, i32) : i;
 }
 
+Array counted_from_end(const Array& i, std::int64_t n) {
+  if (!is_signed(type_of(i).dtype)) return i;
+  return where(i < 0, i + literal_integer(type_of(i).dtype, n), i);
+}
+Array wrapped_around(const Array& i, std::int64_t n) { return remainder(i, literal_integer(type_of(i).dtype, n)); }
+
 Array zeros_of(const Type& type) { return lax::broadcast_in_dim(literal(type.dtype, 0.0), type.shape, {}); }
 
 Shape slice_sizes_of(const lax::ScatterDimensions& d, int operand_ndim, const Shape& updates) {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "ops/family.h"
-#include "runtime/gather.h"
+#include "runtime/gather_scatter.h"
 
 namespace anew {
 
@@ -16,6 +16,9 @@ bool is_mode(std::string_view word);
 
 // Checked: integers, not weak.
 Array index_operand(std::string_view op, const Array& x, const Location& at);
+// i as an index along an axis of n elements: negative counts from the end, or anything modulo n.
+Array counted_from_end(const Array& i, std::int64_t n);
+Array wrapped_around(const Array& i, std::int64_t n);
 void require_integers(std::string_view op, std::string_view what, const Type& type, const Location& at);
 
 inline Strided strided(const ir::Memory& m) { return {m.data, m.type.dtype, m.type.shape, m.strides}; }

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "passes/lowered.h"
-#include "plan/place.h"
+#include "plan/offsets.h"
 
 namespace anew::passes {
 namespace {

@@ -1,6 +1,6 @@
 // Another order of the steps of a Body where it needs less memory. Effects keep their order; a storage that several
 // steps write (parts of a concatenation) is written in the order given. Program order stays unless the peak falls.
-#include "plan/order.h"
+#include "plan/list_schedule.h"
 
 #include "passes/lowered.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/dtype.h"
-#include "control/rows.h"
+#include "control/higher_order.h"
 #include "passes/named_rows.h"
 #include "passes/passes.h"
 #include "passes/view_map.h"

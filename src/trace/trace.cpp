@@ -227,10 +227,3 @@ Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {
 }
 
 }  // namespace anew
-
-namespace anew::ir {
-void missing_rule(const Primitive& p, std::string_view transformation, std::string_view folder, const Location& at) {
-  throw Error(fmt::format("[{0}] has no {1} rule", p.name, transformation), at,
-              fmt::format("add `{1}` to the row \"{0}\" in src/{2}", p.name, transformation, folder));
-}
-}  // namespace anew::ir

@@ -1,6 +1,6 @@
 // Rows R63, R65, R67, D8, X5 and L1 to L9: cond, plain and under checkpoint (COND').
 #include "conformance/conformance.h"
-#include "control/rows.h"
+#include "control/higher_order.h"
 
 namespace anew::test {
 namespace {

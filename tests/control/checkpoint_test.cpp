@@ -1,6 +1,6 @@
 // checkpoint beyond its residual lists: warnings, tracing once, no stale trace, captured values, offload, equality of bits
 // under every policy with one, two and four threads.
-#include "control/rows.h"
+#include "control/higher_order.h"
 #include "runtime/pool.h"
 #include "support/support.h"
 #include "trace/trace.h"

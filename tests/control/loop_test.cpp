@@ -2,8 +2,8 @@
 #include <anew/ops.h>
 #include <gtest/gtest.h>
 
+#include "control/higher_order.h"
 #include "control/loop.h"
-#include "control/rows.h"
 #include "plan/revolve.h"
 #include "runtime/buffer.h"
 #include "support/check_grads.h"

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "base/dtype.h"
-#include "control/rows.h"
+#include "control/higher_order.h"
 #include "fuzz/program.h"
 #include "fuzz/text.h"
 #include "support/support.h"

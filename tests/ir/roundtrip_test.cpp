@@ -2,7 +2,7 @@
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
-#include "control/rows.h"
+#include "control/higher_order.h"
 #include "ir/program.h"
 
 namespace anew {

@@ -4,7 +4,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include "control/rows.h"
+#include "control/higher_order.h"
 #include "support/check_grads.h"
 #include "support/support.h"
 #include "trace/trace.h"

@@ -1,5 +1,5 @@
 // The scalar reference: evaluates a kernel one iteration at a time, written from kernel.h and from the order of
-// reductions in the Bits contract. It shares no code with the interpreter but the numbers of loops/number.h and, where a
+// reductions in the Bits contract. It shares no code with the interpreter but the numbers of loops/integer_division.h and, where a
 // kernel calls a math function, the scalar instantiation of that function.
 #pragma once
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Each pass from Program to Program: sound on typical programs, and what it does to small ones, in text.
 #include <ctime>
 
-#include "control/rows.h"
+#include "control/higher_order.h"
 #include "passes/pipeline.h"
 #include "passes/subjects.h"
 #include "support/random.h"

@@ -3,7 +3,7 @@
 // plain evaluation.
 #include <anew/ops.h>
 
-#include "control/rows.h"
+#include "control/higher_order.h"
 #include "ops/promote.h"
 #include "support/support.h"
 #include "trace/trace.h"

@@ -1,5 +1,5 @@
 // Warnings and log lines about checkpoints.
-#include "control/report.h"
+#include "control/checkpoint_warnings.h"
 
 #include <fmt/format.h>
 

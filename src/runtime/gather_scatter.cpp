@@ -1,5 +1,5 @@
 // gather and scatter.
-#include "runtime/gather.h"
+#include "runtime/gather_scatter.h"
 
 #include <algorithm>
 #include <type_traits>

@@ -1,10 +1,9 @@
-// The public Program: text, equations, evaluation; and how functions become one.
+// The public Program: text, equations, evaluation; and functions as Programs.
 #include <fmt/format.h>
 
 #include <ostream>
 
 #include "base/float_mode.h"
-#include "control/rows.h"
 #include "ops/promote.h"
 #include "trace/trace.h"
 
@@ -43,16 +42,6 @@ std::vector<Equation> Program::equations() const {
     out.push_back(std::move(q));
   }
   return out;
-}
-
-Program parse_program(std::string_view text, const Location& at) {
-  const FloatMode mode;
-  try {
-    return {std::make_shared<const ir::Program>(ir::parse(text, find_row)), {}};
-  } catch (const Error& e) {
-    if (e.line()) throw;  // the parser's own errors have no place in the user's code yet
-    throw Error(e.what(), at);
-  }
 }
 
 Arrays evaluate(const Program& program, std::span<const Array> arrays, const Location& at) {

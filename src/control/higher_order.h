@@ -2,10 +2,18 @@
 #pragma once
 #include <anew/policy.h>
 
-#include "control/policy_param.h"
+#include <optional>
+
+#include "ir/params.h"
 #include "ir/primitive.h"
 
 namespace anew {
+
+// Policies as parameters of equations: how they are written, and read back. A policy made of a user's function is
+// written <fn ...> and cannot be read.
+ir::ParamValue to_param(const Policy& p);
+bool from_param(const ir::ParamValue& v, Policy& p);
+bool from_param(const ir::ParamValue& v, std::optional<Policy>& p);
 
 struct JitParams : ir::ParamsOf<JitParams> {
   std::string name;

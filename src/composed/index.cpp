@@ -6,7 +6,7 @@
 #include <anew/indexing.h>
 #include <fmt/format.h>
 
-#include "ops/advanced_index.h"
+#include "composed/advanced_index.h"
 #include "ops/gather.h"
 #include "ops/promote.h"
 

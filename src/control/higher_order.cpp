@@ -1,8 +1,9 @@
-// All rows of the language.
-#include "control/rows.h"
+// The list of all rows, and text read back as a Program by it.
+#include "control/higher_order.h"
 
 #include <unordered_map>
 
+#include "base/float_mode.h"
 #include "control/loop.h"
 #include "ops/known_rows.h"
 #include "ops/rows.h"
@@ -29,6 +30,16 @@ const ir::Primitive* find_row(std::string_view name) {
   }());
   auto it = by_name.find(name);
   return it == by_name.end() ? nullptr : it->second;
+}
+
+Program parse_program(std::string_view text, const Location& at) {
+  const FloatMode mode;
+  try {
+    return {std::make_shared<const ir::Program>(ir::parse(text, find_row)), {}};
+  } catch (const Error& e) {
+    if (e.line()) throw;  // the parser's own errors have no place in the user's code yet
+    throw Error(e.what(), at);
+  }
 }
 
 }  // namespace anew

@@ -1,5 +1,5 @@
 // Machine code as a target (loops/target.h). A code owns its module together with the others that were made with it.
-#include "codegen/generate.h"
+#include "codegen/emit.h"
 
 namespace anew::codegen {
 namespace {

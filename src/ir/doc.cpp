@@ -1,6 +1,6 @@
 // The layout of a Doc in one pass over a stack of what is still to print, each with its indent and whether its breaks
 // are flat. Deciding on a group looks ahead no further than the width, so the time is linear in the text.
-#include "ir/layout.h"
+#include "ir/doc.h"
 
 namespace anew::ir {
 namespace {

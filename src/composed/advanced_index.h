@@ -29,8 +29,4 @@ void check_mode(std::string_view op, std::string_view mode, const Location& at);
 Resolved resolve(std::string_view op, const Type& x, const Choice& choice, std::string_view mode, const Location& at);
 Array choose(std::string_view op, const Array& x, const Choice& choice, std::string_view mode, const Location& at);
 
-// i as an index along an axis of n elements: negative counts from the end, or anything modulo n.
-Array counted_from_end(const Array& i, std::int64_t n);
-Array wrapped_around(const Array& i, std::int64_t n);
-
 }  // namespace anew

@@ -1,5 +1,5 @@
 // Stored floats and conversions, number by number.
-#include "loops/number.h"
+#include "loops/integer_division.h"
 
 #include <gtest/gtest.h>
 

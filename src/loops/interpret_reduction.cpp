@@ -1,13 +1,13 @@
-// Drivers of reductions; the order is stated in reduce.h, the inner loops are in join.h. Levels are kept as streams: a
+// Drivers of reductions; the order is stated in interpret_reduction.h, the inner loops are in accumulate.h. Levels are kept as streams: a
 // finished block goes up one level at once, which joins the same values in the same order as a level after a level.
 // A plain load whose reduced elements lie dense is joined in memory; anything else is evaluated block by block.
-#include "loops/reduce.h"
+#include "loops/interpret_reduction.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "loops/accumulate.h"
 #include "loops/evaluator.h"
-#include "loops/join.h"
 #include "loops/search.h"
 
 namespace anew::loops {

@@ -1,6 +1,6 @@
 // jit: a nested call. Its two halves stay calls; values that pass through go around it.
+#include "control/higher_order.h"
 #include "control/nested_rules.h"
-#include "control/rows.h"
 
 namespace anew {
 namespace {

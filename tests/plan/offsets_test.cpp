@@ -1,6 +1,6 @@
 // Placement: pieces that live together never overlap (brute force), typical lifetimes meet the lower bound, random ones
 // come near it, and large problems are quick.
-#include "plan/place.h"
+#include "plan/offsets.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// NumPy's functions that move elements, made of the rows of shape.cpp and pad.cpp.
+// NumPy's functions that move elements, made of the rows of views.cpp and pad.cpp.
 #include <anew/ops.h>
 #include <fmt/format.h>
 

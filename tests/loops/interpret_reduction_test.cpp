@@ -1,5 +1,5 @@
 // Reductions against the scalar reference written from the Bits contract: random shapes, axes, strides, dtypes and cuts.
-#include "loops/reduce.h"
+#include "loops/interpret_reduction.h"
 
 #include "memory.h"
 #include "random_kernel.h"

@@ -1,6 +1,6 @@
 // conv_general_dilated: the one row of all convolutions, a product that packs through an index map. Bilinear; both
 // cotangents are convolutions with changed dimension numbers: that of x dilates ct by the strides, that of w takes the
-// batch for channels. The functions a user calls are in conv_functions.cpp.
+// batch for channels. The functions a user calls are in composed/convolutions.cpp.
 #include "runtime/convolution.h"
 
 #include <anew/ops.h>

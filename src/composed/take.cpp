@@ -4,18 +4,12 @@
 #include <limits>
 #include <numeric>
 
-#include "ops/advanced_index.h"
+#include "composed/advanced_index.h"
 #include "ops/axes.h"
 #include "ops/gather.h"
 #include "ops/promote.h"
 
 namespace anew {
-
-Array counted_from_end(const Array& i, std::int64_t n) {
-  if (!is_signed(type_of(i).dtype)) return i;
-  return where(i < 0, i + literal_integer(type_of(i).dtype, n), i);
-}
-Array wrapped_around(const Array& i, std::int64_t n) { return remainder(i, literal_integer(type_of(i).dtype, n)); }
 
 void check_mode(std::string_view op, std::string_view mode, const Location& at) {
   if (mode != "clip" && mode != "fill" && mode != "drop" && mode != "wrap" && mode != "promise_in_bounds")

@@ -1,5 +1,5 @@
 // See join.h. Every function is a template over (operation, type, rounding), vectorised over lanes or columns.
-#include "loops/join.h"
+#include "loops/accumulate.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // more than it makes runs at once) and the same on the reversed order, which is sinking (a task that makes more than it
 // frees runs as late as it can). Then greedy schedules: always the ready task that grows least. Reversed, a value lives
 // from its last task to its first, so one procedure does for both directions.
-#include "plan/order.h"
+#include "plan/list_schedule.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,5 +1,5 @@
 // See join.h.
-#include "codegen/join.h"
+#include "codegen/combine.h"
 
 #include "base/dtype.h"
 

@@ -1,6 +1,6 @@
 // Orders of tasks: valid ones only, never of a higher peak than the order given, lower where it can be seen to be, and
 // the optimum on small random graphs more often than not.
-#include "plan/order.h"
+#include "plan/list_schedule.h"
 
 #include <gtest/gtest.h>
 

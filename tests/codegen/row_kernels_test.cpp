@@ -3,7 +3,7 @@
 #include <set>
 
 #include "compiled.h"
-#include "control/rows.h"
+#include "control/higher_order.h"
 
 namespace anew::codegen::test {
 namespace {

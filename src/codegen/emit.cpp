@@ -1,5 +1,5 @@
 // See generate.h.
-#include "codegen/generate.h"
+#include "codegen/emit.h"
 
 #include <fmt/format.h>
 

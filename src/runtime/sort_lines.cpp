@@ -1,5 +1,5 @@
 // Sorting: a line's keys are made once and sorted with their positions; then every operand follows.
-#include "runtime/sort.h"
+#include "runtime/sort_lines.h"
 
 #include <algorithm>
 #include <bit>
