@@ -14,7 +14,7 @@ struct MemoryReport {
   ~MemoryReport();
 
   // A step of the compiled function, or of a loop or branch in it. Steps of loops follow the loop, one deeper; figures
-  // are of all runs in one call, and -1 where they are not known.
+  // are of all runs in one call, and -1 where they are not known. Times of the steps of a loop add up to that of the loop.
   struct Operation {
     std::string what;
     SourceLine line = {};
@@ -29,6 +29,7 @@ struct MemoryReport {
     double bytes = -1, flops = -1;           // read and written; of elements that are read twice, once
     std::size_t live_bytes = 0;              // in the arena while it runs
     std::vector<Operation> operations = {};  // what it computes, in order: several of a fused kernel
+    std::string path = {}, callers = {};     // as in LiveValue
   };
   // A piece of the arena: where it lies, and from which to which of the steps.
   struct Piece {
@@ -37,12 +38,31 @@ struct MemoryReport {
     SourceLine line = {};
     std::size_t offset = 0, bytes = 0;
     std::size_t first = 0, last = 0;
+    std::string path = {}, callers = {};  // as in LiveValue
+  };
+  // A line of a file that is named here, or near one that is.
+  struct Source {
+    std::string file;
+    int line = 0;
+    std::string text = {};
   };
   MemoryPlan plan = {};
   std::size_t measured_bytes = 0;  // at the peak of a call; 0: nothing ran, an argument is abstract
-  double seconds = -1;             // of a call, the least of a few
+  double seconds = -1;             // of a call, the least of a few; those of its steps are at most as many
   std::vector<Step> steps = {};
   std::vector<Piece> pieces = {};
+  std::vector<Source> sources = {};  // by file and line; of files that could be read
+
+  // What is alive where the arena is fullest, and the time, by who asked for it; the largest first. Each list adds up to
+  // the same sums.
+  enum class By { line, function, path };
+  struct Total {
+    std::string what;      // "model.cpp:41 (layer)", "layer", "layers[3].w"; empty: unknown
+    SourceLine line = {};  // by line
+    std::size_t bytes = 0;
+    double seconds = 0;
+  };
+  std::vector<Total> totals(By by) const;
 
   std::string str() const;  // at most 100 columns wide
   std::string json() const;

@@ -1,14 +1,19 @@
 // Gathering a memory report: the steps of a compiled Program in the order they run, what each of them moves and computes,
-// what lives in the arena meanwhile, and how long it takes, as seen by a StepWatch. Formats are in memory_report_text.cpp
-// and memory_report_page.cpp.
+// what lives in the arena meanwhile, and how long it takes, as seen by a StepWatch. Formats are in memory_report_text.cpp,
+// memory_report_json.cpp and memory_report_page.cpp.
 // Invariant: rows of nested steps come right behind their loop or branch, so lifetimes are intervals of rows.
 #include <anew/report.h>
 
 #include <chrono>
+#include <fstream>
+#include <map>
+#include <set>
 #include <unordered_map>
 
+#include "inspect/report_rows.h"
 #include "jit/compiled_program.h"
 #include "jit/describe.h"
+#include "jit/labels.h"
 #include "plan/offsets.h"
 #include "trace/trace.h"
 
@@ -160,7 +165,8 @@ double moved_by_call(const Body& body, const passes::Step& s) {
 
 class Gathering {
  public:
-  Gathering(MemoryReport& report, const Measured* measured) : r_(report), measured_(measured) {}
+  Gathering(MemoryReport& report, const Measured* measured, const flat::Compiled::State& compiled)
+      : r_(report), measured_(measured), labels_(compiled.program->program()), paths_(compiled.paths) {}
 
   void run(const Body& body, const Code* code) { walk(body, code, 0, 0, 0, 1); }
 
@@ -194,10 +200,12 @@ class Gathering {
       }
       first_row.push_back(r_.steps.size());
       row(body, s, code, i, depth, live + own[i] + s.scratch, runs);
-      if (compiled::is_control(s)) nested(s, code, i, depth, live + own[i], base + body.scratch_offsets[i], runs);
+      if (compiled::is_control(s))
+        nested(s, compiled::mark_of(body, s), code, i, depth, live + own[i], base + body.scratch_offsets[i], runs);
       else if (s.scratch)
-        r_.pieces.push_back({"scratch of " + compiled::step_name(s), "", source_line(s.at),
-                             base + body.scratch_offsets[i], s.scratch, first_row[i], first_row[i]});
+        piece({"scratch of " + compiled::step_name(s), "", source_line(s.at), base + body.scratch_offsets[i], s.scratch,
+               first_row[i], first_row[i]},
+              compiled::mark_of(body, s));
       last_row.push_back(r_.steps.size() - 1);
       const MemoryReport::Step& done = r_.steps[first_row[i]];
       add(sums.seconds, done.seconds);
@@ -216,6 +224,7 @@ class Gathering {
     if (!s.out.empty()) row.type = body.type(s.out[0]).str();
     if (s.at.line()) row.line = source_line(s.at);
     for (const passes::Step::Made& made : s.made) row.operations.push_back(operation(made));
+    label(row, compiled::mark_of(body, s));
     row.live_bytes = live;
     row.runs = runs;
     if (measured_) {
@@ -261,8 +270,8 @@ class Gathering {
   }
 
   // Rows of a loop or branch. What it moves and computes is the sum of them.
-  void nested(const passes::Step& s, const Code* code, std::size_t i, int depth, std::size_t live, std::size_t base,
-              std::int64_t runs) {
+  void nested(const passes::Step& s, const ir::Mark& mark, const Code* code, std::size_t i, int depth, std::size_t live,
+              std::size_t base, std::int64_t runs) {
     const std::size_t own = r_.steps.size() - 1;
     const auto* loop = s.as<passes::Loop>();
     const std::int64_t length = loop && s.bodies.size() == 1 ? loop->length : -1;
@@ -293,8 +302,9 @@ class Gathering {
     for (const passes::Part& part : passes::buffers_of(s)) {
       const std::size_t end = std::min(plan::rounded(part.offset + part.bytes), s.scratch);
       if (end > part.offset)
-        r_.pieces.push_back({"buffer of " + compiled::step_name(s), "", source_line(s.at), base + part.offset,
-                             end - part.offset, own, r_.steps.size() - 1});
+        piece({"buffer of " + compiled::step_name(s), "", source_line(s.at), base + part.offset, end - part.offset, own,
+               r_.steps.size() - 1},
+              mark);
     }
   }
 
@@ -306,36 +316,108 @@ class Gathering {
       if (written[s] < 0 || compiled::arena_storage(body, written[s]) < 0 || body.storages[s].bytes == 0) continue;
       const passes::Value& v = body.values[static_cast<std::size_t>(written[s])];
       const auto last = std::min(static_cast<std::size_t>(spans[s].last), body.steps.size() - 1);
-      r_.pieces.push_back({v.primitive ? v.primitive->name : "copy", v.type.str(),
-                           v.at.line() ? source_line(v.at) : SourceLine{}, base + body.offsets[s],
-                           body.storages[s].bytes, first_row[static_cast<std::size_t>(spans[s].first)],
-                           last_row[last]});
+      piece({v.primitive ? v.primitive->name : "copy", v.type.str(), v.at.line() ? source_line(v.at) : SourceLine{},
+             base + body.offsets[s], body.storages[s].bytes, first_row[static_cast<std::size_t>(spans[s].first)],
+             last_row[last]},
+            compiled::mark_of(body, written[s]));
     }
+  }
+
+  template <class Row>
+  void label(Row& row, const ir::Mark& mark) const {
+    row.path = compiled::path_of(labels_.leaf(mark), mark.backward, paths_);
+    row.callers = ir::str(mark.region);
+  }
+  void piece(MemoryReport::Piece p, const ir::Mark& mark) {
+    label(p, mark);
+    r_.pieces.push_back(std::move(p));
   }
 
   MemoryReport& r_;
   const Measured* measured_;
+  const compiled::Labels labels_;
+  const std::vector<std::string>& paths_;
 };
+
+// ---- times that add up. Steps in loops are watched in other calls than the loop, and by a clock that takes time itself: of
+// theirs only the proportions are right.
+
+double time_of(const MemoryReport& r, const std::vector<std::size_t>& rows) {
+  double seconds = 0;
+  for (std::size_t i : rows) seconds += std::max(0.0, r.steps[i].seconds);
+  return seconds;
+}
+void add_up(MemoryReport& r, const std::vector<std::size_t>& rows, double seconds) {
+  const double sum = time_of(r, rows);
+  for (std::size_t i : rows) {
+    if (sum > 0) r.steps[i].seconds *= seconds / sum;
+    if (const std::vector<std::size_t> inner = rows_below(r.steps, i); !inner.empty())
+      add_up(r, inner, r.steps[i].seconds);
+  }
+}
+
+// ---- the lines of the user's files
+
+// Bytes that are no text in UTF-8 are question marks: pages and JSON are.
+std::string as_text(std::string line) {
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto c = static_cast<unsigned char>(line[i]);
+    const std::size_t more = c < 0x80                ? 0
+                             : c >= 0xc2 && c < 0xe0 ? 1
+                             : c >= 0xe0 && c < 0xf0 ? 2
+                             : c >= 0xf0 && c < 0xf5 ? 3
+                                                     : 4;
+    bool valid = more < 4 && i + more < line.size();
+    for (std::size_t k = 1; valid && k <= more; ++k) valid = (static_cast<unsigned char>(line[i + k]) & 0xc0) == 0x80;
+    if (valid) i += more;
+    else line[i] = '?';
+  }
+  while (!line.empty() && line.back() == '\r') line.pop_back();
+  return line;
+}
+
+void read_sources(MemoryReport& r) {
+  constexpr int around = 3;
+  std::map<std::string, std::set<int>> wanted;
+  auto want = [&](const SourceLine& line) {
+    for (int n = line.line - around; line.line && n <= line.line + around; ++n) wanted[line.file].insert(n);
+  };
+  for (const MemoryReport::Step& s : r.steps) {
+    want(s.line);
+    for (const MemoryReport::Operation& o : s.operations) want(o.line);
+  }
+  for (const MemoryReport::Piece& p : r.pieces) want(p.line);
+  for (const auto& [file, lines] : wanted) {
+    std::ifstream in(file);
+    std::string text;
+    for (int n = 1; n <= *lines.rbegin() && std::getline(in, text); ++n)
+      if (lines.contains(n)) r.sources.push_back({file, n, as_text(text)});
+  }
+}
 
 }  // namespace
 
 namespace flat {
 
 MemoryReport memory_report(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
-                           const Location& at) {
-  const Compiled compiled = compile(f, x, options, at);
+                           const Location& at, std::vector<std::string> paths) {
+  const Compiled compiled = compile(f, x, options, at, std::move(paths));
   MemoryReport report;
   report.plan = compiled.plan();
   const compiled::CompiledProgram& program = *compiled.state().program;
   const bool runs = std::all_of(x.begin(), x.end(), [](const Array& a) { return !a.value()->abstract; });
-  if (!runs) {
-    Gathering(report, nullptr).run(program.body(), &program.code());
-    return report;
+  Measured measured;
+  if (runs) {
+    measured = measure(compiled, x);
+    report.seconds = measured.seconds;
+    report.measured_bytes = compiled.high_water_bytes();
   }
-  const Measured measured = measure(compiled, x);
-  report.seconds = measured.seconds;
-  report.measured_bytes = compiled.high_water_bytes();
-  Gathering(report, &measured).run(program.body(), &program.code());
+  Gathering(report, runs ? &measured : nullptr, compiled.state()).run(program.body(), &program.code());
+  if (runs) {
+    const std::vector<std::size_t> outermost = rows_below(report.steps);
+    add_up(report, outermost, std::min(report.seconds, time_of(report, outermost)));
+  }
+  read_sources(report);
   return report;
 }
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <ostream>
+#include <unordered_map>
 
 #include "base/base.h"
 #include "base/saturate.h"
@@ -14,18 +14,6 @@
 
 namespace anew::compiled {
 namespace {
-
-// Those of one size stay in order.
-template <class T, class Bytes>
-void largest_first(std::vector<T>& list, Bytes bytes) {
-  std::vector<std::size_t> order(list.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return std::pair(bytes(list[b]), a) < std::pair(bytes(list[a]), b); });
-  std::vector<T> sorted;
-  for (std::size_t i : order) sorted.push_back(std::move(list[i]));
-  list = std::move(sorted);
-}
 
 // What a mark says of a value.
 LiveValue labelled(LiveValue v, const ir::Mark& mark, const Labels& labels) {
@@ -104,12 +92,13 @@ std::string path_of(int leaf, bool backward, const std::vector<std::string>& pat
 namespace anew {
 namespace {
 
+using compiled::Pattern;
 using compiled::readable_bytes;
 
-// Values that a reader cannot tell apart.
+// Values that a reader cannot tell apart, or only by which of many layers they belong to.
 struct Group {
   const LiveValue* value;
-  std::string line;
+  Pattern where;
   std::size_t count = 0;
   std::size_t bytes() const { return count * value->bytes; }
   std::string size() const {
@@ -123,17 +112,28 @@ struct Group {
   }
 };
 
-std::vector<Group> groups_of(const std::vector<LiveValue>& live) {
+// "  layers[3].w  model.cpp:41 (layer), checkpoint 3 of model.cpp:88 (loss)  in scan[10]"
+std::string where(const LiveValue& v) {
+  std::string out;
+  if (!v.path.empty()) out += "  " + v.path;
+  if (v.at.line()) out += "  " + source_line(v.at).str();
+  if (!v.callers.empty()) out += ", " + v.callers;
+  if (!v.inside.empty()) out += "  in " + v.inside;
+  return out;
+}
+
+std::vector<Group> groups_of(const std::vector<LiveValue>& live, bool layers_together) {
   std::vector<Group> out;
+  std::unordered_map<std::string, std::size_t> known;
   for (const LiveValue& v : live) {
-    const std::string line = v.at.line() ? source_line(v.at).str() : "";
-    auto same = [&](const Group& g) {
-      return g.value->what == v.what && g.value->type == v.type && g.value->bytes == v.bytes &&
-             g.value->inside == v.inside && g.line == line;
-    };
-    auto it = std::find_if(out.begin(), out.end(), same);
-    if (it == out.end()) it = out.insert(it, {&v, line});
-    ++it->count;
+    const std::string text = where(v);
+    Pattern pattern(text);
+    const std::string key =
+        fmt::format("{} {} {} {}", v.what, v.type.str(), v.bytes, layers_together ? pattern.text() : text);
+    auto [it, fresh] = known.emplace(key, out.size());
+    if (fresh) out.push_back({&v, std::move(pattern)});
+    else out[it->second].where.join(pattern);
+    ++out[it->second].count;
   }
   compiled::largest_first(out, [](const Group& g) { return g.bytes(); });
   return out;
@@ -156,7 +156,8 @@ std::string MemoryPlan::str() const {
   if (live.empty()) return out;
   out += "alive in the arena where it is fullest:\n";
   constexpr std::size_t most = 16;
-  const std::vector<Group> groups = groups_of(live);
+  std::vector<Group> groups = groups_of(live, false);
+  if (groups.size() > most) groups = groups_of(live, true);
   const std::size_t shown = std::min(most, groups.size());
   std::size_t size = 0, type = 0, left = 0, left_count = 0;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -167,11 +168,8 @@ std::string MemoryPlan::str() const {
   size = std::max(size, std::to_string(left).size());
   for (std::size_t i = 0; i < shown; ++i) {
     const Group& g = groups[i];
-    out += fmt::format("  {:>{}}  {:>9}  {:<{}}  {}", g.size(), size, readable_bytes(static_cast<double>(g.bytes())),
-                       g.type(), type, g.what());
-    if (!g.line.empty()) out += "  " + g.line;
-    if (!g.value->inside.empty()) out += "  in " + g.value->inside;
-    out += '\n';
+    out += fmt::format("  {:>{}}  {:>9}  {:<{}}  {}{}\n", g.size(), size,
+                       readable_bytes(static_cast<double>(g.bytes())), g.type(), type, g.what(), g.where.str());
   }
   if (left_count)
     out +=
