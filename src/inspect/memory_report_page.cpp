@@ -88,8 +88,13 @@ class Page {
       ends_ += !has_rows_below(r.steps, i);
     }
     start_.push_back(ends_);
+    auto know = [&](const SourceLine& line) {
+      if (line.line) totals_.try_emplace(place(line)), add_file(line.file);
+    };
+    for (const MemoryReport::Step& s : r.steps) know(s.line);
+    for (const MemoryReport::Piece& p : r.pieces) know(p.line);
     for (const MemoryReport::Total& t : by_line_)
-      if (t.line.line) add(totals_[place(t.line)], t), add_file(t.line.file);
+      if (t.line.line) add(totals_[place(t.line)], t);
     for (const MemoryReport::Source& s : r.sources) add_file(s.file);
     rank_lines();
   }
@@ -122,10 +127,7 @@ class Page {
     to.seconds += t.seconds;
   }
   void add_file(const std::string& file) { files_.emplace(file, files_.size()); }
-  std::string anchor(const SourceLine& line) const {
-    auto it = files_.find(line.file);
-    return it == files_.end() ? "" : fmt::format("L{}-{}", it->second, line.line);
-  }
+  std::string anchor(const SourceLine& line) const { return fmt::format("L{}-{}", files_.at(line.file), line.line); }
   std::string link(const SourceLine& line, const std::string& text) const {
     if (line.line == 0) return escaped(text);
     return fmt::format("<a href=\"#{}\">{}</a>", anchor(line), escaped(text));

@@ -1,6 +1,12 @@
 // Memory reports: what is gathered of compiled functions, and the three formats, of a report made by hand word for word.
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "support/support.h"
@@ -10,6 +16,8 @@ namespace {
 
 using test::fill;
 using Step = MemoryReport::Step;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const Step& step(const MemoryReport& r, const std::string& what) {
   for (const Step& s : r.steps)
@@ -244,7 +252,7 @@ MemoryReport by_hand() {
   MemoryReport r;
   r.plan = {.argument_bytes = 1000, .constant_bytes = 24, .output_bytes = 4, .arena_bytes = 4096, .peak_bytes = 5124};
   r.measured_bytes = 5124;
-  r.seconds = 12.34e-6;
+  r.seconds = 1.6e-3;
   const SourceLine line{"model.cpp", 41, "layer"};
   r.steps = {
       {.what = "dot_general",
@@ -268,33 +276,51 @@ MemoryReport by_hand() {
        .type = "f32[16]",
        .line = line,
        .runs = 10,
-       .seconds = 1.4e-3,
+       .seconds = 1.5e-3,
        .bytes = 40960,
        .flops = 2.5e7,
-       .live_bytes = 2048},
+       .live_bytes = 3648},
       {.what = "copy", .type = "f32[]", .runs = 0, .seconds = 0, .bytes = 0, .flops = 0, .live_bytes = 0},
   };
   r.steps[2].operations = {{"mul", line}, {"sin", {"model.cpp", 43, "layer"}}};
-  r.pieces = {{"dot_general", "f32[16,16]", line, 0, 1024, 0, 1}, {"buffer of scan[10]", "", {}, 1024, 64, 1, 2}};
+  r.pieces = {{"dot_general", "f32[16,16]", line, 0, 1024, 0, 1},
+              {"buffer of scan[10]", "", {}, 1024, 64, 1, 2},
+              {"mul", "f32[16,48]", line, 64, 3072, 2, 2}};
   return r;
 }
 
 TEST(MemoryReportText, IsATableWithAChart) {
   EXPECT_EQ(by_hand().str(), R"(peak    5124 bytes, planned and measured
         1000 of arguments + 24 of constants + 4 of outputs + 4096 of the arena
-time    12.3 us
+time    1.60 ms, 1.50 ms of it in the steps below
 alive in the arena, step by step:
-   4.0 KiB │    ████
+   4.0 KiB │    ▄▄▄▄
            │    ████
-           │    ████▄▄▄▄
-           │▂▂▂▂████████
-       0 B │████████████
+           │    ████
+           │▂▂▂▂████
+       0 B │████████
 step                            line                     time     moved  GB/s  GF/s     alive
-dot_general f32[16,16]          model.cpp:41 (layer)     2 us   3.0 KiB   1.5   4.1   1.0 KiB █▌
-scan[10]                        …h_a_long_name.cpp:7   1.5 ms  40.0 KiB 0.027    17   4.0 KiB ██████
-  10 x mul, sin x3, re… f32[16] model.cpp:41 (layer)   1.4 ms  40.0 KiB 0.029    18   2.0 KiB ███
+dot_general f32[16,16]          model.cpp:41 (layer)  2.00 us   3.0 KiB   1.5   4.1   1.0 KiB █▌
+scan[10]                        …h_a_long_name.cpp:7  1.50 ms  40.0 KiB 0.027    17   4.0 KiB ██████
+  10 x mul, sin x3, re… f32[16] model.cpp:41 (layer)  1.50 ms  40.0 KiB 0.027    17   3.6 KiB █████▍
 copy f32[]                                            not run                             0 B
+by line                                                    at the peak              time
+model.cpp:41 (layer)                                    3.0 KiB   98 %    1.50 ms  100 %
+other                                                      64 B    2 %       0 ns    0 %
+by function                                                at the peak              time
+layer                                                   3.0 KiB   98 %    1.50 ms  100 %
+other                                                      64 B    2 %       0 ns    0 %
 )");
+}
+
+TEST(MemoryReportText, NamesArguments) {
+  MemoryReport r = by_hand();
+  r.steps[0].path = "d params.blocks[11].attention.out.w";
+  const std::string text = r.str();
+  EXPECT_NE(text.find("step                         line          argument              time     moved"), text.npos)
+      << text;
+  EXPECT_NE(text.find("dot_general f32[16,16]       model.cpp:41  d …tention.out.w  2.00 us"), text.npos) << text;
+  EXPECT_NE(text.find("by argument"), text.npos);
 }
 
 TEST(MemoryReportText, StaysInsideItsColumns) {
@@ -323,7 +349,7 @@ TEST(MemoryReportJson, HasItAll) {
   EXPECT_EQ(j["output_bytes"], 4);
   EXPECT_EQ(j["arena_bytes"], 4096);
   EXPECT_EQ(j["measured_bytes"], 5124);
-  EXPECT_EQ(j["seconds"], 12.34e-6);
+  EXPECT_EQ(j["seconds"], 1.6e-3);
   ASSERT_EQ(j["steps"].size(), 4u);
   EXPECT_EQ(j["steps"][0]["what"], "dot_general");
   EXPECT_EQ(j["steps"][0]["type"], "f32[16,16]");
@@ -340,11 +366,17 @@ TEST(MemoryReportJson, HasItAll) {
   ASSERT_EQ(j["steps"][2]["operations"].size(), 2u);
   EXPECT_EQ(j["steps"][2]["operations"][0]["what"], "mul");
   EXPECT_EQ(j["steps"][2]["operations"][1]["line"]["line"], 43);
-  ASSERT_EQ(j["pieces"].size(), 2u);
+  ASSERT_EQ(j["pieces"].size(), 3u);
   EXPECT_EQ(j["pieces"][0]["offset"], 0);
   EXPECT_EQ(j["pieces"][1]["bytes"], 64);
   EXPECT_EQ(j["pieces"][1]["last"], 2);
   EXPECT_TRUE(j["pieces"][1]["type"].is_null());
+  EXPECT_TRUE(j["steps"][0]["path"].is_null());
+  for (const char* by : {"by_line", "by_function", "by_path"}) {
+    std::size_t bytes = 0;
+    for (const auto& t : j[by]) bytes += t["bytes"].get<std::size_t>();
+    EXPECT_EQ(bytes, 3136u) << by;
+  }
 }
 
 TEST(MemoryReportJson, OfNothing) {
@@ -370,35 +402,148 @@ TEST(MemoryReportJson, OfAFunctionHasWhatLives) {
   EXPECT_EQ(j["steps"].size(), r.steps.size());
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+// Every tag is closed, in order, and every link of the page leads somewhere in it.
+void check_page(const std::string& page) {
+  const std::set<std::string> empty = {"meta", "path", "!doctype"};
+  std::vector<std::string> open;
+  std::set<std::string> ids, links;
+  for (std::size_t at = page.find('<'); at != std::string::npos; at = page.find('<', at + 1)) {
+    const std::size_t end = page.find('>', at);
+    ASSERT_NE(end, std::string::npos);
+    const std::string tag = page.substr(at + 1, end - at - 1), name = tag.substr(0, tag.find_first_of(" \n/", 1));
+    if (tag[0] == '/') {
+      ASSERT_FALSE(open.empty()) << tag;
+      EXPECT_EQ("/" + open.back(), tag) << page.substr(at, 200);
+      open.pop_back();
+      continue;
+    }
+    if (!empty.contains(name)) open.push_back(name);
+    auto attribute = [&](const std::string& which, std::set<std::string>& to) {
+      const std::size_t from = tag.find(" " + which + "=\"");
+      if (from == std::string::npos) return;
+      const std::size_t begin = from + which.size() + 3;
+      EXPECT_TRUE(to.insert(tag.substr(begin, tag.find('"', begin) - begin)).second || which == "href") << tag;
+    };
+    attribute("id", ids);
+    attribute("href", links);
+  }
+  EXPECT_TRUE(open.empty());
+  for (const std::string& link : links) EXPECT_TRUE(link[0] == '#' && ids.contains(link.substr(1))) << link;
+}
 
 TEST(MemoryReportPage, NeedsNothingElse) {
   std::string page = by_hand().html();
-  for (const char* part : {"http:", "https:", "<script", "<link", "url(", "src="})
+  for (const char* part : {"http:", "https:", "<script", "<link", "url(", "src=", "@import"})
     EXPECT_FALSE(contains(page, part)) << part;
   EXPECT_TRUE(page.starts_with("<!doctype html>\n"));
   EXPECT_TRUE(page.ends_with("</html>\n"));
+  check_page(page);
 }
 
-TEST(MemoryReportPage, HasAMapAndATable) {
-  std::string page = by_hand().html();
-  EXPECT_TRUE(
-      contains(page, "<title>dot_general f32[16,16]\n1024 bytes at 0, steps 0 to 1\nmodel.cpp:41 (layer)</title>"))
+int count(const std::string& page, const std::string& part) {
+  int n = 0;
+  for (std::size_t at = page.find(part); at != std::string::npos; at = page.find(part, at + 1)) ++n;
+  return n;
+}
+
+TEST(MemoryReportPage, HasAMapAndTables) {
+  MemoryReport r = by_hand();
+  r.pieces[0].path = "layers[3].w";
+  r.pieces[0].callers = "checkpoint 3 of model.cpp:88 (loss)";
+  r.sources = {{"model.cpp", 40, "Array layer(Array x) {"}, {"model.cpp", 41, "  return x < 1 ? x : sin(x);"}};
+  const std::string page = r.html();
+  check_page(page);
+  EXPECT_TRUE(contains(page,
+                       "<title>dot_general f32[16,16]\n1.0 KiB (1,024 bytes at 0)\nlayers[3].w\nmodel.cpp:41 (layer)\n"
+                       "checkpoint 3 of model.cpp:88 (loss)</title>"))
       << page;
-  EXPECT_TRUE(contains(page, "<td>a_file_with_a_long_name.cpp:7 (f&lt;int&gt;)</td>")) << page;
-  auto count = [&](const std::string& part) {
-    int n = 0;
-    for (std::size_t at = page.find(part); at != std::string::npos; at = page.find(part, at + 1)) ++n;
-    return n;
-  };
-  EXPECT_EQ(count("<rect "), 2);
-  EXPECT_EQ(count("<svg"), 1);
-  EXPECT_EQ(count("<td class=\"what\""), 4);
+  EXPECT_TRUE(contains(page, "a_file_with_a_long_name.cpp:7 (f&lt;int&gt;)</a>")) << page;
+  EXPECT_EQ(count(page, "<rect "), 3);
+  EXPECT_EQ(count(page, "<svg"), 1);
+  EXPECT_EQ(count(page, "<td class=\"what\""), 4);
   EXPECT_TRUE(contains(page, "title=\"mul  model.cpp:41 (layer)\nsin  model.cpp:43 (layer)\">"));
-  EXPECT_TRUE(contains(page, "<tr><td>measured</td><td>5124 bytes</td>"));
+  EXPECT_TRUE(contains(page, "<div>measured<b>5,124 bytes</b></div>"));
+  EXPECT_TRUE(contains(page, "<div>a call takes<b>1.60 ms</b></div>"));
+  EXPECT_TRUE(contains(page, "model.cpp:41 (layer), 3.0 KiB at the peak</li>"));  // the legend
+  EXPECT_TRUE(contains(page, "<td>all</td><td class=\"size\">3.1 KiB</td><td class=\"size\">1.50 ms</td>"));
+  EXPECT_TRUE(contains(page, "class=\"made\"><td>41</td><td>3.0 KiB</td><td>1.50 ms</td><td>  return x &lt; 1 ?"));
+  EXPECT_TRUE(contains(page, "<td>outside of steps</td>"));
+  EXPECT_EQ(count(page, "top: 0.0em\" title=\"scan[10]\n"), 1);  // the bracket of the loop
 }
 
-TEST(MemoryReportPage, OfNothing) { EXPECT_FALSE(contains(MemoryReport{}.html(), "<svg")); }
+TEST(MemoryReportPage, OfNothing) {
+  EXPECT_FALSE(contains(MemoryReport{}.html(), "<svg"));
+  check_page(MemoryReport{}.html());
+}
+
+TEST(MemoryReportPage, OfFunctions) {
+  std::vector<Array> ws{fill({8, 8}, 1), fill({8, 8}, 2), fill({8, 8}, 4)};
+  const MemoryReport r = memory_report(jit(grad(loss)), ANEW_ARGS(ws, fill({5, 8}, 3)));
+  check_page(r.html());
+  EXPECT_TRUE(contains(r.html(), "for (const Array&amp; w : ws) x = sin(matmul(x, w));")) << r.html();
+  EXPECT_TRUE(contains(r.html(), "ws[2]"));
+  EXPECT_TRUE(contains(r.html(), "d ws[1]"));
+  check_page(memory_report(jit(grad(rnn)), fill({8, 8}, 1), fill({10, 8}, 2)).html());
+}
+
+// Looked at by a real browser, where there is one: it reads the page, and nothing is wider than a telephone.
+TEST(MemoryReportPage, IsReadByABrowser) {
+  if (std::system("command -v chromium > /dev/null 2>&1") != 0) GTEST_SKIP() << "no chromium";
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / fmt::format("anew_page_{}", getpid());
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "page.html") << memory_report(jit(grad(rnn)), fill({8, 8}, 1), fill({10, 8}, 2)).html();
+  std::ofstream(folder / "frame.html")
+      << "<iframe id=f src=page.html width=400 height=900></iframe><script>onload = () => { const e = "
+         "document.getElementById('f').contentDocument.scrollingElement; document.title = 'wide ' + e.scrollWidth + "
+         "' rects ' + e.querySelectorAll('rect').length; };</script>";
+  const std::string command = fmt::format(
+      "timeout 60 chromium --headless=new --no-sandbox --disable-gpu --allow-file-access-from-files "
+      "--user-data-dir={0} "
+      "--virtual-time-budget=5000 --dump-dom file://{0}/frame.html > {0}/dom 2> {0}/log",
+      folder.string());
+  const int failed = std::system(command.c_str());
+  std::stringstream dom;
+  dom << std::ifstream(folder / "dom").rdbuf();
+  std::filesystem::remove_all(folder);
+  if (failed) GTEST_SKIP() << "chromium does not run here";
+  EXPECT_TRUE(contains(dom.str(), "<title>wide 400 rects ")) << dom.str();
+  EXPECT_FALSE(contains(dom.str(), "rects 0<")) << dom.str();
+}
+
+// ---- totals
+
+TEST(MemoryReport, TimesAndTotalsAddUp) {
+  const MemoryReport r = memory_report(jit(grad(rnn)), fill({8, 8}, 1), fill({10, 8}, 2));
+  double outermost = 0;
+  for (std::size_t i = 0; i < r.steps.size(); ++i) {
+    if (r.steps[i].depth == 0) outermost += r.steps[i].seconds;
+    double below = 0;
+    for (std::size_t k = i + 1; k < r.steps.size() && r.steps[k].depth > r.steps[i].depth; ++k)
+      below += r.steps[k].depth == r.steps[i].depth + 1 ? r.steps[k].seconds : 0;
+    if (below > 0) EXPECT_NEAR(below, r.steps[i].seconds, 1e-12) << r.steps[i].what;
+  }
+  EXPECT_LE(outermost, r.seconds * (1 + 1e-9));
+  using By = MemoryReport::By;
+  for (By by : {By::line, By::function, By::path}) {
+    std::size_t bytes = 0, most = 0;
+    double seconds = 0;
+    for (const MemoryReport::Total& t : r.totals(by)) bytes += t.bytes, seconds += t.seconds;
+    for (const Step& s : r.steps) most = std::max(most, s.live_bytes);
+    EXPECT_NEAR(seconds, outermost, 1e-12);
+    EXPECT_LE(bytes, most);
+    EXPECT_GT(2 * bytes, most);
+  }
+}
+
+TEST(MemoryReport, ReadsTheUsersLines) {
+  const MemoryReport r = memory_report(jit([](Array x) { return sin(x); }), ones({10}));  // this one
+  const SourceLine line = r.steps[0].line;
+  auto it = std::find_if(r.sources.begin(), r.sources.end(),
+                         [&](const auto& s) { return s.file == line.file && s.line == line.line; });
+  ASSERT_NE(it, r.sources.end());
+  EXPECT_TRUE(contains(it->text, "// this one"));
+  EXPECT_EQ(r.sources.size(), 7u);  // and three on each side
+}
 
 }  // namespace
 }  // namespace anew

@@ -1,5 +1,7 @@
 // The plan of a compiled function: exact for every program here, whoever runs the kernels; the same for shapes as for
 // arrays; readable. Also what compile and jit refuse, word for word.
+#include <fmt/format.h>
+
 #include <thread>
 
 #include "jit/compiled_program.h"
@@ -207,6 +209,26 @@ TEST(PlanText, NamesTheLoop) {
   for (const LiveValue& v : plan.live) inside |= v.inside == "scan[3]";
   EXPECT_TRUE(inside) << plan;
   EXPECT_NE(plan.str().find("in scan[3]\n"), std::string::npos) << plan;
+}
+
+TEST(PlanText, LayersTogetherWhereTheyAreMany) {
+  MemoryPlan plan{.arena_bytes = 40 * 64, .peak_bytes = 40 * 64};
+  for (int i = 0; i < 20; ++i) {
+    LiveValue v{"sin", {{16}, f32}, 64};
+    v.path = fmt::format("layers[{}].w", i);
+    v.callers = fmt::format("checkpoint {} of model.cpp:88 (loss)", i);
+    plan.live.push_back(v);
+    v.what = "dot_general";
+    plan.live.push_back(v);
+  }
+  EXPECT_NE(plan.str().find("  20 x 64    1.2 KiB  f32[16]  sin  layers[0..19].w, checkpoint 0..19 of model.cpp:88 "
+                            "(loss)\n"),
+            std::string::npos)
+      << plan;
+  plan.live.resize(4);
+  EXPECT_NE(plan.str().find("  64       64 B  f32[16]  sin  layers[1].w, checkpoint 1 of model.cpp:88 (loss)\n"),
+            std::string::npos)
+      << plan;
 }
 
 // ---- what is refused
