@@ -22,7 +22,7 @@ struct LiveValue {
   bool scratch = false;
   // The leaf of the arguments that it was made with: the one that its operation reads, or that an operand was made with.
   int leaf = -1;             // -1: none is known
-  bool backward = false;     // made by a backward pass
+  bool backward = false;     // made by a backward pass, or of what that made
   std::string path = {};     // of that leaf: "layers[3].w"; where it is of a backward pass "d layers[3].w"
   std::string callers = {};  // the calls it lies in, innermost first: "checkpoint 3 of model.cpp:88 (loss)"
 };

@@ -325,7 +325,8 @@ class Gathering {
 
   template <class Row>
   void label(Row& row, const ir::Mark& mark) const {
-    row.path = compiled::path_of(labels_.leaf(mark), mark.backward, paths_);
+    const compiled::Label label = labels_.of(mark);
+    row.path = compiled::path_of(label.leaf, label.backward, paths_);
     row.callers = ir::str(mark.region);
   }
   void piece(MemoryReport::Piece p, const ir::Mark& mark) {

@@ -70,6 +70,7 @@ std::vector<MemoryReport::Total> MemoryReport::totals(By by) const {
     if (!has_rows_below(steps, i)) add(steps[i].line, steps[i].path).seconds += std::max(0.0, steps[i].seconds);
   for (const Piece& p : pieces)
     if (p.first <= fullest && fullest <= p.last) add(p.line, p.path).bytes += p.bytes;
+  std::erase_if(out, [](const Total& t) { return t.bytes == 0 && t.seconds == 0; });
   compiled::largest_first(out, bytes_and_time);
   return out;
 }

@@ -1,5 +1,4 @@
-// One walk over a Program, in order, notes for each equation the leaves that it reads and the operand made last. Leaves are
-// then chosen: of several that an equation reads, the one that the fewest equations read (a weight rather than a mask).
+// One walk over a Program, in order: what is known of a variable follows from what is known of the operands.
 #include "jit/labels.h"
 
 #include <algorithm>
@@ -11,16 +10,13 @@ namespace {
 
 class Walk {
  public:
-  // What is known of a variable: the one leaf that it is made of, if it is; the note of the equation that made it.
+  explicit Walk(std::unordered_map<std::uint64_t, Label>& forward) : forward_(forward) {}
+
+  // Of a variable.
   struct Known {
-    int leaf = -1;
-    int note = -1;
-  };
-  struct Note {
-    std::uint64_t operation;
-    bool backward;
-    std::vector<int> leaves;
-    int operand;  // the note of the operand made last
+    int leaf = -1;  // the one that it is made of, if it is made of one alone
+    Label label = {};
+    int made = -1;  // how many equations came before its own
   };
 
   std::vector<Known> run(const ir::Program& p, const std::vector<Known>& inputs) {
@@ -37,7 +33,6 @@ class Walk {
     }
     return all(p.outputs);
   }
-  const std::vector<Note>& notes() const { return notes_; }
 
  private:
   std::vector<Known> equation(const ir::Eqn& e, const std::vector<Known>& in) {
@@ -45,17 +40,23 @@ class Walk {
       std::vector<Known> results = nested(e, in);
       if (!results.empty()) return results;
     }
-    Note note{e.mark.operation, e.mark.backward, {}, -1};
-    bool one = !e.primitive->higher_order() && !e.inputs.empty();  // made of one leaf, and nothing else
+    Known out{-1, {}, made_++};
+    bool one = !e.primitive->higher_order() && !in.empty();  // made of one leaf, and nothing else
+    int first = -1, last = -1;                               // the first leaf, the operand made last
     for (std::size_t i = 0; i < in.size(); ++i) {
-      note.operand = std::max(note.operand, in[i].note);
-      if (in[i].leaf >= 0 && std::find(note.leaves.begin(), note.leaves.end(), in[i].leaf) == note.leaves.end())
-        note.leaves.push_back(in[i].leaf);
-      one = one && (in[i].leaf >= 0 || !e.inputs[i].is_var());
+      if (in[i].leaf >= 0 && (first < 0 || in[i].leaf < first)) first = in[i].leaf;
+      if (last < in[i].made) last = in[i].made, out.label = in[i].label;
     }
-    const int leaf = one && note.leaves.size() == 1 ? note.leaves[0] : -1;
-    notes_.push_back(std::move(note));
-    return std::vector<Known>(e.outputs.size(), {leaf, static_cast<int>(notes_.size()) - 1});
+    for (std::size_t i = 0; i < in.size(); ++i) one = one && (in[i].leaf == first || !e.inputs[i].is_var());
+    if (one) out.leaf = first;
+    if (first >= 0) out.label = {first, false};
+    if (e.mark.backward) {
+      if (auto it = forward_.find(e.mark.operation); it != forward_.end()) out.label = it->second;
+      out.label.backward = true;
+    } else if (e.mark.operation && out.label.leaf >= 0) {
+      forward_.emplace(e.mark.operation, out.label);
+    }
+    return std::vector<Known>(e.outputs.size(), out);
   }
 
   // Of a call: what its Program gives. Loops and branches are only walked: what they give is no leaf.
@@ -82,7 +83,8 @@ class Walk {
     for (const LoopForm::Part& part : f.parts) run(*part.program, operands.merge(part.takes));
   }
 
-  std::vector<Note> notes_;
+  std::unordered_map<std::uint64_t, Label>& forward_;
+  int made_ = 0;
 };
 
 }  // namespace
@@ -91,28 +93,14 @@ Labels::Labels(const ir::Program& program) {
   std::vector<Walk::Known> inputs(program.inputs.size());
   const auto constants = static_cast<std::size_t>(program.constants);
   for (std::size_t i = constants; i < inputs.size(); ++i) inputs[i].leaf = static_cast<int>(i - constants);
-  Walk walk;
-  walk.run(program, inputs);
-  std::vector<int> readers(inputs.size()), label;
-  for (const Walk::Note& n : walk.notes())
-    for (int leaf : n.leaves) readers[static_cast<std::size_t>(leaf)] += !n.backward;
-  for (const Walk::Note& n : walk.notes()) {
-    auto fewer = [&](int a, int b) {
-      return readers[static_cast<std::size_t>(a)] < readers[static_cast<std::size_t>(b)];
-    };
-    auto least = std::min_element(n.leaves.begin(), n.leaves.end(), fewer);
-    auto forward = n.backward ? leaves_.find(n.operation) : leaves_.end();
-    label.push_back(forward != leaves_.end()  ? forward->second
-                    : least != n.leaves.end() ? *least
-                    : n.operand >= 0          ? label[static_cast<std::size_t>(n.operand)]
-                                              : -1);
-    if (n.operation && !n.backward && label.back() >= 0) leaves_.emplace(n.operation, label.back());
-  }
+  Walk(forward_).run(program, inputs);
 }
 
-int Labels::leaf(const ir::Mark& mark) const {
-  auto it = leaves_.find(mark.operation);
-  return it == leaves_.end() ? -1 : it->second;
+Label Labels::of(const ir::Mark& mark) const {
+  auto it = forward_.find(mark.operation);
+  Label label = it == forward_.end() ? Label{} : it->second;
+  label.backward = label.backward || mark.backward;
+  return label;
 }
 
 const ir::Mark& mark_of(const passes::Body& body, int value) {

@@ -17,8 +17,9 @@ namespace {
 
 // What a mark says of a value.
 LiveValue labelled(LiveValue v, const ir::Mark& mark, const Labels& labels) {
-  v.leaf = labels.leaf(mark);
-  v.backward = mark.backward;
+  const Label label = labels.of(mark);
+  v.leaf = label.leaf;
+  v.backward = label.backward;
   v.callers = ir::str(mark.region);
   return v;
 }

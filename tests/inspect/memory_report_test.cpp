@@ -319,7 +319,7 @@ TEST(MemoryReportText, NamesArguments) {
   const std::string text = r.str();
   EXPECT_NE(text.find("step                         line          argument              time     moved"), text.npos)
       << text;
-  EXPECT_NE(text.find("dot_general f32[16,16]       model.cpp:41  d …tention.out.w  2.00 us"), text.npos) << text;
+  EXPECT_NE(text.find("dot_general f32[16,16]       model.cpp:41  d …ttention.out.w  2.00 us"), text.npos) << text;
   EXPECT_NE(text.find("by argument"), text.npos);
 }
 
@@ -494,8 +494,8 @@ TEST(MemoryReportPage, IsReadByABrowser) {
   std::ofstream(folder / "page.html") << memory_report(jit(grad(rnn)), fill({8, 8}, 1), fill({10, 8}, 2)).html();
   std::ofstream(folder / "frame.html")
       << "<iframe id=f src=page.html width=400 height=900></iframe><script>onload = () => { const e = "
-         "document.getElementById('f').contentDocument.scrollingElement; document.title = 'wide ' + e.scrollWidth + "
-         "' rects ' + e.querySelectorAll('rect').length; };</script>";
+         "document.getElementById('f').contentDocument.scrollingElement; document.title = (e.scrollWidth > "
+         "e.clientWidth ? 'too wide' : 'fits') + (e.querySelector('rect') ? ', with rects' : ', empty'); };</script>";
   const std::string command = fmt::format(
       "timeout 60 chromium --headless=new --no-sandbox --disable-gpu --allow-file-access-from-files "
       "--user-data-dir={0} "
@@ -506,8 +506,7 @@ TEST(MemoryReportPage, IsReadByABrowser) {
   dom << std::ifstream(folder / "dom").rdbuf();
   std::filesystem::remove_all(folder);
   if (failed) GTEST_SKIP() << "chromium does not run here";
-  EXPECT_TRUE(contains(dom.str(), "<title>wide 400 rects ")) << dom.str();
-  EXPECT_FALSE(contains(dom.str(), "rects 0<")) << dom.str();
+  EXPECT_TRUE(contains(dom.str(), "<title>fits, with rects</title>")) << dom.str();
 }
 
 // ---- totals
@@ -520,7 +519,7 @@ TEST(MemoryReport, TimesAndTotalsAddUp) {
     double below = 0;
     for (std::size_t k = i + 1; k < r.steps.size() && r.steps[k].depth > r.steps[i].depth; ++k)
       below += r.steps[k].depth == r.steps[i].depth + 1 ? r.steps[k].seconds : 0;
-    if (below > 0) EXPECT_NEAR(below, r.steps[i].seconds, 1e-12) << r.steps[i].what;
+    EXPECT_TRUE(below == 0 || std::abs(below - r.steps[i].seconds) < 1e-12) << r.steps[i].what;
   }
   EXPECT_LE(outermost, r.seconds * (1 + 1e-9));
   using By = MemoryReport::By;
