@@ -3,6 +3,7 @@
 #include <anew/array.h>
 #include <anew/base.h>
 #include <anew/batching.h>
+#include <anew/checkpointing.h>
 #include <anew/control.h>
 #include <anew/convolution.h>
 #include <anew/custom.h>

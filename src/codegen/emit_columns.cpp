@@ -56,7 +56,7 @@ class Columns {
     return n;
   }
   void store(const Lanes& lanes, const Values& x) {
-    for (int c = 0; c < lanes.copies; ++c) e_.store(0, lanes, join_.given(x[static_cast<std::size_t>(c)]), c);
+    for (int c = 0; c < lanes.copies; ++c) e_.store(0, lanes, join_.given(x[c]), c);
   }
 
   void results() {
@@ -74,7 +74,7 @@ class Columns {
         if (count == 0) {
           Value* x = join_.identity();
           if (lanes.width > 1) x = b_.CreateVectorSplat(static_cast<unsigned>(lanes.width), x);
-          return store(lanes, Values(static_cast<std::size_t>(lanes.copies), join_.taken(x)));
+          return store(lanes, Values(lanes.copies, join_.taken(x)));
         }
         e_.emit(Place::strip, lanes);
         store(lanes, chain(e_.number(0), e_.number(count), levels(count), lanes, elements(lanes)));
@@ -95,8 +95,7 @@ class Columns {
           e_.emit(Place::strip, lanes);
           const Values found = chain(from, to, 0, lanes, elements(lanes));
           for (int c = 0; c < lanes.copies; ++c)
-            e_.store_dense(found[static_cast<std::size_t>(c)],
-                           at(out, b_.CreateAdd(lanes.at, e_.number(c * lanes.width))), lanes.mask(c));
+            e_.store_dense(found[c], at(out, b_.CreateAdd(lanes.at, e_.number(c * lanes.width))), lanes.mask(c));
         });
       });
     });
@@ -117,7 +116,7 @@ class Columns {
   }
   void move(Value* row) {
     for (std::size_t k = kept_.size(); k-- > 0;) {
-      Value* extent = e_.number(layout_.extents[static_cast<std::size_t>(kept_[k])]);
+      Value* extent = e_.number(layout_.extents[kept_[k]]);
       e_.move(kept_[k], k == 0 ? row : b_.CreateURem(row, extent));
       if (k > 0) row = b_.CreateUDiv(row, extent);
     }
@@ -126,7 +125,7 @@ class Columns {
   using Source = FunctionRef<void(Value*, Values&)>;
   // Reduced elements [from, to) with `levels` levels of blocks above them.
   Values chain(Value* from, Value* to, int levels, const Lanes& lanes, Source element) {
-    const Values none(static_cast<std::size_t>(lanes.copies), join_.neutral(lanes.width));
+    const Values none(lanes.copies, join_.neutral(lanes.width));
     std::int64_t step = 1;
     for (int l = 0; l < levels; ++l) step *= column_block;
     return e_.loop(from, to, step, none, [&](Value* r, Values acc) {

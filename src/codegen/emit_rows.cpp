@@ -93,13 +93,13 @@ class Rows {
                 FunctionRef<Value*(const Lanes&, int)> value) {
     const std::int64_t rest = length % row_lanes;
     const int vectors = static_cast<int>(std::min<std::int64_t>(vectors_, (length + e_.width - 1) / e_.width));
-    Values lanes(static_cast<std::size_t>(vectors), join_.neutral(e_.width));
+    Values lanes(vectors, join_.neutral(e_.width));
     auto join_in = [&](Lanes& these, Values acc) {
       prepare(these);
       for (int v = 0; v < these.copies; ++v) {
         Value* x = value(these, v);
         if (Value* mask = these.mask(v)) x = b_.CreateSelect(mask, x, join_.neutral(e_.width));
-        acc[static_cast<std::size_t>(v)] = join_.apply(acc[static_cast<std::size_t>(v)], x);
+        acc[v] = join_.apply(acc[v], x);
       }
       return acc;
     };
@@ -140,7 +140,7 @@ class Rows {
 
   Value* buffered(Value* from, Value* to) {
     if (!buffer_) buffer_ = e_.local(join_.type(), buffer_size);
-    const Values none(static_cast<std::size_t>(vectors_), join_.neutral(e_.width));
+    const Values none(vectors_, join_.neutral(e_.width));
     return join_.across(e_.loop(from, to, buffer_size, none, [&](Value* start, const Values& acc) {
       Value* n = e_.smaller(b_.CreateSub(to, start), e_.number(buffer_size));
       Value* last = b_.CreateAnd(b_.CreateSub(n, e_.number(1)), e_.number(-row_lanes));
@@ -153,7 +153,7 @@ class Rows {
       });
       return e_.loop(e_.number(0), n, row_lanes, acc, [&](Value* i, Values lanes) {
         for (int v = 0; v < vectors_; ++v) {
-          Value*& lane = lanes[static_cast<std::size_t>(v)];
+          Value*& lane = lanes[v];
           Value* place = at(buffer_, b_.CreateAdd(i, e_.number(v * e_.width)));
           lane = join_.apply(lane, e_.load_dense(join_.type(), place, e_.width, nullptr, nullptr));
         }

@@ -17,11 +17,11 @@ class Tiles {
         layout_(e.layout),
         inner_(e.layout.inner()),
         columns_(e.layout.extents.back()),
-        rows_(inner_ > 0 ? e.layout.extents[static_cast<std::size_t>(inner_ - 1)] : 0) {}
+        rows_(inner_ > 0 ? e.layout.extents[inner_ - 1] : 0) {}
 
   bool is_turned(std::size_t stream) const {
     const Stream& s = layout_.streams[stream];
-    const std::int64_t inner = s.strides.back(), outer = s.strides[static_cast<std::size_t>(inner_ - 1)];
+    const std::int64_t inner = s.strides.back(), outer = s.strides[inner_ - 1];
     return s.operand >= 0 && outer == 1 && inner != 1 && inner != 0;
   }
   bool any() const {
@@ -60,7 +60,7 @@ class Tiles {
 
   // `count` rows from the position on, columns [at, at + present).
   void tile(Value* at, Value* present, Value* count) {
-    const auto stores = static_cast<std::size_t>(layout_.stores[0]);
+    const std::size_t stores = layout_.stores[0];
     Value *row_mask = e_.mask_of(count), *mask = e_.mask_of(present);
     for (std::size_t s = 0; s < stores; ++s)
       if (buffers_[s]) gather(s, at, present, row_mask);
@@ -98,7 +98,7 @@ class Tiles {
       x.push_back(e_.load_dense(type_of(s), pointer, e_.width, row_mask, nullptr));
     }
     x = turned(std::move(x));
-    for (int r = 0; r < e_.width; ++r) e_.store_dense(x[static_cast<std::size_t>(r)], row_of_buffer(s, r), nullptr);
+    for (int r = 0; r < e_.width; ++r) e_.store_dense(x[r], row_of_buffer(s, r), nullptr);
   }
   void scatter(std::size_t s, Value* at, Value* present, Value* row_mask) {
     Values x;
@@ -108,7 +108,7 @@ class Tiles {
     for (int c = 0; c < e_.width; ++c) {
       Value* there = b_.CreateICmpSLT(e_.number(c), present);
       Value* mask = b_.CreateSelect(there, row_mask, llvm::Constant::getNullValue(row_mask->getType()));
-      e_.store_dense(x[static_cast<std::size_t>(c)], column(s, at, e_.number(c)), mask);
+      e_.store_dense(x[c], column(s, at, e_.number(c)), mask);
     }
   }
 

@@ -34,7 +34,7 @@ Emitter::Emitter(llvm::Function* function, const Layout& l, const Machine& machi
       position_.push_back(number(0));
       continue;
     }
-    Value*& pointer = base[static_cast<std::size_t>(s.operand)];
+    Value*& pointer = base[s.operand];
     if (!pointer)
       pointer = b.CreateLoad(b.getPtrTy(),
                              b.CreateConstGEP1_64(b.getPtrTy(), argument(0), static_cast<std::uint64_t>(s.operand)));
@@ -128,7 +128,7 @@ void Emitter::for_lanes(Value* from, Value* to, int copies, FunctionRef<void(con
 void Emitter::walk(int first, Value* from, Value* to, FunctionRef<void(const Lanes&, Value*)> body) {
   const int inner = layout.inner();
   if (first == inner) return for_lanes(from, to, 1, [&](const Lanes& lanes) { body(lanes, lanes.at); });
-  Value* extent = number(layout.extents[static_cast<std::size_t>(inner)]);
+  Value* extent = number(layout.extents[inner]);
   Value* rows = b.CreateUDiv(b.CreateAdd(to, b.CreateSub(extent, number(1))), extent);
   loop(b.CreateUDiv(from, extent), rows, 1, [&](Value* row) {
     const Position before = position_;
@@ -152,7 +152,7 @@ Value* Emitter::local(Type* element, std::int64_t count) {
 
 void Emitter::move(int dimension, Value* index) {
   for (std::size_t s = 0; s < position_.size(); ++s) {
-    const std::int64_t stride = layout.streams[s].strides[static_cast<std::size_t>(dimension)];
+    const std::int64_t stride = layout.streams[s].strides[dimension];
     if (stride == 0) continue;
     Value* by = stride == 1 ? index : b.CreateMul(index, number(stride));
     position_[s] = layout.streams[s].operand < 0
@@ -168,7 +168,7 @@ void Emitter::replace(std::size_t stream, Value* pointer) {
 
 void Emitter::move_flat(int first, int last, Value* flat) {
   for (int d = last - 1; d >= first; --d) {
-    Value* extent = number(layout.extents[static_cast<std::size_t>(d)]);
+    Value* extent = number(layout.extents[d]);
     move(d, d == first ? flat : b.CreateURem(flat, extent));
     if (d != first) flat = b.CreateUDiv(flat, extent);
   }
@@ -250,32 +250,31 @@ Value* Emitter::indices(std::size_t stream, DType dtype, const Lanes& lanes, int
 }
 
 void Emitter::store(int store, const Lanes& lanes, Value* x, int copy) {
-  const auto at = static_cast<std::size_t>(layout.stores[static_cast<std::size_t>(store)]);
+  const std::size_t at = layout.stores[store];
   const Stream& s = layout.streams[at];
-  x = to_memory(b, s.dtype, layout.node(layout.kernel.stores[static_cast<std::size_t>(store)].node).dtype, x);
+  x = to_memory(b, s.dtype, layout.node(layout.kernel.stores[store].node).dtype, x);
   Value* pointer = element(at, lanes, copy);
   if (lanes.width == 1 || inner_strides_[at] == 1) return store_dense(x, pointer, lanes.mask(copy));
   b.CreateMaskedScatter(x, lane_pointers(at, pointer, lanes.width), llvm::Align(size_of(s.dtype)), lanes.mask(copy));
 }
 
 void Emitter::store_one(int store, Value* x) {
-  const auto at = static_cast<std::size_t>(layout.stores[static_cast<std::size_t>(store)]);
+  const std::size_t at = layout.stores[store];
   const Stream& s = layout.streams[at];
-  store_dense(to_memory(b, s.dtype, layout.node(layout.kernel.stores[static_cast<std::size_t>(store)].node).dtype, x),
-              position_[at], nullptr);
+  store_dense(to_memory(b, s.dtype, layout.node(layout.kernel.stores[store].node).dtype, x), position_[at], nullptr);
 }
 
 // ---- nodes
 
 void Emitter::set(int node, int copy, Value* x) {
-  auto& copies = values_[static_cast<std::size_t>(node)];
+  auto& copies = values_[node];
   if (static_cast<int>(copies.size()) <= copy) copies.resize(static_cast<std::size_t>(copy) + 1);
-  copies[static_cast<std::size_t>(copy)] = x;
+  copies[copy] = x;
 }
 
 Value* Emitter::value(int node, int lanes, int copy) const {
-  const auto n = static_cast<std::size_t>(node);
-  if (by_lane(layout.place[n])) return values_[n][static_cast<std::size_t>(copy)];
+  const std::size_t n = node;
+  if (by_lane(layout.place[n])) return values_[n][copy];
   return lanes == 1 ? values_[n][0] : splats_[n];
 }
 
@@ -286,7 +285,7 @@ void Emitter::emit(Place place) {
     const loops::Node& node = layout.node(id);
     Value* x;
     if (node.op == Op::load || node.op == Op::index) {
-      const auto at = static_cast<std::size_t>(layout.stream_of[n]);
+      const std::size_t at = layout.stream_of[n];
       const Stream& s = layout.streams[at];
       if (node.op == Op::load)
         x = from_memory(b, s.dtype,
@@ -309,7 +308,7 @@ void Emitter::emit(Place place, const Lanes& lanes) {
     const loops::Node& node = layout.node(id);
     for (int copy = 0; copy < lanes.copies; ++copy) {
       if (node.op == Op::load || node.op == Op::index) {
-        const auto at = static_cast<std::size_t>(layout.stream_of[n]);
+        const std::size_t at = layout.stream_of[n];
         set(id, copy, node.op == Op::load ? load(at, lanes, copy) : indices(at, node.dtype, lanes, copy));
         continue;
       }

@@ -18,7 +18,7 @@ struct Lanes {
   int width = 1;
   int copies = 1;
   llvm::SmallVector<llvm::Value*, 4> masks = {};  // per copy, which of them there are; none: all
-  llvm::Value* mask(int copy) const { return masks.empty() ? nullptr : masks[static_cast<std::size_t>(copy)]; }
+  llvm::Value* mask(int copy) const { return masks.empty() ? nullptr : masks[copy]; }
 };
 
 class Emitter {

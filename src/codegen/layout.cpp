@@ -15,8 +15,8 @@ using loops::Op;
 void add_access(loops::Stream& s, Stream& out, const loops::Access& access, const loops::Kernel& k,
                 std::span<const Shape> strides) {
   out.operand = access.operand;
-  out.dtype = k.operands[static_cast<std::size_t>(access.operand)].dtype;
-  const Shape& by_dim = strides[static_cast<std::size_t>(access.operand)];
+  out.dtype = k.operands[access.operand].dtype;
+  const Shape& by_dim = strides[access.operand];
   for (std::size_t d = 0; d < access.index.size(); ++d) {
     const loops::Affine& f = access.index[d];
     const std::int64_t stride = by_dim[static_cast<int>(d)];
@@ -44,11 +44,11 @@ int Layout::first_of(int section) const {
 void Layout::make_streams(const Source& source) {
   const std::size_t count = kernel.nodes.size();
   std::vector<bool> used(count);
-  for (const loops::Store& s : kernel.stores) used[static_cast<std::size_t>(s.node)] = true;
+  for (const loops::Store& s : kernel.stores) used[s.node] = true;
   for (std::size_t n = count; n-- > 0;)
     if (used[n])
       for (std::int32_t x : {kernel.nodes[n].a, kernel.nodes[n].b, kernel.nodes[n].c})
-        if (x >= 0) used[static_cast<std::size_t>(x)] = true;
+        if (x >= 0) used[x] = true;
   place.assign(count, Place::unused);
   for (std::size_t n = 0; n < count; ++n)
     if (used[n]) place[n] = Place::entry;
@@ -90,7 +90,7 @@ void Layout::make_nest(std::vector<loops::Stream>& raw) {
 
 void Layout::ensure(int section, std::int64_t stride_of_stores) {
   const int at = first_of(section);
-  if (at < rank() && sections[static_cast<std::size_t>(at)] == section) return;
+  if (at < rank() && sections[at] == section) return;
   extents.insert(extents.begin() + at, 1);
   sections.insert(sections.begin() + at, section);
   for (std::size_t s = 0; s < streams.size(); ++s)
@@ -117,18 +117,18 @@ void Layout::find_places() {
   std::vector<std::uint32_t> depends(count);
   splat.assign(count, false);
   auto read_by_lane = [&](std::int32_t n) {
-    if (n >= 0 && !by_lane(place[static_cast<std::size_t>(n)])) splat[static_cast<std::size_t>(n)] = true;
+    if (n >= 0 && !by_lane(place[n])) splat[n] = true;
   };
   for (std::size_t n = 0; n < count; ++n) {
     if (place[n] == Place::unused) continue;
     const loops::Node& node = kernel.nodes[n];
     if (stream_of[n] >= 0) {
-      const Stream& s = streams[static_cast<std::size_t>(stream_of[n])];
+      const Stream& s = streams[stream_of[n]];
       for (int d = 0; d < rank(); ++d)
-        if (s.strides[static_cast<std::size_t>(d)] != 0) depends[n] |= 1u << d;
+        if (s.strides[d] != 0) depends[n] |= 1u << d;
     }
     for (std::int32_t x : {node.a, node.b, node.c})
-      if (x >= 0) depends[n] |= depends[static_cast<std::size_t>(x)];
+      if (x >= 0) depends[n] |= depends[x];
     place[n] = placed(depends[n]);
     if (!by_lane(place[n])) continue;
     ++work;

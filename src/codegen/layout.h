@@ -42,7 +42,7 @@ struct Layout {
   int rank() const { return static_cast<int>(extents.size()); }
   int inner() const { return rank() - 1; }
   int first_of(int section) const;  // the first dimension of the section or a later one
-  const loops::Node& node(int n) const { return kernel.nodes[static_cast<std::size_t>(n)]; }
+  const loops::Node& node(int n) const { return kernel.nodes[n]; }
   // How many nodes are computed by lane, and how many of those in 8 bytes.
   int work = 0, wide = 0;
 

@@ -128,15 +128,15 @@ double visited(const loops::Kernel& kernel, const loops::Access& access) {
   return n;
 }
 
-// `near`: a storage that does not count, since its elements are in the cache already; -1: none.
-double moved_by_kernel(const Body& body, const passes::Step& s, int near = -1) {
+// `near`: a storage that does not count, since its elements are in the cache already.
+double moved_by_kernel(const Body& body, const passes::Step& s, passes::StorageId near = {}) {
   std::vector<double> elements(s.kernel().operands.size(), 0);
-  auto visit = [&](const loops::Access& a) { elements[static_cast<std::size_t>(a.operand)] += visited(s.kernel(), a); };
+  auto visit = [&](const loops::Access& a) { elements[a.operand] += visited(s.kernel(), a); };
   for (const loops::Access& a : s.kernel().accesses) visit(a);
   for (const loops::Store& t : s.kernel().stores) visit(t.to);
   double bytes = 0;
   for (std::size_t k = 0; k < elements.size(); ++k) {
-    const passes::Value& v = body.values[static_cast<std::size_t>(k < s.in.size() ? s.in[k] : s.out[k - s.in.size()])];
+    const passes::Value& v = body.values[s.operand(k)];
     if (v.storage == near && k < s.in.size()) continue;
     bytes += std::min(elements[k], unique_elements(v)) * static_cast<double>(size_of(v.type.dtype));
   }
@@ -144,13 +144,14 @@ double moved_by_kernel(const Body& body, const passes::Step& s, int near = -1) {
 }
 
 double moved_by_call(const Body& body, const passes::Step& s) {
-  auto value = [&](int v) -> const passes::Value& { return body.values[static_cast<std::size_t>(v)]; };
-  auto bytes_of = [&](int v) { return unique_elements(value(v)) * static_cast<double>(size_of(value(v).type.dtype)); };
+  auto value = [&](passes::ValueId v) -> const passes::Value& { return body.values[v]; };
+  auto bytes_of = [&](passes::ValueId v) {
+    return unique_elements(value(v)) * static_cast<double>(size_of(value(v).type.dtype));
+  };
   const int in_place = s.is<passes::Call>() ? s.as<passes::Call>()->in_place : -1;
-  const bool updates =
-      in_place >= 0 && value(s.in[static_cast<std::size_t>(in_place)]).storage == value(s.out[0]).storage;
+  const bool updates = in_place >= 0 && value(s.in[in_place]).storage == value(s.out[0]).storage;
   double bytes = 0, written = 0;
-  for (int v : s.out) written += bytes_of(v);
+  for (passes::ValueId v : s.out) written += bytes_of(v);
   for (std::size_t i = 0; i < s.in.size(); ++i) {
     if (updates && static_cast<int>(i) == in_place) continue;
     // What computes nothing takes its elements from operand 0, as many as it gives.
@@ -178,7 +179,7 @@ class Gathering {
 
   // `live`: bytes in use outside this Body; `base`: where its part of the arena begins; `runs`: -1 where unknown.
   Sums walk(const Body& body, const Code* code, int depth, std::size_t live, std::size_t base, std::int64_t runs) {
-    const std::vector<passes::Span> spans = passes::spans_of(body);
+    const Table<passes::StorageId, passes::Span> spans = passes::spans_of(body);
     const std::vector<std::size_t> own = compiled::live_bytes(body, spans);
     std::vector<std::size_t> first_row, last_row;
     Sums sums;
@@ -188,7 +189,7 @@ class Gathering {
       if (i > 0 && code->doer[i] == code->doer[i - 1]) {
         const double bytes = r_.steps.back().bytes, flops = r_.steps.back().flops;
         std::size_t begun = s.scratch;
-        for (std::size_t k = 0; k < spans.size(); ++k)
+        for (passes::StorageId k : spans.ids())
           if (spans[k].first == static_cast<int>(i) && body.storages[k].kind == passes::Storage::Kind::temporary)
             begun += body.storages[k].bytes;
         join(body, body.steps[i - 1], s, begun);
@@ -249,7 +250,7 @@ class Gathering {
     row.live_bytes += begun;
     if (row.runs < 0) return;
     const auto n = static_cast<double>(row.runs);
-    row.bytes += n * moved_by_kernel(body, s, body.values[static_cast<std::size_t>(product.out[0])].storage);
+    row.bytes += n * moved_by_kernel(body, s, body.values[product.out[0]].storage);
     row.flops += n * s.flops;
   }
   static MemoryReport::Operation operation(const passes::Step::Made& made) {
@@ -308,17 +309,16 @@ class Gathering {
     }
   }
 
-  void pieces(const Body& body, const std::vector<passes::Span>& spans, const std::vector<std::size_t>& first_row,
-              const std::vector<std::size_t>& last_row, std::size_t base) {
+  void pieces(const Body& body, const Table<passes::StorageId, passes::Span>& spans,
+              const std::vector<std::size_t>& first_row, const std::vector<std::size_t>& last_row, std::size_t base) {
     if (body.steps.empty()) return;
-    const std::vector<int> written = compiled::written_values(body, body.steps.size() - 1);
-    for (std::size_t s = 0; s < body.storages.size(); ++s) {
-      if (written[s] < 0 || compiled::arena_storage(body, written[s]) < 0 || body.storages[s].bytes == 0) continue;
-      const passes::Value& v = body.values[static_cast<std::size_t>(written[s])];
+    const Table<passes::StorageId, passes::ValueId> written = compiled::written_values(body, body.steps.size() - 1);
+    for (passes::StorageId s : body.storages.ids()) {
+      if (!written[s] || !compiled::in_arena(body, written[s]) || body.storages[s].bytes == 0) continue;
+      const passes::Value& v = body.values[written[s]];
       const auto last = std::min(static_cast<std::size_t>(spans[s].last), body.steps.size() - 1);
       piece({v.primitive ? v.primitive->name : "copy", v.type.str(), v.at.line() ? source_line(v.at) : SourceLine{},
-             base + body.offsets[s], body.storages[s].bytes, first_row[static_cast<std::size_t>(spans[s].first)],
-             last_row[last]},
+             base + body.offsets[s], body.storages[s].bytes, first_row[spans[s].first], last_row[last]},
             compiled::mark_of(body, written[s]));
     }
   }

@@ -77,28 +77,27 @@ bool is_control(const passes::Step& step) {
   return step.is<passes::Loop>() || step.is<passes::Branch>() || step.is<passes::Unwind>();
 }
 
-int arena_storage(const passes::Body& body, int value) {
-  const int s = body.values[static_cast<std::size_t>(value)].storage;
-  return s >= 0 && body.storages[static_cast<std::size_t>(s)].kind == passes::Storage::Kind::temporary ? s : -1;
+bool in_arena(const passes::Body& body, passes::ValueId value) {
+  return body.values[value].storage && body.storage_of(value).kind == passes::Storage::Kind::temporary;
 }
 
-std::vector<std::size_t> live_bytes(const passes::Body& body, const std::vector<passes::Span>& spans) {
+std::vector<std::size_t> live_bytes(const passes::Body& body, const Table<passes::StorageId, passes::Span>& spans) {
   std::vector<std::ptrdiff_t> change(body.steps.size() + 1, 0);
-  for (std::size_t i = 0; i < spans.size(); ++i) {
+  for (passes::StorageId i : spans.ids()) {
     if (body.storages[i].kind != passes::Storage::Kind::temporary || spans[i].last < 0) continue;
-    change[static_cast<std::size_t>(spans[i].first)] += static_cast<std::ptrdiff_t>(body.storages[i].bytes);
-    change[static_cast<std::size_t>(spans[i].last) + 1] -= static_cast<std::ptrdiff_t>(body.storages[i].bytes);
+    change[spans[i].first] += static_cast<std::ptrdiff_t>(body.storages[i].bytes);
+    change[spans[i].last + 1] -= static_cast<std::ptrdiff_t>(body.storages[i].bytes);
   }
   std::vector<std::size_t> live(body.steps.size());
   std::ptrdiff_t now = 0;
-  for (std::size_t i = 0; i < live.size(); ++i) live[i] = static_cast<std::size_t>(now += change[i]);
+  for (std::size_t i = 0; i < live.size(); ++i) live[i] = now += change[i];
   return live;
 }
 
-std::vector<int> written_values(const passes::Body& body, std::size_t step) {
-  std::vector<int> out(body.storages.size(), -1);
+Table<passes::StorageId, passes::ValueId> written_values(const passes::Body& body, std::size_t step) {
+  Table<passes::StorageId, passes::ValueId> out(body.storages.size());
   for (std::size_t i = 0; i <= step; ++i)
-    for (int v : body.steps[i].out) out[static_cast<std::size_t>(body.values[static_cast<std::size_t>(v)].storage)] = v;
+    for (passes::ValueId v : body.steps[i].out) out[body.values[v].storage] = v;
   return out;
 }
 

@@ -45,11 +45,11 @@ class Pattern {
 std::string step_name(const passes::Step& step);
 // Loops and branches. Bodies of other steps are how they work, not what the user wrote.
 bool is_control(const passes::Step& step);
-// A value's storage, if that is a piece of the arena; else -1.
-int arena_storage(const passes::Body& body, int value);
+// Whether a value lies in the arena.
+bool in_arena(const passes::Body& body, passes::ValueId value);
 // Bytes of the Body's own temporaries that live at each step; scratch does not count.
-std::vector<std::size_t> live_bytes(const passes::Body& body, const std::vector<passes::Span>& spans);
-// Of each storage: the value that was last written into it when the step has run; -1: none.
-std::vector<int> written_values(const passes::Body& body, std::size_t step);
+std::vector<std::size_t> live_bytes(const passes::Body& body, const Table<passes::StorageId, passes::Span>& spans);
+// Of each storage: the value that was last written into it when the step has run, if any.
+Table<passes::StorageId, passes::ValueId> written_values(const passes::Body& body, std::size_t step);
 
 }  // namespace anew::compiled

@@ -103,8 +103,8 @@ Label Labels::of(const ir::Mark& mark) const {
   return label;
 }
 
-const ir::Mark& mark_of(const passes::Body& body, int value) {
-  const passes::Value& v = body.values[static_cast<std::size_t>(value)];
+const ir::Mark& mark_of(const passes::Body& body, passes::ValueId value) {
+  const passes::Value& v = body.values[value];
   if (!v.primitive || !v.primitive->higher_order()) return v.mark;
   for (const passes::Step& s : body.steps) {
     auto it = std::find(s.out.begin(), s.out.end(), value);

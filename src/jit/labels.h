@@ -24,7 +24,7 @@ class Labels {
 };
 
 // Of a value; one that a loop or branch gives has that of the value in it.
-const ir::Mark& mark_of(const passes::Body& body, int value);
+const ir::Mark& mark_of(const passes::Body& body, passes::ValueId value);
 // Of what a step computes: of its first result.
 const ir::Mark& mark_of(const passes::Body& body, const passes::Step& step);
 

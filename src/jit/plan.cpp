@@ -26,17 +26,17 @@ LiveValue labelled(LiveValue v, const ir::Mark& mark, const Labels& labels) {
 
 void collect_live(const passes::Body& body, const std::string& inside, const Labels& labels,
                   std::vector<LiveValue>& out) {
-  const std::vector<passes::Span> spans = passes::spans_of(body);
+  const Table<passes::StorageId, passes::Span> spans = passes::spans_of(body);
   const std::vector<std::size_t> live = live_bytes(body, spans);
   std::size_t at = 0, most = 0;
   for (std::size_t i = 0; i < live.size(); ++i)
     if (live[i] + body.steps[i].scratch > most) at = i, most = live[i] + body.steps[i].scratch;
   if (most == 0) return;
-  const std::vector<int> written = written_values(body, at);
-  for (std::size_t s = 0; s < body.storages.size(); ++s) {
-    if (written[s] < 0 || arena_storage(body, written[s]) < 0 || body.storages[s].bytes == 0) continue;
+  const Table<passes::StorageId, passes::ValueId> written = written_values(body, at);
+  for (passes::StorageId s : body.storages.ids()) {
+    if (!written[s] || !in_arena(body, written[s]) || body.storages[s].bytes == 0) continue;
     if (spans[s].first > static_cast<int>(at) || spans[s].last < static_cast<int>(at)) continue;
-    const passes::Value& v = body.values[static_cast<std::size_t>(written[s])];
+    const passes::Value& v = body.values[written[s]];
     out.push_back(labelled({v.primitive ? v.primitive->name : "copy", v.type, body.storages[s].bytes, v.at, inside},
                            mark_of(body, written[s]), labels));
   }

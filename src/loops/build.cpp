@@ -79,8 +79,8 @@ Expr convert(Expr x, DType dtype) { return x.dtype() == dtype ? x : make(x.graph
 Expr bitcast(Expr x, DType dtype) { return x.dtype() == dtype ? x : make(x.graph(), Op::bitcast, dtype, x.id()); }
 
 Affine affine(int rank, int variable, std::int64_t coefficient, std::int64_t offset) {
-  Affine f{std::vector<std::int64_t>(static_cast<std::size_t>(rank)), offset};
-  if (variable >= 0) f.coefficients[static_cast<std::size_t>(variable)] = coefficient;
+  Affine f{std::vector<std::int64_t>(rank), offset};
+  if (variable >= 0) f.coefficients[variable] = coefficient;
   return f;
 }
 
@@ -132,7 +132,7 @@ Kernel reduction(const ShapeDtype& input, std::span<const int> axes, Combine com
   k.combine = combine;
   k.extents.assign(input.shape.begin(), input.shape.end());
   k.reduced.assign(k.extents.size(), false);
-  for (int axis : axes) k.reduced.at(static_cast<std::size_t>(axis)) = true;
+  for (int axis : axes) k.reduced.at(axis) = true;
   k.accesses.push_back({0, identity(rank)});
   Graph graph;
   Expr x = make(graph, Op::load, input.dtype);
@@ -140,7 +140,7 @@ Kernel reduction(const ShapeDtype& input, std::span<const int> axes, Combine com
   ShapeDtype out{{}, result};
   std::vector<Affine> to;
   for (int v = 0; v < rank; ++v) {
-    if (k.reduced[static_cast<std::size_t>(v)]) continue;
+    if (k.reduced[v]) continue;
     out.shape.push_back(input.shape[v]);
     to.push_back(affine(rank, v));
   }
@@ -168,8 +168,8 @@ Kernel fill(const ShapeDtype& out) {
 }
 
 Kernel over(Kernel kernel, std::vector<ShapeDtype> operands, std::span<const int> positions) {
-  for (Access& access : kernel.accesses) access.operand = positions[static_cast<std::size_t>(access.operand)];
-  for (Store& store : kernel.stores) store.to.operand = positions[static_cast<std::size_t>(store.to.operand)];
+  for (Access& access : kernel.accesses) access.operand = positions[access.operand];
+  for (Store& store : kernel.stores) store.to.operand = positions[store.to.operand];
   kernel.operands = std::move(operands);
   return kernel;
 }

@@ -32,11 +32,11 @@ class Translator {
     const Kernel& k = out_.kernel;
     const std::size_t count = k.nodes.size();
     std::vector<bool> used(count), uniform(count);
-    for (const Store& s : k.stores) used[static_cast<std::size_t>(s.node)] = true;
+    for (const Store& s : k.stores) used[s.node] = true;
     for (std::size_t n = count; n-- > 0;)
       if (used[n])
         for (std::int32_t x : {k.nodes[n].a, k.nodes[n].b, k.nodes[n].c})
-          if (x >= 0) used[static_cast<std::size_t>(x)] = true;
+          if (x >= 0) used[x] = true;
     for (std::size_t n = 0; n < count; ++n) {
       if (!used[n]) continue;
       const Node& node = k.nodes[n];
@@ -45,8 +45,7 @@ class Translator {
       Step step{Step::operate,           computed_type(node.dtype), static_cast<int>(n), a,
                 node.b < 0 ? a : node.b, node.c < 0 ? a : node.c};
       uniform[n] = true;
-      for (std::int32_t x : {node.a, node.b, node.c})
-        uniform[n] = uniform[n] && (x < 0 || uniform[static_cast<std::size_t>(x)]);
+      for (std::int32_t x : {node.a, node.b, node.c}) uniform[n] = uniform[n] && (x < 0 || uniform[x]);
       if (node.op == Op::constant) {
         step.kind = Step::constant;
       } else if (node.op == Op::load) {
@@ -58,7 +57,7 @@ class Translator {
         step.stream = out_.sources++;
         uniform[n] = false;
       } else {
-        step.instruction = instruction(node, k.nodes[static_cast<std::size_t>(node.a)].dtype);
+        step.instruction = instruction(node, k.nodes[node.a].dtype);
       }
       auto& to = uniform[n] ? out_.once : out_.steps;
       to.push_back(step);
@@ -73,32 +72,31 @@ class Translator {
     const Kernel& k = out_.kernel;
     out_.slot.assign(k.nodes.size(), 0);
     for (const Step& s : out_.once)
-      if (s.kind != Step::operate || s.node != s.a) out_.slot[static_cast<std::size_t>(s.node)] = out_.slots++;
+      if (s.kind != Step::operate || s.node != s.a) out_.slot[s.node] = out_.slots++;
     std::vector<int> last(k.nodes.size(), -1), free;
     for (std::size_t at = 0; at < out_.steps.size(); ++at)
       if (out_.steps[at].kind == Step::operate)
-        for (int x : {out_.steps[at].a, out_.steps[at].b, out_.steps[at].c})
-          last[static_cast<std::size_t>(x)] = static_cast<int>(at);
-    for (const Store& s : k.stores) last[static_cast<std::size_t>(s.node)] = static_cast<int>(out_.steps.size());
+        for (int x : {out_.steps[at].a, out_.steps[at].b, out_.steps[at].c}) last[x] = static_cast<int>(at);
+    for (const Store& s : k.stores) last[s.node] = static_cast<int>(out_.steps.size());
     for (std::size_t at = 0; at < out_.steps.size(); ++at) {
       const Step& s = out_.steps[at];
       if (s.kind == Step::operate && s.node == s.a) continue;  // rounds its own register
       if (s.kind == Step::load) {
         // A load that strides make the same everywhere is done once, so its register is never anyone else's.
-        out_.slot[static_cast<std::size_t>(s.node)] = out_.slots++;
+        out_.slot[s.node] = out_.slots++;
         continue;
       }
       if (free.empty()) free.push_back(out_.slots++);
-      out_.slot[static_cast<std::size_t>(s.node)] = free.back();
+      out_.slot[s.node] = free.back();
       free.pop_back();
       if (s.kind != Step::operate) continue;
       int seen[3], n = 0;
       for (int x : {s.a, s.b, s.c}) {
-        if (uniform_[static_cast<std::size_t>(x)] || k.nodes[static_cast<std::size_t>(x)].op == Op::load ||
-            last[static_cast<std::size_t>(x)] != static_cast<int>(at) || std::find(seen, seen + n, x) != seen + n)
+        if (uniform_[x] || k.nodes[x].op == Op::load || last[x] != static_cast<int>(at) ||
+            std::find(seen, seen + n, x) != seen + n)
           continue;
         seen[n++] = x;
-        free.push_back(out_.slot[static_cast<std::size_t>(x)]);
+        free.push_back(out_.slot[x]);
       }
     }
   }
@@ -107,7 +105,7 @@ class Translator {
     const Kernel& k = out_.kernel;
     if (k.combine != Combine::none || out_.steps.empty() || out_.steps.back().kind != Step::operate) return;
     for (std::size_t s = 0; s < k.stores.size(); ++s) {
-      const DType to = k.operands[static_cast<std::size_t>(k.stores[s].to.operand)].dtype;
+      const DType to = k.operands[k.stores[s].to.operand].dtype;
       if (k.stores[s].node == out_.steps.back().node && !is_stored(to)) out_.direct = static_cast<int>(s);
     }
     // A node that rounds itself is written twice, and several stores could overwrite what another still reads.

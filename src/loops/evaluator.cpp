@@ -36,14 +36,14 @@ struct Workspace {
 Workspace& workspace() { return PerThread<Workspace>::get(); }
 
 void set_stream(Stream& s, const Access& access, const Kernel& k, const Operand& operand) {
-  const ShapeDtype& type = k.operands[static_cast<std::size_t>(access.operand)];
+  const ShapeDtype& type = k.operands[access.operand];
   s.dtype = type.dtype;
   std::fill_n(s.raw, k.extents.size(), 0);
   std::int64_t offset = 0, dense = 1;
   for (int d = type.shape.ndim() - 1; d >= 0; --d) {
     const std::int64_t stride = operand.strides ? operand.strides[d] : dense;
     dense *= type.shape[d];
-    const Affine& f = access.index[static_cast<std::size_t>(d)];
+    const Affine& f = access.index[d];
     offset += f.constant * stride;
     for (std::size_t v = 0; v < f.coefficients.size(); ++v) s.raw[v] += f.coefficients[v] * stride;
   }
@@ -63,14 +63,11 @@ Evaluator::Evaluator(const Bytecode::Body& body, std::span<const Operand> operan
   if (w.values.size() < k.nodes.size()) w.values.resize(k.nodes.size());
   streams_ = w.streams.data();
   values_ = w.values.data();
-  registers_ = w.registers.at_least(static_cast<std::size_t>(body.slots) * register_bytes);
+  registers_ = w.registers.at_least(body.slots * register_bytes);
   set_streams(operands);
-  for (std::size_t n = 0; n < k.nodes.size(); ++n)
-    values_[n] = registers_ + static_cast<std::size_t>(body.slot[n]) * register_bytes;
+  for (std::size_t n = 0; n < k.nodes.size(); ++n) values_[n] = registers_ + body.slot[n] * register_bytes;
   if (most == 0) return;  // a reduction of nothing reads nothing
-  for (const Step& step : body.once)
-    run(step, most,
-        registers_ + static_cast<std::size_t>(body.slot[static_cast<std::size_t>(step.node)]) * register_bytes);
+  for (const Step& step : body.once) run(step, most, registers_ + body.slot[step.node] * register_bytes);
 }
 
 void Evaluator::set_streams(std::span<const Operand> operands) {
@@ -79,10 +76,10 @@ void Evaluator::set_streams(std::span<const Operand> operands) {
     for (const Step& step : *steps) {
       if (step.stream < 0) continue;
       Stream& s = streams_[step.stream];
-      const Node& node = k.nodes[static_cast<std::size_t>(step.node)];
+      const Node& node = k.nodes[step.node];
       if (step.kind == Step::load) {
         const Access& access = k.accesses[node.imm];
-        set_stream(s, access, k, operands[static_cast<std::size_t>(access.operand)]);
+        set_stream(s, access, k, operands[access.operand]);
       } else {
         std::fill_n(s.raw, k.extents.size(), 0);
         s.raw[node.imm] = 1;
@@ -90,10 +87,9 @@ void Evaluator::set_streams(std::span<const Operand> operands) {
     }
   for (std::size_t i = 0; i < k.stores.size(); ++i) {
     const Access& access = k.stores[i].to;
-    set_stream(streams_[static_cast<std::size_t>(body_.sources) + i], access, k,
-               operands[static_cast<std::size_t>(access.operand)]);
+    set_stream(streams_[body_.sources + i], access, k, operands[access.operand]);
   }
-  const auto sources = static_cast<std::size_t>(body_.sources);
+  const std::size_t sources = body_.sources;
   const bool reduces = body_.form != Form::elementwise;
   make_nest(nest_, body_.loops.data(), static_cast<int>(body_.loops.size()), streams_,
             sources + (reduces ? 0 : k.stores.size()));
@@ -103,7 +99,7 @@ void Evaluator::set_streams(std::span<const Operand> operands) {
 }
 
 void Evaluator::run(const Step& step, std::int64_t n, std::byte* target) {
-  const auto node = static_cast<std::size_t>(step.node);
+  const std::size_t node = step.node;
   switch (step.kind) {
     case Step::operate: step.instruction(target, values_[step.a], values_[step.b], values_[step.c], n); break;
     case Step::load: {
@@ -137,9 +133,7 @@ void Evaluator::run(const Step& step, std::int64_t n, std::byte* target) {
 
 void Evaluator::evaluate(std::int64_t position, std::int64_t n) {
   nest_.seek(position);
-  for (const Step& step : body_.steps)
-    run(step, n,
-        registers_ + static_cast<std::size_t>(body_.slot[static_cast<std::size_t>(step.node)]) * register_bytes);
+  for (const Step& step : body_.steps) run(step, n, registers_ + body_.slot[step.node] * register_bytes);
 }
 
 void Evaluator::evaluate_and_store(std::int64_t position, std::int64_t n) {
@@ -148,13 +142,12 @@ void Evaluator::evaluate_and_store(std::int64_t position, std::int64_t n) {
   std::byte* memory = body_.direct >= 0 ? dense(nest_, streams_[body_.sources + body_.direct], n) : nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const Step& step = body_.steps[i];
-    std::byte* target =
-        registers_ + static_cast<std::size_t>(body_.slot[static_cast<std::size_t>(step.node)]) * register_bytes;
+    std::byte* target = registers_ + body_.slot[step.node] * register_bytes;
     run(step, n, memory && i + 1 == count ? memory : target);
   }
   if (memory) return;
   for (std::size_t i = 0; i < body_.kernel.stores.size(); ++i)
-    scatter(nest_, streams_[static_cast<std::size_t>(body_.sources) + i], n, values_[body_.kernel.stores[i].node]);
+    scatter(nest_, streams_[body_.sources + i], n, values_[body_.kernel.stores[i].node]);
 }
 
 bool Evaluator::turned() const {

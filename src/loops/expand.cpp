@@ -30,7 +30,7 @@ namespace anew::loops {
 Kernel expand(const Kernel& kernel) {
   Graph graph;
   std::vector<int> renamed;
-  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
+  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[n]; };
   for (Node node : kernel.nodes) {
     node.a = at(node.a), node.b = at(node.b), node.c = at(node.c);
     if (node.op != Op::call) {

@@ -23,7 +23,7 @@ class RowLevels {
   // Elements in order; calls after the first start at a multiple of 32 and stay within a block.
   void push(const std::byte* x, std::int64_t n, int level = 0) {
     std::int64_t& count = count_[level];
-    j_.accumulate(lanes_[level] + static_cast<std::size_t>(count % row_lanes) * size_, x, n, count < row_lanes);
+    j_.accumulate(lanes_[level] + (count % row_lanes) * size_, x, n, count < row_lanes);
     count += n;
     if (count < row_block) return;
     j_.join(lanes_[level], row_lanes);
@@ -72,7 +72,7 @@ class ColumnLevels {
       while (count_[top] == 0) ++top;
     }
   }
-  std::byte* at(int level) const { return memory_ + static_cast<std::size_t>(level) * columns_bytes; }
+  std::byte* at(int level) const { return memory_ + level * columns_bytes; }
 
  private:
   const Joiner& j_;
@@ -86,7 +86,7 @@ class Reduction {
   Reduction(const Bytecode::Body& body, std::span<const Operand> operands)
       : body_(body),
         node_(body.kernel.stores[0].node),
-        dtype_(body.kernel.nodes[static_cast<std::size_t>(node_)].dtype),
+        dtype_(body.kernel.nodes[node_].dtype),
         size_(size_of(computed_type(dtype_))),
         join_(joiner(body.kernel.combine, dtype_)),
         e_(body, operands, std::min(block_size, body.iterations)) {
@@ -137,7 +137,7 @@ class Reduction {
   }
 
  private:
-  std::size_t bytes(std::int64_t elements) const { return static_cast<std::size_t>(elements) * size_; }
+  std::size_t bytes(std::int64_t elements) const { return elements * size_; }
 
   // Is the value a load whose reduced (rows) or inner (columns) elements can be read where they are?
   void find_plain() {

@@ -52,10 +52,10 @@ std::string literal(const Node& node) {
 }
 
 void hash(std::size_t& h, const Access& access) {
-  hash_combine(h, static_cast<std::size_t>(access.operand));
+  hash_combine(h, access.operand);
   for (const Affine& f : access.index) {
     for (std::int64_t c : f.coefficients) hash_combine(h, static_cast<std::size_t>(c));
-    hash_combine(h, static_cast<std::size_t>(f.constant));
+    hash_combine(h, f.constant);
   }
 }
 
@@ -119,19 +119,19 @@ std::size_t hash_value(const Kernel& kernel) {
   std::size_t h = static_cast<std::size_t>(kernel.combine);
   for (const ShapeDtype& t : kernel.operands) hash_combine(h, anew::hash_value(t));
   for (std::size_t v = 0; v < kernel.extents.size(); ++v) {
-    hash_combine(h, static_cast<std::size_t>(kernel.extents[v]));
+    hash_combine(h, kernel.extents[v]);
     hash_combine(h, kernel.reduced[v]);
   }
   for (const Node& n : kernel.nodes) {
     hash_combine(h, static_cast<std::size_t>(n.op) * all_dtypes.size() + static_cast<std::size_t>(n.dtype));
-    hash_combine(h, static_cast<std::size_t>(n.a));
-    hash_combine(h, static_cast<std::size_t>(n.b));
-    hash_combine(h, static_cast<std::size_t>(n.c));
+    hash_combine(h, n.a);
+    hash_combine(h, n.b);
+    hash_combine(h, n.c);
     hash_combine(h, n.imm);
   }
   for (const Access& access : kernel.accesses) hash(h, access);
   for (const Store& s : kernel.stores) {
-    hash_combine(h, static_cast<std::size_t>(s.node));
+    hash_combine(h, s.node);
     hash(h, s.to);
   }
   return h;

@@ -8,14 +8,14 @@ namespace {
 
 template <class T>
 void copy_in(T* to, const T* from, std::int64_t stride, std::int64_t n) {
-  if (stride == 1) std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+  if (stride == 1) std::memcpy(to, from, n * sizeof(T));
   else if (stride == 0) std::fill_n(to, n, *from);
   else
     for (std::int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
 }
 template <class T>
 void copy_out(T* to, const T* from, std::int64_t stride, std::int64_t n) {
-  if (stride == 1) std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+  if (stride == 1) std::memcpy(to, from, n * sizeof(T));
   else
     for (std::int64_t i = 0; i < n; ++i) to[i * stride] = from[i];
 }

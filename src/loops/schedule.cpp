@@ -56,10 +56,10 @@ void cut_into_units(const Kernel& k, Schedule& s) {
   const bool few = s.form == Form::rows ? results < 32 : results < 1024;
   s.by_blocks = few && s.blocks >= (s.form == Form::rows ? 2 : 4) && results > 0;
   if (!s.by_blocks) return;
-  const DType value = computed_type(k.nodes[static_cast<std::size_t>(k.stores[0].node)].dtype);
+  const DType value = computed_type(k.nodes[k.stores[0].node].dtype);
   const bool finds_index = finds_position(k.combine);
   s.units = s.outer * s.blocks;
-  s.scratch = static_cast<std::size_t>(results * s.blocks) * (size_of(value) + (finds_index ? 8 : 0));
+  s.scratch = (results * s.blocks) * (size_of(value) + (finds_index ? 8 : 0));
 }
 
 // Pieces of half the work that pays for a thread, at most 64 of them; long ones end where blocks of the interpreter do.

@@ -14,8 +14,8 @@ class Finder {
   Finder(const Bytecode::Body& body, std::span<const Operand> operands)
       : body_(body),
         node_(body.kernel.stores[0].node),
-        dtype_(body.kernel.nodes[static_cast<std::size_t>(node_)].dtype),
-        out_(body.kernel.operands[static_cast<std::size_t>(body.kernel.stores[0].to.operand)].dtype),
+        dtype_(body.kernel.nodes[node_].dtype),
+        out_(body.kernel.operands[body.kernel.stores[0].to.operand].dtype),
         size_(size_of(computed_type(dtype_))),
         find_(searcher(body.kernel.combine, dtype_)),
         e_(body, operands, std::min(block_size, body.iterations)) {
@@ -70,7 +70,7 @@ class Finder {
     auto* index = static_cast<std::int64_t*>(scratch);
     return {index, reinterpret_cast<std::byte*>(index + body_.outer * body_.blocks * body_.inner)};
   }
-  std::size_t bytes(std::int64_t elements) const { return static_cast<std::size_t>(elements) * size_; }
+  std::size_t bytes(std::int64_t elements) const { return elements * size_; }
 
   void find(std::byte* best, std::int64_t* index, std::int64_t o, std::int64_t c, std::int64_t width, std::int64_t from,
             std::int64_t to) {

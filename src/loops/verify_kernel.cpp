@@ -35,12 +35,12 @@ class Verifier {
   void check(const Access& access, const std::string& what) const {
     if (access.operand < 0 || static_cast<std::size_t>(access.operand) >= k_.operands.size())
       fail(fmt::format("{} names operand #{} of {}", what, access.operand, k_.operands.size()));
-    const Shape& shape = k_.operands[static_cast<std::size_t>(access.operand)].shape;
+    const Shape& shape = k_.operands[access.operand].shape;
     if (static_cast<int>(access.index.size()) != shape.ndim())
       fail(fmt::format("{} has {} indices, operand #{} has shape {}", what, access.index.size(), access.operand,
                        shape.str()));
     for (int d = 0; d < shape.ndim(); ++d) {
-      const Affine& f = access.index[static_cast<std::size_t>(d)];
+      const Affine& f = access.index[d];
       if (f.coefficients.size() != k_.extents.size())
         fail(fmt::format("{} has {} coefficients in dimension {}, the nest has {} variables", what,
                          f.coefficients.size(), d, k_.extents.size()));
@@ -56,7 +56,7 @@ class Verifier {
     }
   }
 
-  DType type(std::int32_t n) const { return k_.nodes[static_cast<std::size_t>(n)].dtype; }
+  DType type(std::int32_t n) const { return k_.nodes[n].dtype; }
 
   void check(std::size_t at) const {
     const Node& n = k_.nodes[at];
@@ -76,8 +76,7 @@ class Verifier {
       case Op::load:
         operands(0);
         require(n.imm < k_.accesses.size(), "no such access");
-        require(k_.operands[static_cast<std::size_t>(k_.accesses[n.imm].operand)].dtype == n.dtype,
-                "operand of another type");
+        require(k_.operands[k_.accesses[n.imm].operand].dtype == n.dtype, "operand of another type");
         break;
       case Op::index:
         operands(0);
@@ -179,7 +178,7 @@ class Verifier {
       if (store.node < 0 || static_cast<std::size_t>(store.node) >= k_.nodes.size())
         fail(fmt::format("{} of node %{}", what, store.node));
       check(store.to, what);
-      const auto operand = static_cast<std::size_t>(store.to.operand);
+      const std::size_t operand = store.to.operand;
       if (written[operand]) fail(fmt::format("{} writes operand #{} again", what, operand));
       written[operand] = true;
       check_injective(store.to, what);

@@ -13,23 +13,21 @@ namespace {
 class Aliasing {
  public:
   explicit Aliasing(Body& body) : b_(body), spans_(spans_of(body)), instead_(body.storages.size()) {
-    std::iota(instead_.begin(), instead_.end(), 0);
+    for (StorageId s : instead_.ids()) instead_[s] = s;
   }
   ~Aliasing() {
     for (Value& v : b_.values)
-      if (v.storage >= 0) v.storage = find(v.storage);
+      if (v.storage) v.storage = find(v.storage);
   }
   Aliasing(const Aliasing&) = delete;
 
   void run() {
-    for (std::size_t i = 0; i < b_.steps.size(); ++i) {
+    for (int i = 0; i < std::ssize(b_.steps); ++i) {
       Step& s = b_.steps[i];
       if (s.is<Kernel>()) in_kernel(i);
-      else if (auto* call = s.as<Call>(); call && call->in_place >= 0)
-        join(i, s.in[static_cast<std::size_t>(call->in_place)], s.out[0]);
+      else if (auto* call = s.as<Call>(); call && call->in_place >= 0) join(i, s.in[call->in_place], s.out[0]);
       else if (auto* loop = s.as<Loop>())
-        for (int c = 0; c < loop->carries; ++c)
-          join(i, s.in[static_cast<std::size_t>(loop->constants + c)], s.out[static_cast<std::size_t>(c)]);
+        for (int c = 0; c < loop->carries; ++c) join(i, s.in[loop->constants + c], s.out[c]);
       else if (auto* unwind = s.as<Unwind>()) in_unwind(i, *unwind);
       else if (s.is<Tiles>()) in_tiles(i);
     }
@@ -37,64 +35,59 @@ class Aliasing {
 
   // Carries (inputs from `first` on, outputs from 0 on): which are updated in place.
   std::vector<bool> carries(int first, int count, const std::vector<int>& not_these) {
-    std::vector<bool> in_place(static_cast<std::size_t>(count), false);
+    std::vector<bool> in_place(count, false);
     for (int c = 0; c < count; ++c)
-      if (std::find(not_these.begin(), not_these.end(), c) == not_these.end())
-        in_place[static_cast<std::size_t>(c)] =
-            overwrite(static_cast<std::size_t>(first + c), static_cast<std::size_t>(c));
+      if (std::find(not_these.begin(), not_these.end(), c) == not_these.end()) in_place[c] = overwrite(first + c, c);
     return in_place;
   }
 
   // Output `out` of this Body is written where input `in` lies, if the input has been read by then.
   bool overwrite(std::size_t in, std::size_t out) {
-    int from = storage_of(b_.inputs[in]), to = storage_of(b_.outputs[out]);
-    const Span old = spans_[static_cast<std::size_t>(from)], now = spans_[static_cast<std::size_t>(to)];
-    if (storage(to).kind != Storage::Kind::output || now.first > static_cast<int>(b_.steps.size())) return false;
+    const StorageId from = storage_of(b_.inputs[in]), to = storage_of(b_.outputs[out]);
+    const Span old = spans_[from], now = spans_[to];
+    if (storage(to).kind != Storage::Kind::output || now.first > std::ssize(b_.steps)) return false;
     bool fits = now.first > old.last;
-    if (!fits && now.first == old.last && now.first >= 0)
-      fits = works_in_place(b_.steps[static_cast<std::size_t>(now.first)], from, to);
+    if (!fits && now.first == old.last && now.first >= 0) fits = works_in_place(b_.steps[now.first], from, to);
     if (fits) replace(to, from);
     return fits;
   }
 
  private:
-  const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
-  const Storage& storage(int s) const { return b_.storages[static_cast<std::size_t>(s)]; }
-  int find(int s) const {
-    while (instead_[static_cast<std::size_t>(s)] != s) s = instead_[static_cast<std::size_t>(s)];
+  const Value& value(ValueId v) const { return b_.values[v]; }
+  const Storage& storage(StorageId s) const { return b_.storages[s]; }
+  StorageId find(StorageId s) const {
+    while (instead_[s] != s) s = instead_[s];
     return s;
   }
-  int storage_of(int v) const { return find(value(v).storage); }
-  bool whole(int v) const {
+  StorageId storage_of(ValueId v) const { return find(value(v).storage); }
+  bool whole(ValueId v) const {
     const Value& x = value(v);
     return x.dense() && x.offset == 0 && storage(find(x.storage)).bytes == x.type.bytes();
   }
   // How often a step names a storage among its inputs.
-  int readers(const Step& s, int storage) const {
-    return static_cast<int>(std::count_if(s.in.begin(), s.in.end(), [&](int v) { return storage_of(v) == storage; }));
+  std::ptrdiff_t readers(const Step& s, StorageId storage) const {
+    return std::count_if(s.in.begin(), s.in.end(), [&](ValueId v) { return storage_of(v) == storage; });
   }
 
   // All values of storage `from` now lie in storage `to`.
-  void replace(int from, int to) {
-    instead_[static_cast<std::size_t>(from)] = to;
-    Span& s = spans_[static_cast<std::size_t>(to)];
-    const Span& f = spans_[static_cast<std::size_t>(from)];
+  void replace(StorageId from, StorageId to) {
+    instead_[from] = to;
+    Span& s = spans_[to];
+    const Span& f = spans_[from];
     s.first = std::min(s.first, f.first);
     s.last = std::max(s.last, f.last);
   }
 
   // Could the output take the memory of the input, which ends at step i?
-  bool joins(std::size_t i, int in, int out) const {
-    int from = storage_of(in), to = storage_of(out);
+  bool joins(int i, ValueId in, ValueId out) const {
+    const StorageId from = storage_of(in), to = storage_of(out);
     const Storage &f = storage(from), &t = storage(to);
     if (from == to || f.kind != Storage::Kind::temporary || f.bytes != t.bytes || f.bytes == 0) return false;
     if (t.kind != Storage::Kind::temporary && t.kind != Storage::Kind::output) return false;
-    if (spans_[static_cast<std::size_t>(from)].last != static_cast<int>(i) ||
-        spans_[static_cast<std::size_t>(to)].first != static_cast<int>(i))
-      return false;
+    if (spans_[from].last != i || spans_[to].first != i) return false;
     return whole(in) && whole(out) && readers(b_.steps[i], from) == 1;
   }
-  bool join(std::size_t i, int in, int out) {
+  bool join(int i, ValueId in, ValueId out) {
     if (!joins(i, in, out)) return false;
     replace(storage_of(in), storage_of(out));
     return true;
@@ -103,8 +96,7 @@ class Aliasing {
   // A tile of the output over the same tile of an input: may it, and then it does.
   static bool tile_over(Step& s, std::size_t in_at, std::size_t out_at) {
     Body& body = *s.bodies[0];
-    const Value &in = body.values[static_cast<std::size_t>(body.inputs[in_at])],
-                &out = body.values[static_cast<std::size_t>(body.outputs[out_at])];
+    const Value &in = body.values[body.inputs[in_at]], &out = body.values[body.outputs[out_at]];
     auto another = [&](const Value& v) {
       return v.storage == in.storage && (!(v.type == in.type) || v.strides != in.strides || v.offset != 0);
     };
@@ -112,7 +104,7 @@ class Aliasing {
     return tiles.in[in_at] == tiles.out[out_at] && in.type == out.type && in.dense() && in.offset == 0 &&
            std::none_of(body.values.begin(), body.values.end(), another) && Aliasing(body).overwrite(in_at, out_at);
   }
-  void in_tiles(std::size_t i) {
+  void in_tiles(int i) {
     Step& s = b_.steps[i];
     for (std::size_t o = 0; o < s.out.size(); ++o)
       for (std::size_t k = 0; k < s.in.size(); ++k) {
@@ -123,7 +115,7 @@ class Aliasing {
   }
 
   // May a step write storage `to` where it reads `from`? Where it may, it will: tiles are told.
-  bool works_in_place(Step& s, int from, int to) const {
+  bool works_in_place(Step& s, StorageId from, StorageId to) const {
     if (s.is<Tiles>()) {
       for (std::size_t k = 0; k < s.in.size(); ++k)
         for (std::size_t o = 0; o < s.out.size(); ++o)
@@ -133,11 +125,10 @@ class Aliasing {
     }
     if (auto* call = s.as<Call>())
       return call->in_place >= 0 && readers(s, from) == 1 && storage_of(s.out[0]) == to &&
-             storage_of(s.in[static_cast<std::size_t>(call->in_place)]) == from &&
-             whole(s.in[static_cast<std::size_t>(call->in_place)]) && whole(s.out[0]);
+             storage_of(s.in[call->in_place]) == from && whole(s.in[call->in_place]) && whole(s.out[0]);
     if (auto* loop = s.as<Loop>()) {
       for (int c = 0; c < loop->carries; ++c) {
-        int in = s.in[static_cast<std::size_t>(loop->constants + c)], out = s.out[static_cast<std::size_t>(c)];
+        const ValueId in = s.in[loop->constants + c], out = s.out[c];
         if (storage_of(out) == to && storage_of(in) == from) return readers(s, from) == 1 && whole(in) && whole(out);
       }
       return false;
@@ -146,17 +137,16 @@ class Aliasing {
     const loops::Kernel& k = s.kernel();
     const loops::Store* store = nullptr;
     for (const loops::Store& t : k.stores) {
-      auto at = static_cast<std::size_t>(t.to.operand) - s.in.size();
-      if (storage_of(s.out[at]) != to) continue;
+      if (storage_of(s.out[t.to.operand - s.in.size()]) != to) continue;
       if (store) return false;
       store = &t;
     }
     if (!store) return false;
-    const Value& out = value(s.out[static_cast<std::size_t>(store->to.operand) - s.in.size()]);
+    const Value& out = value(s.out[store->to.operand - s.in.size()]);
     // Another output that is a mere copy of the input might be read from it after it was overwritten.
     if (k.stores.size() > 1)
       for (const loops::Store& t : k.stores)
-        if (k.nodes[static_cast<std::size_t>(t.node)].op == loops::Op::load) return false;
+        if (k.nodes[t.node].op == loops::Op::load) return false;
     for (std::size_t o = 0; o < s.in.size(); ++o) {
       const Value& in = value(s.in[o]);
       if (find(in.storage) != from) continue;
@@ -169,16 +159,16 @@ class Aliasing {
     return true;
   }
 
-  void in_kernel(std::size_t i) {
+  void in_kernel(int i) {
     Step& s = b_.steps[i];
-    for (int out : s.out) {
-      int to = storage_of(out);
-      if (spans_[static_cast<std::size_t>(to)].first != static_cast<int>(i) || !whole(out)) continue;
+    for (ValueId out : s.out) {
+      const StorageId to = storage_of(out);
+      if (spans_[to].first != i || !whole(out)) continue;
       if (storage(to).kind != Storage::Kind::temporary && storage(to).kind != Storage::Kind::output) continue;
-      for (int in : s.in) {
-        int from = storage_of(in);
+      for (ValueId in : s.in) {
+        const StorageId from = storage_of(in);
         if (from == to || storage(from).kind != Storage::Kind::temporary || storage(from).bytes != storage(to).bytes ||
-            storage(from).bytes == 0 || spans_[static_cast<std::size_t>(from)].last != static_cast<int>(i))
+            storage(from).bytes == 0 || spans_[from].last != i)
           continue;
         if (!works_in_place(s, from, to)) continue;
         replace(from, to);
@@ -187,24 +177,23 @@ class Aliasing {
     }
   }
 
-  void in_unwind(std::size_t i, Unwind& u) {
+  void in_unwind(int i, Unwind& u) {
     const Step& s = b_.steps[i];
     int states = u.constants + u.xs + (u.length < 0 ? 2 : 0);
-    u.own_stacks.assign(static_cast<std::size_t>(u.carries), false);
+    u.own_stacks.assign(u.carries, false);
     for (int c = 0; c < u.carries; ++c) {
-      int v = s.in[static_cast<std::size_t>(states + c)], at = storage_of(v);
-      u.own_stacks[static_cast<std::size_t>(c)] = storage(at).kind == Storage::Kind::temporary && whole(v) &&
-                                                  readers(s, at) == 1 &&
-                                                  spans_[static_cast<std::size_t>(at)].last == static_cast<int>(i);
+      const ValueId v = s.in[states + c];
+      const StorageId at = storage_of(v);
+      u.own_stacks[c] =
+          storage(at).kind == Storage::Kind::temporary && whole(v) && readers(s, at) == 1 && spans_[at].last == i;
     }
     const int linear = states + u.carries + u.linear_constants;
-    for (int c = 0; c < u.linear_carries; ++c)
-      join(i, s.in[static_cast<std::size_t>(linear + c)], s.out[static_cast<std::size_t>(c)]);
+    for (int c = 0; c < u.linear_carries; ++c) join(i, s.in[linear + c], s.out[c]);
   }
 
   Body& b_;
-  std::vector<Span> spans_;
-  std::vector<int> instead_;  // the storage that took the place of each
+  Table<StorageId, Span> spans_;
+  Table<StorageId, StorageId> instead_;  // the storage that took the place of each
 };
 
 // Bodies of a loop and an unwind: their carries too.

@@ -9,9 +9,9 @@
 namespace anew::passes {
 namespace {
 
-// The memory that a value lies in: bytes of the arena (storage -1), or of a storage of the caller.
+// The memory that a value lies in: bytes of the arena (no storage), or of a storage of the caller.
 struct Extent {
-  int storage;
+  StorageId storage;
   std::int64_t begin, end;
   bool meets(const Extent& o) const { return storage == o.storage && begin < o.end && o.begin < end; }
 };
@@ -32,7 +32,7 @@ class Epilogues {
   }
 
  private:
-  const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
+  const Value& value(ValueId v) const { return b_.values[v]; }
   static bool same_place(const Value& a, const Value& b) {
     return a.storage == b.storage && a.strides == b.strides && a.offset == b.offset;
   }
@@ -40,13 +40,13 @@ class Epilogues {
   bool reads_where_it_writes(const Step& s, const Value& product) const {
     bool reads = false;
     for (const loops::Access& a : s.kernel().accesses) {
-      const Value& x = value(s.in[static_cast<std::size_t>(a.operand)]);
+      const Value& x = value(s.in[a.operand]);
       if (x.storage != product.storage) continue;
-      if (!is_identity(a, s.kernel().extents.size()) || !same_place(x, product)) return false;
+      if (!is_identity(a.index, s.kernel().extents.size()) || !same_place(x, product)) return false;
       reads = true;
     }
     for (const loops::Store& t : s.kernel().stores)
-      if (!is_identity(t.to, s.kernel().extents.size())) return false;
+      if (!is_identity(t.to.index, s.kernel().extents.size())) return false;
     return reads;
   }
 
@@ -55,11 +55,11 @@ class Epilogues {
     const Step& call = b_.steps[i];
     const Value& product = value(call.out[0]);
     const auto scratch = static_cast<std::int64_t>(b_.scratch_offsets[i]);
-    const Extent working{-1, scratch, scratch + static_cast<std::int64_t>(call.scratch)};
-    for (int out : s.out) {
+    const Extent working{{}, scratch, scratch + static_cast<std::int64_t>(call.scratch)};
+    for (ValueId out : s.out) {
       const Extent e = extent(out);
       if (e.meets(working)) return false;
-      for (int v : call.in)
+      for (ValueId v : call.in)
         if (e.meets(extent(v))) return false;
       if (e.meets(extent(call.out[0])) &&
           (!same_place(value(out), product) || size_of(value(out).type.dtype) != size_of(product.type.dtype)))
@@ -68,12 +68,12 @@ class Epilogues {
     return true;
   }
 
-  Extent extent(int v) const {
-    const int s = value(v).storage;
-    const Storage& storage = b_.storages[static_cast<std::size_t>(s)];
+  Extent extent(ValueId v) const {
+    const StorageId s = value(v).storage;
+    const Storage& storage = b_.storages[s];
     const bool arena = storage.kind == Storage::Kind::temporary;
-    const auto begin = arena ? static_cast<std::int64_t>(b_.offsets[static_cast<std::size_t>(s)]) : 0;
-    return {arena ? -1 : s, begin, begin + static_cast<std::int64_t>(storage.bytes)};
+    const auto begin = arena ? static_cast<std::int64_t>(b_.offsets[s]) : 0;
+    return {arena ? StorageId{} : s, begin, begin + static_cast<std::int64_t>(storage.bytes)};
   }
 
   const Body& b_;

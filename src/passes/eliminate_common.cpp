@@ -25,7 +25,7 @@ bool merge(ir::Program& p) {
   std::vector<ir::Var> instead(p.types.size());
   for (std::size_t v = 0; v < instead.size(); ++v) instead[v] = static_cast<ir::Var>(v);
   auto replace = [&](ir::Atom& a) {
-    if (a.is_var()) a.var = instead[static_cast<std::size_t>(a.var)];
+    if (a.is_var()) a.var = instead[a.var];
   };
   std::unordered_multimap<std::size_t, std::size_t> seen;  // hash -> place in `kept`
   std::vector<ir::Eqn> kept;
@@ -38,8 +38,7 @@ bool merge(ir::Program& p) {
       while (first != last && !same(kept[first->second], e)) ++first;
       if (first != last) {
         const ir::Eqn& earlier = kept[first->second];
-        for (std::size_t i = 0; i < e.outputs.size(); ++i)
-          instead[static_cast<std::size_t>(e.outputs[i])] = earlier.outputs[i];
+        for (std::size_t i = 0; i < e.outputs.size(); ++i) instead[e.outputs[i]] = earlier.outputs[i];
         continue;
       }
       seen.emplace(h, kept.size());

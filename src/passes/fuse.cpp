@@ -51,7 +51,7 @@ class Fuser : FuseGraph {
     if (!can_move(g) || draft(g).puts().size() != 1) return;
     const bool copies = is_copy(draft(g));
     if ((!copies && !is_pattern(draft(g))) || !reads_final(g)) return;
-    const int made = draft(g).puts()[0].to.storage;
+    const StorageId made = draft(g).puts()[0].to.storage;
     if (copies && !copy_can_go(g)) return;
     std::vector<std::pair<int, Draft>> changed;
     for (int c : readers(made)) {
@@ -84,7 +84,7 @@ class Fuser : FuseGraph {
   // Its source may live as long as the copy would, and nobody makes the source only for it: then that is fused into
   // the copy, and readers find their elements in order.
   bool copy_can_go(int g) {
-    const int from = draft(g).loads()[0].storage, made = draft(g).puts()[0].to.storage;
+    const StorageId from = draft(g).loads()[0].storage, made = draft(g).puts()[0].to.storage;
     if (!is_temporary(made) || readers(made).empty()) return false;
     if (!is_made_here(from)) return true;
     const int w = writer(from);
@@ -133,24 +133,23 @@ class Fuser : FuseGraph {
   // The kernel that alone reads the only result of c, of as many iterations; -1: none.
   int only_reader(int c) {
     if (!is_kernel(c) || draft(c).reduces() || draft(c).puts().size() != 1) return -1;
-    const int made = draft(c).puts()[0].to.storage;
+    const StorageId made = draft(c).puts()[0].to.storage;
     if (!is_temporary(made) || readers(made).size() != 1 || writer(made) != c) return -1;
     const int r = *readers(made).begin();
     return is_kernel(r) && draft(r).iterations() == draft(c).iterations() ? r : -1;
   }
   // Chains of such kernels that end in a reduction.
   void find_ends() {
-    feeds_reduction_.resize(static_cast<std::size_t>(count()));
+    feeds_reduction_.resize(count());
     for (int c = count() - 1; c >= 0; --c) {
       const int r = only_reader(c);
-      feeds_reduction_[static_cast<std::size_t>(c)] =
-          r >= 0 && (draft(r).reduces() || feeds_reduction_[static_cast<std::size_t>(r)]);
+      feeds_reduction_[c] = r >= 0 && (draft(r).reduces() || feeds_reduction_[r]);
     }
   }
   // Whether c, once it holds the store of a value that `readers` still need, could not go on into its own reader. That
   // saves a write and a read, taking the producer in saves a read.
   bool would_stay(int c, const std::set<int>& readers) {
-    if (feeds_reduction_[static_cast<std::size_t>(c)]) return true;
+    if (feeds_reduction_[c]) return true;
     const int r = only_reader(c);
     const auto after = readers.upper_bound(c);
     return r >= 0 && after != readers.end() && *after < r;
@@ -184,10 +183,10 @@ class Fuser : FuseGraph {
 
   // Temporaries put together from copies and constants: they will be read through, so what they are copied from counts.
   void find_parts() {
-    std::set<int> others;
+    std::set<StorageId> others;
     for (int s = first(); s < count(); s = next(s)) {
       if (!is_kernel(s)) {
-        for (int v : step(s).out) others.insert(storage_of(v));
+        for (ValueId v : step(s).out) others.insert(storage_of(v));
         continue;
       }
       for (const Draft::Put& p : draft(s).puts()) {
@@ -196,20 +195,20 @@ class Fuser : FuseGraph {
         for (const Place& from : draft(s).loads()) sources_[p.to.storage].insert(from.storage);
       }
     }
-    for (int s : others) sources_.erase(s);
+    for (StorageId s : others) sources_.erase(s);
   }
 
   // Whether moving g down to c keeps more alive in between than it saves: what nobody but g would read until c, against
   // what g makes.
   bool grows(int g, int c) {
     std::size_t longer = 0, later = 0;
-    std::set<int> read;
+    std::set<StorageId> read;
     for (const Place& p : draft(g).loads()) {
       if (const auto parts = sources_.find(p.storage); parts != sources_.end())
         read.insert(parts->second.begin(), parts->second.end());
       else read.insert(p.storage);
     }
-    for (int s : read)
+    for (StorageId s : read)
       if (is_temporary(s) && !readers(s).empty() && *readers(s).rbegin() < c) longer += storage(s).bytes;
     for (const Draft::Put& p : draft(g).puts())
       if (is_temporary(p.to.storage)) later += storage(p.to.storage).bytes;
@@ -220,7 +219,7 @@ class Fuser : FuseGraph {
   // made in between, and its result is no larger than what vanishes, so nothing is alive that was not before.
   bool can_lift(int g, int c) {
     if (!draft(c).reduces() || !can_change(c)) return false;
-    const int result = draft(c).puts()[0].to.storage;
+    const StorageId result = draft(c).puts()[0].to.storage;
     std::size_t vanishes = 0;
     for (const Draft::Put& p : draft(g).puts()) vanishes += storage(p.to.storage).bytes;
     for (const Place& p : draft(c).loads())
@@ -239,7 +238,7 @@ class Fuser : FuseGraph {
       for (std::size_t k = 0; k < producer.puts().size(); ++k)
         if (producer.puts()[k].to.storage == p.storage) put_of[l] = static_cast<int>(k);
       if (put_of[l] < 0) continue;
-      const Place& from = producer.puts()[static_cast<std::size_t>(put_of[l])].to;
+      const Place& from = producer.puts()[put_of[l]].to;
       if (from.dtype != p.dtype) return false;
       if (!m) m = match(from.address, producer.extents(), p.address, consumer.extents());
       if (!m || !m->bijective) return false;
@@ -253,11 +252,11 @@ class Fuser : FuseGraph {
     merged.move_to(m->map, consumer.extents(), consumer.reduced());
     std::vector<int> instead(put_of.size(), -1);
     for (std::size_t l = 0; l < put_of.size(); ++l)
-      if (put_of[l] >= 0) instead[l] = merged.read_back(static_cast<std::size_t>(put_of[l]));
+      if (put_of[l] >= 0) instead[l] = merged.read_back(put_of[l]);
     for (const Place& p : merged.loads())
       if (is_made_here(p.storage)) readers(p.storage).erase(g), readers(p.storage).insert(c);
     for (std::size_t k = merged.puts().size(); k-- > 0;) {
-      const int made = merged.puts()[k].to.storage;
+      const StorageId made = merged.puts()[k].to.storage;
       readers(made).erase(c);
       writer(made) = c;
       last_writer(made) = c;
@@ -272,7 +271,7 @@ class Fuser : FuseGraph {
   }
 
   std::vector<bool> feeds_reduction_;
-  std::map<int, std::set<int>> sources_;
+  std::map<StorageId, std::set<StorageId>> sources_;
   std::size_t changes_ = 0;
   bool waits_ = true;
 };

@@ -18,9 +18,9 @@ using loops::Op;
 
 std::size_t hash_of(const Node& n) {
   std::size_t h = static_cast<std::size_t>(n.op) * 16 + static_cast<std::size_t>(n.dtype);
-  hash_combine(h, static_cast<std::size_t>(n.a));
-  hash_combine(h, static_cast<std::size_t>(n.b));
-  hash_combine(h, static_cast<std::size_t>(n.c));
+  hash_combine(h, n.a);
+  hash_combine(h, n.b);
+  hash_combine(h, n.c);
   hash_combine(h, n.imm);
   return h ^ (h >> 17);
 }
@@ -38,8 +38,7 @@ int weight_of(const Node& n) {
   static const Table table = [] {
     Table t;
     for (int m = 0; m < loops::math_count; ++m)
-      for (DType d : {f32, f64})
-        t[d == f64][static_cast<std::size_t>(m)] = expanded_size(static_cast<loops::Math>(m), d);
+      for (DType d : {f32, f64}) t[d == f64][m] = expanded_size(static_cast<loops::Math>(m), d);
     return t;
   }();
   return table[n.dtype == f64][n.imm];
@@ -58,7 +57,7 @@ Node folded(Node n, const std::vector<Node>& nodes) {
   loops::Kernel k;
   for (std::int32_t* x : {&n.a, &n.b, &n.c}) {
     if (*x < 0) continue;
-    k.nodes.push_back(nodes[static_cast<std::size_t>(*x)]);
+    k.nodes.push_back(nodes[*x]);
     *x = static_cast<std::int32_t>(k.nodes.size()) - 1;
   }
   k.nodes.push_back(n);
@@ -70,6 +69,13 @@ Node folded(Node n, const std::vector<Node>& nodes) {
   return {.op = Op::constant, .dtype = n.dtype, .imm = bits};
 }
 
+// Operands by their new names.
+int renamed(std::int32_t n, const std::vector<int>& names) { return n < 0 ? n : names[n]; }
+Node renamed(Node n, const std::vector<int>& names) {
+  n.a = renamed(n.a, names), n.b = renamed(n.b, names), n.c = renamed(n.c, names);
+  return n;
+}
+
 }  // namespace
 
 int NodeTable::add(std::vector<Node>& nodes, const Node& node) {
@@ -77,7 +83,7 @@ int NodeTable::add(std::vector<Node>& nodes, const Node& node) {
   auto slot_of = [&](const Node& n) {  // where it is, or would be
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = hash_of(n) & mask;
-    while (slots_[at] >= 0 && !(nodes[static_cast<std::size_t>(slots_[at])] == n)) at = (at + 1) & mask;
+    while (slots_[at] >= 0 && !(nodes[slots_[at]] == n)) at = (at + 1) & mask;
     return at;
   };
   if (slots_.size() < 2 * (nodes.size() + 1)) {
@@ -91,7 +97,7 @@ int NodeTable::add(std::vector<Node>& nodes, const Node& node) {
   return id;
 }
 
-Draft::Draft(const Body& body, const Step& step, const std::vector<int>& same) {
+Draft::Draft(const Body& body, const Step& step) {
   const loops::Kernel& k = step.kernel();
   if (!joins_nothing(k)) combine_ = k.combine;
   // Variables that run once: gone, but for reductions, whose order depends on which variable is the last.
@@ -107,34 +113,34 @@ Draft::Draft(const Body& body, const Step& step, const std::vector<int>& same) {
     else if (reduces()) ++i;
   }
   auto place = [&](const loops::Access& access) {
-    const auto operand = static_cast<std::size_t>(access.operand);
-    const int v = same[static_cast<std::size_t>(operand < step.in.size() ? step.in[operand]
-                                                                         : step.out[operand - step.in.size()])];
-    const Value& value = body.values[static_cast<std::size_t>(v)];
-    Place p{v, value.storage, value.type.dtype, {}, {}};
-    for (const loops::Affine& f : access.index) p.index.push_back(compose(f, map, extents_.size()));
-    p.address = address_of(value, p.index, extents_.size());
-    return p;
+    std::vector<loops::Affine> index;
+    for (const loops::Affine& f : access.index) index.push_back(compose(f, map, extents_.size()));
+    return place_of(body, step.operand(access.operand), std::move(index));
   };
-  std::vector<int> renamed;
-  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
-  for (Node n : k.nodes) {
-    n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
+  std::vector<int> names;
+  for (const Node& old : k.nodes) {
+    const Node n = renamed(old, names);
     if (n.op == Op::index) {
-      renamed.push_back(add_index(map[n.imm], n.dtype));
+      names.push_back(add_index(map[n.imm], n.dtype));
       continue;
     }
     if (n.op != Op::load) {
-      renamed.push_back(add(n));
+      names.push_back(add(n));
       continue;
     }
     const Place from = place(k.accesses[n.imm]);
-    const Storage& s = body.storages[static_cast<std::size_t>(from.storage)];
+    const Storage& s = body.storages[from.storage];
     if (s.kind == Storage::Kind::literal)
-      renamed.push_back(add({.op = Op::constant, .dtype = n.dtype, .imm = s.literal.bits}));
-    else renamed.push_back(add_load(from));
+      names.push_back(add({.op = Op::constant, .dtype = n.dtype, .imm = s.literal.bits}));
+    else names.push_back(add_load(from));
   }
-  for (const loops::Store& s : k.stores) puts_.push_back({at(s.node), place(s.to)});
+  for (const loops::Store& s : k.stores) puts_.push_back({renamed(s.node, names), place(s.to)});
+}
+
+Place Draft::place_of(const Body& body, ValueId id, std::vector<loops::Affine> index) const {
+  const Value& value = body.values[id];
+  Address address = address_of(value, index, extents_.size());
+  return {id, value.storage, value.type.dtype, std::move(index), std::move(address)};
 }
 
 Draft Draft::over_nest_of(const Draft& other) {
@@ -145,8 +151,14 @@ Draft Draft::over_nest_of(const Draft& other) {
   return d;
 }
 
+std::vector<Node> Draft::take_nodes() {
+  table_.clear();
+  weight_ = 0;
+  return std::exchange(nodes_, {});
+}
+
 int Draft::add(const Node& node) {
-  auto is_constant = [&](std::int32_t x) { return x < 0 || nodes_[static_cast<std::size_t>(x)].op == Op::constant; };
+  auto is_constant = [&](std::int32_t x) { return x < 0 || nodes_[x].op == Op::constant; };
   if (node.a >= 0 && is_constant(node.a) && is_constant(node.b) && is_constant(node.c))
     return add(folded(node, nodes_));
   const std::size_t before = nodes_.size();
@@ -197,17 +209,13 @@ void Draft::move_to(const Map& map, const Extents& extents, const std::vector<bo
   for (Place& p : loads_) move(p);
   for (Put& p : puts_) move(p.to);
   if (!has_index()) return;
-  const std::vector<Node> old = std::move(nodes_);
-  nodes_.clear();
-  table_.clear();
-  weight_ = 0;
-  std::vector<int> renamed;
-  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
-  for (Node n : old) {
-    n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
-    renamed.push_back(n.op == Op::index ? add_index(map[n.imm], n.dtype) : add(n));
+  const std::vector<Node> before = take_nodes();
+  std::vector<int> names;
+  for (const Node& old : before) {
+    const Node n = renamed(old, names);
+    names.push_back(n.op == Op::index ? add_index(map[n.imm], n.dtype) : add(n));
   }
-  for (Put& p : puts_) p.node = at(p.node);
+  for (Put& p : puts_) p.node = renamed(p.node, names);
 }
 
 void Draft::cut(const Cut& cut) {
@@ -219,52 +227,61 @@ void Draft::cut(const Cut& cut) {
 }
 
 void Draft::append(const Draft& next, const std::vector<int>& instead) {
-  std::vector<int> renamed;
-  renamed.reserve(next.nodes_.size());
-  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
-  for (Node n : next.nodes_) {
-    n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
-    if (n.op != Op::load) renamed.push_back(add(n));
-    else if (instead[n.imm] >= 0) renamed.push_back(instead[n.imm]);
-    else renamed.push_back(add_load(next.loads_[n.imm]));
+  std::vector<int> names;
+  names.reserve(next.nodes_.size());
+  for (const Node& old : next.nodes_) {
+    const Node n = renamed(old, names);
+    if (n.op != Op::load) names.push_back(add(n));
+    else if (instead[n.imm] >= 0) names.push_back(instead[n.imm]);
+    else names.push_back(add_load(next.loads_[n.imm]));
   }
-  for (const Put& p : next.puts_) puts_.push_back({at(p.node), p.to});
+  for (const Put& p : next.puts_) puts_.push_back({renamed(p.node, names), p.to});
   combine_ = next.combine_;
 }
 
 int Draft::read_back(std::size_t p) {
   const int n = puts_[p].node;
   const DType type = puts_[p].to.dtype;
-  if (nodes_[static_cast<std::size_t>(n)].dtype == type) return n;
+  if (nodes_[n].dtype == type) return n;
   return add({.op = Op::convert, .dtype = type, .a = n});
+}
+
+Draft Draft::take_arithmetic(const Body& body, ValueId through) {
+  const int rank = static_cast<int>(extents_.size());
+  std::vector<loops::Affine> identity;
+  for (int v = 0; v < rank; ++v) identity.push_back(loops::affine(rank, v));
+  Draft arithmetic = over_nest_of(*this);
+  arithmetic.reduced_.assign(extents_.size(), false);
+  arithmetic.append(*this, std::vector<int>(loads_.size(), -1));
+  arithmetic.combine_ = loops::Combine::none;
+  arithmetic.puts_[0].to = place_of(body, through, std::move(identity));
+  take_nodes(), loads_.clear();
+  puts_[0].node = add_load(arithmetic.puts_[0].to);
+  return arithmetic;
 }
 
 std::vector<bool> Draft::used() const {
   std::vector<bool> used(nodes_.size());
-  for (const Put& p : puts_) used[static_cast<std::size_t>(p.node)] = true;
+  for (const Put& p : puts_) used[p.node] = true;
   for (std::size_t n = nodes_.size(); n-- > 0;)
     if (used[n])
       for (std::int32_t x : {nodes_[n].a, nodes_[n].b, nodes_[n].c})
-        if (x >= 0) used[static_cast<std::size_t>(x)] = true;
+        if (x >= 0) used[x] = true;
   return used;
 }
 
 void Draft::prune() {
   const std::vector<bool> needed = used();
   if (std::find(needed.begin(), needed.end(), false) == needed.end()) return;
-  const std::vector<Node> old = std::move(nodes_);
-  const std::vector<Place> loads = std::move(loads_);
-  nodes_.clear(), loads_.clear(), table_.clear();
-  weight_ = 0;
-  std::vector<int> renamed(old.size(), -1);
-  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
+  const std::vector<Node> old = take_nodes();
+  const std::vector<Place> loads = std::exchange(loads_, {});
+  std::vector<int> names(old.size(), -1);
   for (std::size_t i = 0; i < old.size(); ++i) {
     if (!needed[i]) continue;
-    Node n = old[i];
-    n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
-    renamed[i] = n.op == Op::load ? add_load(loads[n.imm]) : add(n);
+    Node n = renamed(old[i], names);
+    names[i] = n.op == Op::load ? add_load(loads[n.imm]) : add(n);
   }
-  for (Put& p : puts_) p.node = at(p.node);
+  for (Put& p : puts_) p.node = renamed(p.node, names);
 }
 
 void Draft::finish(const Body& body, Step& step) const {
@@ -275,30 +292,29 @@ void Draft::finish(const Body& body, Step& step) const {
   k.combine = combine_;
   step.in.clear(), step.out.clear();
   const std::vector<bool> needed = used();
-  auto operand = [&](std::vector<int>& list, int value) {
+  auto operand = [&](std::vector<ValueId>& list, ValueId value) {
     std::size_t k = 0;
     while (k < list.size() && list[k] != value) ++k;
     if (k == list.size()) list.push_back(value);
     return static_cast<int>(k);
   };
-  std::vector<int> renamed(nodes_.size(), -1);
-  auto at = [&](std::int32_t n) { return n < 0 ? n : renamed[static_cast<std::size_t>(n)]; };
+  std::vector<int> names(nodes_.size(), -1);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (!needed[i]) continue;
-    Node n = nodes_[i];
-    n.a = at(n.a), n.b = at(n.b), n.c = at(n.c);
+    Node n = renamed(nodes_[i], names);
     if (n.op == Op::load) {
       const Place& p = loads_[n.imm];
       n.imm = k.accesses.size();
       k.accesses.push_back({operand(step.in, p.value), p.index});
     }
-    renamed[i] = static_cast<int>(k.nodes.size());
+    names[i] = static_cast<int>(k.nodes.size());
     k.nodes.push_back(n);
   }
   for (const Put& p : puts_)
-    k.stores.push_back({at(p.node), {static_cast<int>(step.in.size()) + operand(step.out, p.to.value), p.to.index}});
-  for (int v : step.in) k.operands.push_back(body.type(v));
-  for (int v : step.out) k.operands.push_back(body.type(v));
+    k.stores.push_back(
+        {renamed(p.node, names), {static_cast<int>(step.in.size()) + operand(step.out, p.to.value), p.to.index}});
+  for (ValueId v : step.in) k.operands.push_back(body.type(v));
+  for (ValueId v : step.out) k.operands.push_back(body.type(v));
 }
 
 }  // namespace anew::passes

@@ -20,7 +20,8 @@ class NodeTable {
 };
 
 struct Place {
-  int value, storage;
+  ValueId value;
+  StorageId storage;
   DType dtype;
   std::vector<loops::Affine> index;
   Address address;
@@ -30,8 +31,7 @@ class Draft {
  public:
   Draft() = default;
   // Loads of literals are constants, and so is what is made of constants; variables that run once do not count.
-  // `same` gives one of equal values.
-  Draft(const Body& body, const Step& step, const std::vector<int>& same);
+  Draft(const Body& body, const Step& step);
   // An empty one over the nest of another.
   static Draft over_nest_of(const Draft& other);
 
@@ -59,12 +59,18 @@ class Draft {
   // What a reader of the value that put p writes gets: its node in the type of the memory.
   int read_back(std::size_t p);
   void drop_put(std::size_t p) { puts_.erase(puts_.begin() + static_cast<std::ptrdiff_t>(p)); }
+  // A reduction in two: what it does to each element goes to `through`, an array of the nest's shape, and this one reduces
+  // that.
+  Draft take_arithmetic(const Body& body, ValueId through);
   // Forgets nodes and loads that no put needs.
   void prune();
 
   void finish(const Body& body, Step& step) const;
 
  private:
+  Place place_of(const Body& body, ValueId value, std::vector<loops::Affine> index) const;
+  // Starts with no nodes, to add them again.
+  std::vector<loops::Node> take_nodes();
   int add(const loops::Node& node);
   int add_load(const Place& place);
   int add_index(const loops::Affine& f, DType dtype);

@@ -9,9 +9,9 @@ namespace anew::passes {
 namespace {
 
 // Of values that look at the same elements in the same way, the first.
-std::vector<int> same_values(const Body& body) {
-  std::vector<int> same(body.values.size());
-  std::unordered_multimap<std::size_t, int> found;
+Table<ValueId, ValueId> same_values(const Body& body) {
+  Table<ValueId, ValueId> same(body.values.size());
+  std::unordered_multimap<std::size_t, ValueId> found;
   auto stride = [](const Value& v, int d) { return v.type.shape[d] == 1 ? 0 : v.strides[d]; };
   auto equal = [&](const Value& a, const Value& b) {
     if (a.storage != b.storage || a.offset != b.offset || !(a.type == b.type)) return false;
@@ -19,17 +19,17 @@ std::vector<int> same_values(const Body& body) {
       if (stride(a, d) != stride(b, d)) return false;
     return true;
   };
-  for (std::size_t v = 0; v < body.values.size(); ++v) {
+  for (ValueId v : body.values.ids()) {
     const Value& value = body.values[v];
     std::size_t h = hash_value(value.type);
-    hash_combine(h, static_cast<std::size_t>(value.storage));
-    hash_combine(h, static_cast<std::size_t>(value.offset));
-    for (int d = 0; d < value.type.shape.ndim(); ++d) hash_combine(h, static_cast<std::size_t>(stride(value, d)));
-    same[v] = static_cast<int>(v);
+    hash_combine(h, value.storage.number);
+    hash_combine(h, value.offset);
+    for (int d = 0; d < value.type.shape.ndim(); ++d) hash_combine(h, stride(value, d));
+    same[v] = v;
     auto [first, last] = found.equal_range(h);
     for (auto it = first; it != last; ++it)
-      if (equal(body.values[static_cast<std::size_t>(it->second)], value)) same[v] = it->second;
-    if (same[v] == static_cast<int>(v)) found.emplace(h, same[v]);
+      if (equal(body.values[it->second], value)) same[v] = it->second;
+    if (same[v] == v) found.emplace(h, same[v]);
   }
   return same;
 }
@@ -42,24 +42,27 @@ FuseGraph::FuseGraph(Body& body)
       writer_(body.storages.size(), nobody),
       last_writer_(body.storages.size(), nobody),
       readers_(body.storages.size()) {
-  const std::vector<int> same = same_values(body_);
-  for (const Step& s : body_.steps) {
+  const Table<ValueId, ValueId> same = same_values(body_);
+  for (Step& s : body_.steps) {
     is_kernel_.push_back(s.is<Kernel>());
+    if (s.is<Kernel>())
+      for (auto* list : {&s.in, &s.out})
+        for (ValueId& v : *list) v = same[v];
     can_change_.push_back(is_kernel_.back() && !s.effects);
   }
   for (int s = -1; s < count(); ++s) next_.push_back(s + 1), previous_.push_back(s);
   for (int s = 0; s < count(); ++s)
-    for (int v : step(s).out) {
+    for (ValueId v : step(s).out) {
       int& w = writer(storage_of(v));
       w = w == nobody || w == s ? s : several;
       last_writer(storage_of(v)) = s;
     }
   for (int s = count() - 1; s >= 0; --s) {
     if (!is_kernel(s)) {
-      for (int v : step(s).in) add_reader(storage_of(v), s);
+      for (ValueId v : step(s).in) add_reader(storage_of(v), s);
       continue;
     }
-    draft(s) = Draft(body_, step(s), same);
+    draft(s) = Draft(body_, step(s));
     if (can_change(s)) drop_unread(s);
     draft(s).prune();
     for (const Place& p : draft(s).loads()) add_reader(p.storage, s);
@@ -69,7 +72,7 @@ FuseGraph::FuseGraph(Body& body)
 
 void FuseGraph::drop_unread(int s) {
   for (std::size_t p = draft(s).puts().size(); p-- > 0;) {
-    const int to = draft(s).puts()[p].to.storage;
+    const StorageId to = draft(s).puts()[p].to.storage;
     if (is_temporary(to) && readers(to).empty()) draft(s).drop_put(p);
   }
 }
@@ -88,15 +91,15 @@ bool FuseGraph::reads_final(int g) {
 }
 
 void FuseGraph::remove(int s) {
-  const int before = previous_[static_cast<std::size_t>(s)], after = next(s);
-  next_[static_cast<std::size_t>(before) + 1] = after;
-  if (after < count()) previous_[static_cast<std::size_t>(after)] = before;
+  const int before = previous_[s], after = next(s);
+  next_[before + 1] = after;
+  if (after < count()) previous_[after] = before;
 }
 
 void FuseGraph::lift(int c, int g) {
   remove(c);
-  next_[static_cast<std::size_t>(previous_[static_cast<std::size_t>(g)]) + 1] = g;
-  previous_[static_cast<std::size_t>(next(g))] = g;
+  next_[(previous_[g]) + 1] = g;
+  previous_[next(g)] = g;
   std::swap(step(g), step(c));
   std::swap(draft(g), draft(c));
   for (const Place& p : draft(g).loads())
@@ -111,25 +114,25 @@ void FuseGraph::take_over(int g, int c) {
 }
 
 void FuseGraph::write(const std::map<int, std::vector<Draft>>& pieces) {
-  std::map<std::size_t, int> at;  // where steps in pieces come to be
-  std::size_t kept = 0;
-  std::vector<bool> written(body_.storages.size());
+  std::map<int, int> at;  // where steps in pieces come to be
+  int kept = 0;
+  Table<StorageId, bool> written(body_.storages.size());
   for (int s = first(); s < count(); s = next(s)) {
     if (is_kernel(s)) draft(s).finish(body_, step(s));
     if (pieces.count(s)) at[kept] = s;
-    for (int v : step(s).out) written[static_cast<std::size_t>(storage_of(v))] = true;
-    if (kept != static_cast<std::size_t>(s)) body_.steps[kept] = std::move(step(s));
+    for (ValueId v : step(s).out) written[storage_of(v)] = true;
+    if (kept != s) body_.steps[kept] = std::move(step(s));
     ++kept;
   }
   body_.steps.resize(kept);
   if (!at.empty()) write_pieces(at, pieces);
   for (Value& v : body_.values)
-    if (v.storage >= 0 && is_temporary(v.storage) && !written[static_cast<std::size_t>(v.storage)]) v.storage = -1;
+    if (v.storage && is_temporary(v.storage) && !written[v.storage]) v.storage = {};
 }
 
-void FuseGraph::write_pieces(const std::map<std::size_t, int>& at, const std::map<int, std::vector<Draft>>& pieces) {
+void FuseGraph::write_pieces(const std::map<int, int>& at, const std::map<int, std::vector<Draft>>& pieces) {
   std::vector<Step> steps;
-  for (std::size_t i = 0; i < body_.steps.size(); ++i) {
+  for (int i = 0; i < count(); ++i) {
     Step& whole = body_.steps[i];
     const auto it = at.find(i);
     if (it == at.end()) {

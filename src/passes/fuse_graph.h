@@ -19,22 +19,22 @@ class FuseGraph {
   const Body& body() const { return body_; }
   int count() const { return static_cast<int>(body_.steps.size()); }
   int first() const { return next_.front(); }
-  int next(int s) const { return next_[static_cast<std::size_t>(s) + 1]; }
-  Step& step(int s) { return body_.steps[static_cast<std::size_t>(s)]; }
-  Draft& draft(int s) { return drafts_[static_cast<std::size_t>(s)]; }
-  bool is_kernel(int s) const { return is_kernel_[static_cast<std::size_t>(s)]; }
-  bool can_change(int s) const { return can_change_[static_cast<std::size_t>(s)]; }  // a kernel without effects
+  int next(int s) const { return next_[s + 1]; }
+  Step& step(int s) { return body_.steps[s]; }
+  Draft& draft(int s) { return drafts_[s]; }
+  bool is_kernel(int s) const { return is_kernel_[s]; }
+  bool can_change(int s) const { return can_change_[s]; }  // a kernel without effects
 
-  int storage_of(int value) const { return body_.values[static_cast<std::size_t>(value)].storage; }
-  const Storage& storage(int s) const { return body_.storages[static_cast<std::size_t>(s)]; }
-  bool is_temporary(int s) const { return storage(s).kind == Storage::Kind::temporary; }
+  StorageId storage_of(ValueId value) const { return body_.values[value].storage; }
+  const Storage& storage(StorageId s) const { return body_.storages[s]; }
+  bool is_temporary(StorageId s) const { return storage(s).kind == Storage::Kind::temporary; }
   // The step that writes a storage; nobody: an input, a literal, or what has vanished; several.
-  int& writer(int storage) { return writer_[static_cast<std::size_t>(storage)]; }
-  int& last_writer(int storage) { return last_writer_[static_cast<std::size_t>(storage)]; }
-  bool is_made_here(int storage) const { return writer_[static_cast<std::size_t>(storage)] != nobody; }
+  int& writer(StorageId storage) { return writer_[storage]; }
+  int& last_writer(StorageId storage) { return last_writer_[storage]; }
+  bool is_made_here(StorageId storage) const { return writer_[storage] != nobody; }
   // Steps that read a storage which steps write.
-  std::set<int>& readers(int storage) { return readers_[static_cast<std::size_t>(storage)]; }
-  void add_reader(int storage, int s) {
+  std::set<int>& readers(StorageId storage) { return readers_[storage]; }
+  void add_reader(StorageId storage, int s) {
     if (is_made_here(storage)) readers(storage).insert(s);
   }
 
@@ -54,12 +54,12 @@ class FuseGraph {
 
  private:
   void drop_unread(int s);
-  void write_pieces(const std::map<std::size_t, int>& at, const std::map<int, std::vector<Draft>>& pieces);
+  void write_pieces(const std::map<int, int>& at, const std::map<int, std::vector<Draft>>& pieces);
 
   Body& body_;
   std::vector<Draft> drafts_;
-  std::vector<int> writer_, last_writer_;  // by storage
-  std::vector<std::set<int>> readers_;
+  Table<StorageId, int> writer_, last_writer_;
+  Table<StorageId, std::set<int>> readers_;
   std::vector<int> next_, previous_;  // steps that are left: next_[s + 1] comes after s
   std::vector<bool> is_kernel_, can_change_;
 };

@@ -131,7 +131,7 @@ std::vector<Draft> inlined_parts(const Body& body, Draft reader, std::vector<std
     if (makers[l].empty()) continue;
     for (const Draft* part : makers[l])
       if (part->puts()[0].to.value != makers[l][0]->puts()[0].to.value) return {};
-    const Value& whole = body.values[static_cast<std::size_t>(makers[l][0]->puts()[0].to.value)];
+    const Value& whole = body.values[makers[l][0]->puts()[0].to.value];
     const Extents shape(whole.type.shape.begin(), whole.type.shape.end());
     const Address stored{whole.offset / static_cast<std::int64_t>(size_of(whole.type.dtype)),
                          {whole.strides.begin(), whole.strides.end()}};

@@ -79,16 +79,6 @@ Address address_of(const Value& value, const std::vector<loops::Affine>& index, 
   return out;
 }
 
-bool is_identity(const Map& map, std::size_t rank) {
-  if (map.size() != rank) return false;
-  for (std::size_t v = 0; v < rank; ++v) {
-    if (map[v].constant != 0) return false;
-    for (std::size_t i = 0; i < rank; ++i)
-      if (map[v].coefficients[i] != (i == v)) return false;
-  }
-  return true;
-}
-
 loops::Affine compose(const loops::Affine& f, const Map& map, std::size_t rank) {
   loops::Affine out{std::vector<std::int64_t>(rank), f.constant};
   for (std::size_t j = 0; j < map.size(); ++j) {

@@ -22,7 +22,6 @@ Address address_of(const Value& value, const std::vector<loops::Affine>& index, 
 
 // The variables of one nest as functions of those of another.
 using Map = std::vector<loops::Affine>;
-bool is_identity(const Map& map, std::size_t rank);
 loops::Affine compose(const loops::Affine& f, const Map& map, std::size_t rank);
 Address compose(const Address& address, const Map& map, std::size_t rank);
 

@@ -25,7 +25,7 @@ class PartReader {
       const int c = *todo.begin();
       todo.erase(todo.begin());
       pieces_.erase(c);
-      std::vector<int> arrays;  // that it reads
+      std::vector<StorageId> arrays;  // that it reads
       for (const Place& p : g_.draft(c).loads())
         if (parts_.count(p.storage) && std::find(arrays.begin(), arrays.end(), p.storage) == arrays.end())
           arrays.push_back(p.storage);
@@ -33,7 +33,7 @@ class PartReader {
       pieces_[c] = pieces_of(c, arrays);
       if (!pieces_[c].empty()) continue;
       pieces_.erase(c);
-      for (int made : arrays) {  // they stay, for all their readers
+      for (StorageId made : arrays) {  // they stay, for all their readers
         todo.insert(g_.readers(made).begin(), g_.readers(made).end());
         parts_.erase(made);
       }
@@ -46,10 +46,10 @@ class PartReader {
  private:
   // Temporaries that kernels put together, and whose readers may be cut.
   void find_parts() {
-    std::set<int> others;
+    std::set<StorageId> others;
     for (int s = g_.first(); s < g_.count(); s = g_.next(s)) {
       if (!g_.is_kernel(s)) {
-        for (int v : g_.step(s).out) others.insert(g_.storage_of(v));
+        for (ValueId v : g_.step(s).out) others.insert(g_.storage_of(v));
         continue;
       }
       for (const Draft::Put& p : g_.draft(s).puts()) {
@@ -72,16 +72,16 @@ class PartReader {
   }
 
   // Step c in boxes that read parts of these arrays; none if that does not pay.
-  std::vector<Draft> pieces_of(int c, const std::vector<int>& arrays) {
+  std::vector<Draft> pieces_of(int c, const std::vector<StorageId>& arrays) {
     std::size_t bytes = 0, longer = 0, kernels = 1;
-    std::set<int> sources;
-    for (int made : arrays) {
+    std::set<StorageId> sources;
+    for (StorageId made : arrays) {
       bytes += g_.storage(made).bytes;
       kernels += parts_[made].size();
       for (int s : parts_[made])
         for (const Place& p : g_.draft(s).loads()) sources.insert(p.storage);
     }
-    for (int s : sources)
+    for (StorageId s : sources)
       if (g_.is_temporary(s) && *g_.readers(s).rbegin() < c) longer += g_.storage(s).bytes;
     if (longer > bytes) return {};
     std::vector<std::vector<const Draft*>> makers;
@@ -91,14 +91,14 @@ class PartReader {
         for (int s : it->second)
           if (g_.draft(s).iterations() > 0) makers.back().push_back(&g_.draft(s));
     }
-    const auto weight = static_cast<std::size_t>(std::max(1, g_.draft(c).weight()));
+    const std::size_t weight = std::max(1, g_.draft(c).weight());
     const std::size_t most = std::min({most_boxes, kernels + bytes / bytes_of_a_box, most_weight / weight});
     return inlined_parts(g_.body(), g_.draft(c), std::move(makers), most);
   }
 
   FuseGraph& g_;
-  std::map<int, std::vector<int>> parts_;     // of each array that is read through: the steps that write it
-  std::map<int, std::vector<Draft>> pieces_;  // of the steps that read them
+  std::map<StorageId, std::vector<int>> parts_;  // of each array that is read through: the steps that write it
+  std::map<int, std::vector<Draft>> pieces_;     // of the steps that read them
 };
 
 }  // namespace

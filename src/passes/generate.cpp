@@ -85,7 +85,7 @@ class EpilogueStep final : public CallStep {
 std::size_t hash_of(const LaidKernel& k) {
   std::size_t h = loops::hash_value(*k.kernel);
   for (const Strides& s : k.strides)
-    for (std::int64_t n : s) hash_combine(h, static_cast<std::size_t>(n));
+    for (std::int64_t n : s) hash_combine(h, n);
   return h;
 }
 
@@ -103,8 +103,8 @@ class KernelTable {
       const Kernel* kernel = s.as<Kernel>();
       if (!kernel) continue;
       LaidKernel k{&kernel->kernel, kernel->schedule, {}};
-      for (int v : s.in) k.strides.push_back(body.values[static_cast<std::size_t>(v)].strides);
-      for (int v : s.out) k.strides.push_back(body.values[static_cast<std::size_t>(v)].strides);
+      for (ValueId v : s.in) k.strides.push_back(body.values[v].strides);
+      for (ValueId v : s.out) k.strides.push_back(body.values[v].strides);
       auto [begin, end] = seen_.equal_range(hash_of(k));
       auto it = std::find_if(begin, end, [&](const auto& e) { return kernels_[e.second] == k; });
       if (it == end) {
@@ -130,14 +130,14 @@ class Generator {
     base_ = static_cast<int>(b_.storages.size());
     code->storages = base_ + 1;
     code->bytes = b_.bytes;
-    for (std::size_t i = 0; i < b_.storages.size(); ++i) {
+    for (StorageId i : b_.storages.ids()) {
       const Storage& s = b_.storages[i];
-      if (s.kind == Storage::Kind::temporary) code->temporaries.push_back({static_cast<int>(i), b_.offsets[i]});
-      if (s.kind == Storage::Kind::literal) code->constants.push_back({static_cast<int>(i), s.literal.bits});
+      if (s.kind == Storage::Kind::temporary) code->temporaries.push_back({i.number, b_.offsets[i]});
+      if (s.kind == Storage::Kind::literal) code->constants.push_back({i.number, s.literal.bits});
     }
     code->temporaries.push_back({base_, 0});
-    for (int v : b_.inputs) code->inputs.push_back(value(v).storage);
-    for (int v : b_.outputs) code->outputs.push_back(value(v).storage);
+    for (ValueId v : b_.inputs) code->inputs.push_back(value(v).storage.number);
+    for (ValueId v : b_.outputs) code->outputs.push_back(value(v).storage.number);
     for (std::size_t i = 0; i < b_.steps.size(); ++i) {
       if (!on_tiles(i)) code->steps.push_back(step(i));
       code->doer.push_back(code->steps.size() - 1);
@@ -147,9 +147,9 @@ class Generator {
   }
 
  private:
-  const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
-  Place place(int v) const { return {value(v).storage, value(v).offset}; }
-  StridedPlace strided(int v) const { return {place(v), value(v).type, value(v).strides}; }
+  const Value& value(ValueId v) const { return b_.values[v]; }
+  Place place(ValueId v) const { return {value(v).storage.number, value(v).offset}; }
+  StridedPlace strided(ValueId v) const { return {place(v), value(v).type, value(v).strides}; }
   // A part of the scratch of step i.
   Place scratch(std::size_t i, const Part& part = {}) const {
     return {base_, static_cast<std::int64_t>(b_.scratch_offsets[i] + part.offset)};
@@ -158,7 +158,7 @@ class Generator {
     const Kernel* kernel = i < b_.steps.size() ? b_.steps[i].as<Kernel>() : nullptr;
     return kernel && kernel->on_tiles;
   }
-  Rows rows(int v) const {
+  Rows rows(ValueId v) const {
     const Value& x = value(v);
     return {place(v), x.strides[0] * static_cast<std::int64_t>(size_of(x.type.dtype))};
   }
@@ -177,15 +177,15 @@ class Generator {
 
   std::vector<Place> operands_of(const Step& s) const {
     std::vector<Place> operands;
-    for (int v : s.in) operands.push_back(place(v));
-    for (int v : s.out) operands.push_back(place(v));
+    for (ValueId v : s.in) operands.push_back(place(v));
+    for (ValueId v : s.out) operands.push_back(place(v));
     return operands;
   }
 
   std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Call& call) {
     std::vector<CallStep::Operand> in, out;
-    for (int v : s.in) in.push_back({place(v), value(v).type, value(v).strides});
-    for (int v : s.out) out.push_back({place(v), value(v).type, value(v).strides});
+    for (ValueId v : s.in) in.push_back({place(v), value(v).type, value(v).strides});
+    for (ValueId v : s.out) out.push_back({place(v), value(v).type, value(v).strides});
     CallStep made(s, std::move(in), std::move(out), s.scratch ? scratch(i) : Place{});
     if (!on_tiles(i + 1)) return std::make_unique<CallStep>(std::move(made));
     const Step& kernel = b_.steps[i + 1];
@@ -200,7 +200,7 @@ class Generator {
     to->index = place(s.in[0]);
     to->scratch = scratch(i, branch.plan);
     for (std::size_t k = 1; k < s.in.size(); ++k) to->inputs.push_back(place(s.in[k]));
-    for (int v : s.out) to->outputs.push_back(place(v));
+    for (ValueId v : s.out) to->outputs.push_back(place(v));
     for (const auto& body : s.bodies) {
       to->branches.push_back(nested(*body));
       needs(to->branches.back()->table);
@@ -219,7 +219,7 @@ class Generator {
     return to;
   }
 
-  Carry carry(int in, int out, bool in_place, Place other) const {
+  Carry carry(ValueId in, ValueId out, bool in_place, Place other) const {
     return {strided(in), place(out), other, in_place, value(out).type.bytes()};
   }
 
@@ -253,7 +253,7 @@ class Generator {
     if (l.counter >= 0) {
       to->counts = true;
       to->counter = strided(s.in[k + static_cast<std::size_t>(l.counter)]);
-      if (l.end_constant >= 0) to->end = strided(s.in[static_cast<std::size_t>(l.end_constant)]);
+      if (l.end_constant >= 0) to->end = strided(s.in[l.end_constant]);
       to->end_literal = l.end_literal;
     }
     needs(CarryBuffers::size(c) + to->body->table + (to->condition ? to->condition->table : 0));
@@ -279,7 +279,7 @@ class Generator {
     }
     for (std::size_t n = 0; n < u.stacks.size(); ++n) {
       const Unwind::Stack& parts = u.stacks[n];
-      const int stack = s.in[at++];
+      const ValueId stack = s.in[at++];
       to->slots = value(stack).type.shape[0];
       const std::size_t bytes = parts.buffers[0].bytes;
       const Rows work{u.own_stacks[n] ? place(stack) : scratch(i, parts.copy), static_cast<std::int64_t>(bytes)};
@@ -287,7 +287,7 @@ class Generator {
     }
     for (int n = 0; n < u.linear_constants; ++n) to->linear_constants.push_back(place(s.in[at++]));
     for (int n = 0; n < u.linear_carries; ++n) {
-      auto c = static_cast<std::size_t>(n);
+      std::size_t c = n;
       to->linear_carries.push_back(carry(s.in[at++], s.out[c], u.in_place[c], scratch(i, u.others[c])));
     }
     while (at < s.in.size()) to->linear_xs.push_back(rows(s.in[at++]));

@@ -16,8 +16,9 @@ using plan::rounded;
 // Pieces of an output's memory that temporaries have.
 class Lender {
  public:
-  Lender(int storage, int first, std::size_t bytes) : storage(storage), first(first), bytes_(bytes) {}
-  int storage, first;  // the step that writes it first
+  Lender(StorageId storage, int first, std::size_t bytes) : storage(storage), first(first), bytes_(bytes) {}
+  StorageId storage;
+  int first;  // the step that writes it first
 
   // The lowest offset at which there is room from step `begin` to step `end`; -1: none.
   std::ptrdiff_t room(const Span& s, std::size_t bytes) const {
@@ -47,61 +48,62 @@ class Lender {
 class Lending {
  public:
   explicit Lending(Body& body) : b_(body), spans_(spans_of(body)), live_(body.steps.size(), 0) {
-    for (std::size_t s = 0; s < b_.storages.size(); ++s) {
+    for (StorageId s : b_.storages.ids()) {
       const Storage& storage = b_.storages[s];
       // A carry that is updated in place leaves a storage without values behind. In a loop an output is a row of a stack:
       // only rows of such sizes are aligned.
       if (storage.kind == Storage::Kind::output && spans_[s].last >= 0 && spans_[s].first > 0 &&
           storage.bytes >= least && storage.bytes % plan::alignment == 0)
-        lenders_.emplace_back(static_cast<int>(s), spans_[s].first, storage.bytes);
+        lenders_.emplace_back(s, spans_[s].first, storage.bytes);
       if (storage.kind != Storage::Kind::temporary || storage.bytes == 0 || spans_[s].last < 0) continue;
       add(spans_[s], static_cast<std::ptrdiff_t>(rounded(storage.bytes)));
-      candidates_.push_back(static_cast<int>(s));
+      candidates_.push_back(s);
     }
     for (std::size_t i = 0; i < live_.size(); ++i)
       live_[i] += static_cast<std::ptrdiff_t>(rounded(b_.steps[i].scratch));
     std::stable_sort(lenders_.begin(), lenders_.end(),
                      [](const Lender& a, const Lender& b) { return a.first < b.first; });
-    std::stable_sort(candidates_.begin(), candidates_.end(), [&](int a, int b) { return bytes(a) > bytes(b); });
+    std::stable_sort(candidates_.begin(), candidates_.end(),
+                     [&](StorageId a, StorageId b) { return bytes(a) > bytes(b); });
   }
 
   void run() {
     if (lenders_.empty()) return;
-    std::vector<std::ptrdiff_t> offsets(b_.storages.size(), 0);
-    std::vector<int> lender_of(b_.storages.size(), -1);
+    Table<StorageId, std::ptrdiff_t> offsets(b_.storages.size());
+    Table<StorageId, StorageId> lender_of(b_.storages.size());
     while (!candidates_.empty()) {
       const auto fullest = static_cast<int>(std::max_element(live_.begin(), live_.end()) - live_.begin());
       bool moved = false;
       for (std::size_t c = 0; c < candidates_.size() && !moved; ++c) {
-        const int s = candidates_[c];
-        const Span& span = spans_[static_cast<std::size_t>(s)];
+        const StorageId s = candidates_[c];
+        const Span& span = spans_[s];
         if (span.first > fullest || span.last < fullest) continue;
-        candidates_[c] = -1;  // what does not fit now never will
+        candidates_[c] = {};  // what does not fit now never will
         for (auto l = after(span.last); l != lenders_.end() && !moved; ++l) {
           const std::ptrdiff_t offset = l->room(span, bytes(s));
           if (offset < 0) continue;
-          l->take(span, static_cast<std::size_t>(offset), bytes(s));
-          offsets[static_cast<std::size_t>(s)] = offset;
-          lender_of[static_cast<std::size_t>(s)] = l->storage;
+          l->take(span, offset, bytes(s));
+          offsets[s] = offset;
+          lender_of[s] = l->storage;
           add(span, -static_cast<std::ptrdiff_t>(rounded(bytes(s))));
           moved = true;
         }
       }
-      std::erase(candidates_, -1);
+      std::erase(candidates_, StorageId{});
       if (!moved) break;
     }
     for (Value& v : b_.values) {
-      if (v.storage < 0 || lender_of[static_cast<std::size_t>(v.storage)] < 0) continue;
-      v.offset += offsets[static_cast<std::size_t>(v.storage)];
-      v.storage = lender_of[static_cast<std::size_t>(v.storage)];
+      if (!v.storage || !lender_of[v.storage]) continue;
+      v.offset += offsets[v.storage];
+      v.storage = lender_of[v.storage];
     }
   }
 
  private:
   static constexpr std::size_t least = 1024;  // less is not worth looking for
-  std::size_t bytes(int storage) const { return b_.storages[static_cast<std::size_t>(storage)].bytes; }
+  std::size_t bytes(StorageId storage) const { return b_.storages[storage].bytes; }
   void add(const Span& s, std::ptrdiff_t bytes) {
-    for (int i = s.first; i <= s.last; ++i) live_[static_cast<std::size_t>(i)] += bytes;
+    for (int i = s.first; i <= s.last; ++i) live_[i] += bytes;
   }
   // The first lender that is written after a step: those written later are left for what lives longer.
   std::vector<Lender>::iterator after(int step) {
@@ -110,10 +112,10 @@ class Lending {
   }
 
   Body& b_;
-  std::vector<Span> spans_;
+  Table<StorageId, Span> spans_;
   std::vector<std::ptrdiff_t> live_;  // bytes of the arena in use at each step
   std::vector<Lender> lenders_;
-  std::vector<int> candidates_;  // storages, largest first
+  std::vector<StorageId> candidates_;  // largest first
 };
 
 }  // namespace

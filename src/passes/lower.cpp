@@ -22,7 +22,7 @@ class Lowering {
   Lowering(const ir::Program& program, std::span<const Strides> inputs)
       : p_(program),
         b_(std::make_shared<Body>()),
-        at_(program.types.size(), -1),
+        at_(program.types.size()),
         readers_(program.types.size()),
         reads_(program.types.size(), 0) {
     for (const ir::Eqn& e : p_.eqns)
@@ -30,10 +30,11 @@ class Lowering {
     for (const ir::Atom& a : p_.outputs) read(a, nullptr);
     for (std::size_t i = 0; i < p_.inputs.size(); ++i) {
       const Type& t = p_.type(p_.inputs[i]);
-      int storage = b_->add_storage({.kind = Storage::Kind::input, .index = static_cast<int>(i), .bytes = t.bytes()});
-      int v = b_->add_value({t, storage, 0, inputs[i]});
+      const StorageId storage =
+          b_->storages.add({.kind = Storage::Kind::input, .index = static_cast<int>(i), .bytes = t.bytes()});
+      const ValueId v = b_->values.add({t, storage, 0, inputs[i]});
       b_->inputs.push_back(v);
-      at_[static_cast<std::size_t>(p_.inputs[i])] = v;
+      at_[p_.inputs[i]] = v;
     }
   }
 
@@ -44,39 +45,39 @@ class Lowering {
   }
 
  private:
-  const Value& value(int v) const { return b_->values[static_cast<std::size_t>(v)]; }
+  const Value& value(ValueId v) const { return b_->values[v]; }
 
   void read(const ir::Atom& a, const ir::Eqn* by) {
     if (!a.is_var()) return;
-    readers_[static_cast<std::size_t>(a.var)] = by;
-    ++reads_[static_cast<std::size_t>(a.var)];
+    readers_[a.var] = by;
+    ++reads_[a.var];
   }
 
-  int value_of(const ir::Atom& a) {
-    if (a.is_var()) return at_[static_cast<std::size_t>(a.var)];
-    int storage =
-        b_->add_storage({.kind = Storage::Kind::literal, .literal = a.literal, .bytes = size_of(a.literal.dtype)});
-    return b_->add_value({{{}, a.literal.dtype}, storage, 0, {}});
+  ValueId value_of(const ir::Atom& a) {
+    if (a.is_var()) return at_[a.var];
+    const StorageId storage =
+        b_->storages.add({.kind = Storage::Kind::literal, .literal = a.literal, .bytes = size_of(a.literal.dtype)});
+    return b_->values.add({{{}, a.literal.dtype}, storage, 0, {}});
   }
 
   void lower(const ir::Eqn& e) {
-    std::vector<int> in;
+    std::vector<ValueId> in;
     for (const ir::Atom& a : e.inputs) in.push_back(value_of(a));
     if (e.primitive->view) {
-      at_[static_cast<std::size_t>(e.outputs[0])] = look(e, in[0]);
+      at_[e.outputs[0]] = look(e, in[0]);
       return;
     }
-    std::vector<int> out;
+    std::vector<ValueId> out;
     for (ir::Var v : e.outputs) {
       out.push_back(b_->add_temporary(p_.type(v), e.primitive, e.at, e.mark));
-      at_[static_cast<std::size_t>(v)] = out.back();
+      at_[v] = out.back();
     }
     if (e.primitive->higher_order()) control(e, std::move(in), std::move(out));
     else if (e.primitive->lower) first_order(e, in, out);
     else ir::missing_rule(*e.primitive, "lower", "ops", e.at);
   }
 
-  int look(const ir::Eqn& e, int of) {
+  ValueId look(const ir::Eqn& e, ValueId of) {
     const Type& out = p_.type(e.outputs[0]);
     auto view = e.primitive->view(*e.params, value(of).type, value(of).strides, out);
     if (!view) {
@@ -88,16 +89,16 @@ class Lowering {
     v.offset += view->offset * static_cast<std::int64_t>(size_of(v.type.dtype));
     v.type = out;
     v.strides = view->strides;
-    return b_->add_value(std::move(v));
+    return b_->values.add(std::move(v));
   }
 
   // The same elements, dense, in a storage of their own.
-  int copied(int v, const ir::Eqn& e) {
-    int out = b_->add_temporary(value(v).type, e.primitive, e.at, e.mark);
+  ValueId copied(ValueId v, const ir::Eqn& e) {
+    const ValueId out = b_->add_temporary(value(v).type, e.primitive, e.at, e.mark);
     b_->steps.push_back(copy(v, out));
     return out;
   }
-  Step copy(int from, int to) const {
+  Step copy(ValueId from, ValueId to) const {
     Step s;
     s.kernel() = loops::elementwise({value(from).type}, [](loops::Expr x) { return x; });
     s.in = {from};
@@ -116,10 +117,10 @@ class Lowering {
     return s;
   }
 
-  void first_order(const ir::Eqn& e, const std::vector<int>& in, const std::vector<int>& out) {
+  void first_order(const ir::Eqn& e, const std::vector<ValueId>& in, const std::vector<ValueId>& out) {
     std::vector<Type> in_types, out_types;
-    for (int v : in) in_types.push_back(value(v).type);
-    for (int v : out) out_types.push_back(value(v).type);
+    for (ValueId v : in) in_types.push_back(value(v).type);
+    for (ValueId v : out) out_types.push_back(value(v).type);
     ir::Lowered lowered = e.primitive->lower(*e.params, in_types, out_types);
     const ir::Facts& facts = e.primitive->facts;
     double elements = out_types.empty() ? 0 : static_cast<double>(out_types[0].shape.size());
@@ -145,34 +146,33 @@ class Lowering {
 
   // A value that is only read through a view with its axes in another order lies in memory as the view wants it, where
   // the call can write it so: the view is row-major then, and needs no copy.
-  void lay_out(int v, ir::Var var, const std::function<bool(const Strides&)>& writes) {
-    const ir::Eqn* reader = readers_[static_cast<std::size_t>(var)];
-    if (reads_[static_cast<std::size_t>(var)] != 1 || !reader || !reader->primitive->view) return;
+  void lay_out(ValueId v, ir::Var var, const std::function<bool(const Strides&)>& writes) {
+    const ir::Eqn* reader = readers_[var];
+    if (reads_[var] != 1 || !reader || !reader->primitive->view) return;
     const Type &type = p_.type(var), &seen = p_.type(reader->outputs[0]);
     const Strides now = row_major(type.shape), want = row_major(seen.shape);
     auto look = [&](const Strides& s) { return reader->primitive->view(*reader->params, type, s, seen); };
     auto view = look(now);
     if (!view || view->offset != 0 || view->strides == want || seen.shape.ndim() != type.shape.ndim()) return;
     Strides strides = now;
-    std::vector<bool> found(static_cast<std::size_t>(type.shape.ndim()), false);
+    std::vector<bool> found(type.shape.ndim(), false);
     for (int i = 0; i < seen.shape.ndim(); ++i)
       for (int a = 0; a < type.shape.ndim(); ++a) {
-        if (found[static_cast<std::size_t>(a)] || type.shape[a] != seen.shape[i] || now[a] != view->strides[i])
-          continue;
-        found[static_cast<std::size_t>(a)] = true;
+        if (found[a] || type.shape[a] != seen.shape[i] || now[a] != view->strides[i]) continue;
+        found[a] = true;
         strides[a] = want[i];
         break;
       }
     view = look(strides);
-    if (view && view->offset == 0 && view->strides == want && writes(strides))
-      b_->values[static_cast<std::size_t>(v)].strides = strides;
+    if (view && view->offset == 0 && view->strides == want && writes(strides)) b_->values[v].strides = strides;
   }
 
   // The kernels of one equation have all its operands; a step keeps those that it touches.
-  static void only_used(loops::Kernel kernel, const std::vector<int>& in, const std::vector<int>& out, Step& s) {
+  static void only_used(loops::Kernel kernel, const std::vector<ValueId>& in, const std::vector<ValueId>& out,
+                        Step& s) {
     std::vector<bool> used(kernel.operands.size(), false);
-    for (const loops::Access& a : kernel.accesses) used[static_cast<std::size_t>(a.operand)] = true;
-    for (const loops::Store& t : kernel.stores) used[static_cast<std::size_t>(t.to.operand)] = true;
+    for (const loops::Access& a : kernel.accesses) used[a.operand] = true;
+    for (const loops::Store& t : kernel.stores) used[t.to.operand] = true;
     std::vector<int> position(kernel.operands.size(), -1);
     std::vector<ShapeDtype> operands;
     for (std::size_t k = 0; k < used.size(); ++k) {
@@ -185,14 +185,14 @@ class Lowering {
     s.kernel() = loops::over(std::move(kernel), std::move(operands), position);
   }
 
-  std::vector<Strides> layouts(std::span<const int> values) const {
+  std::vector<Strides> layouts(std::span<const ValueId> values) const {
     std::vector<Strides> out;
-    for (int v : values) out.push_back(value(v).strides);
+    for (ValueId v : values) out.push_back(value(v).strides);
     return out;
   }
-  std::vector<Strides> layouts_of_rows(std::span<const int> values) const {
+  std::vector<Strides> layouts_of_rows(std::span<const ValueId> values) const {
     std::vector<Strides> out;
-    for (int v : values) out.push_back(without_front(value(v).strides));
+    for (ValueId v : values) out.push_back(without_front(value(v).strides));
     return out;
   }
   static std::vector<Strides> row_major_layouts(std::span<const Type> types) {
@@ -207,7 +207,7 @@ class Lowering {
     return out;
   }
 
-  void control(const ir::Eqn& e, std::vector<int> in, std::vector<int> out) {
+  void control(const ir::Eqn& e, std::vector<ValueId> in, std::vector<ValueId> out) {
     const ir::Params& params = *e.params;
     Step s = step_of(e);
     if (auto* loop = dynamic_cast<const LoopParams*>(&params)) lower_loop(*loop, in, s);
@@ -220,14 +220,14 @@ class Lowering {
     b_->steps.push_back(std::move(s));
   }
 
-  std::shared_ptr<Body> loop_body(const ir::Program& program, const Loop& l, std::span<const int> in) const {
-    auto k = static_cast<std::size_t>(l.constants), c = static_cast<std::size_t>(l.carries);
+  std::shared_ptr<Body> loop_body(const ir::Program& program, const Loop& l, std::span<const ValueId> in) const {
+    const std::size_t k = l.constants, c = l.carries;
     std::vector<Type> types = program.input_types();
     return passes::lower(program, joined(layouts(in.first(k)), row_major_layouts(std::span(types).subspan(k, c)),
                                          layouts_of_rows(in.subspan(k + c))));
   }
 
-  void lower_loop(const LoopParams& p, std::span<const int> in, Step& s) {
+  void lower_loop(const LoopParams& p, std::span<const ValueId> in, Step& s) {
     Loop loop{.constants = p.constants,
               .carries = p.carries,
               .length = p.length,
@@ -243,19 +243,19 @@ class Lowering {
     s.bodies.push_back(loop_body(*p.body, loop, in));
     s.work = std::move(loop);
     if (!p.condition) return;
-    auto k = static_cast<std::size_t>(p.constants);
+    std::size_t k = p.constants;
     std::vector<Type> types = p.condition->input_types();
     s.bodies.push_back(
         passes::lower(*p.condition, joined(layouts(in.first(k)), row_major_layouts(std::span(types).subspan(k)))));
   }
 
-  void lower_cond(const CondParams& p, std::span<const int> in, Step& s) {
+  void lower_cond(const CondParams& p, std::span<const ValueId> in, Step& s) {
     s.work = Branch{};
     std::vector<Strides> inputs = layouts(in.subspan(1));
     for (const ir::ProgramRef& branch : p.branches) s.bodies.push_back(passes::lower(*branch, inputs));
   }
 
-  void lower_unwind(const UnwindParams& p, std::span<const int> in, Step& s) {
+  void lower_unwind(const UnwindParams& p, std::span<const ValueId> in, Step& s) {
     s.work = Unwind{.constants = p.constants,
                     .xs = p.xs,
                     .carries = p.carries,
@@ -265,7 +265,7 @@ class Lowering {
                     .reverse = p.reverse,
                     .backward = p.backward};
     const LoopForm f = form_of(p);
-    const Lists<int> values = f.operands.partition(in);
+    const Lists<ValueId> values = f.operands.partition(in);
     const Lists<Type> types = f.operands.only(f.parts.back().takes).partition(p.step->input_types());
     Lists<Strides> strides;
     for (Role r : {Role::constants, Role::linear_constants}) strides[r] = layouts(values[r]);
@@ -280,19 +280,19 @@ class Lowering {
   // may be a carry that is updated in place.
   void finish_outputs() {
     std::vector<std::vector<Step>> copies(b_->steps.size());  // behind each step
-    std::vector<std::size_t> written(b_->storages.size(), b_->steps.size());
+    Table<StorageId, std::size_t> written(b_->storages.size(), b_->steps.size());
     for (std::size_t i = 0; i < b_->steps.size(); ++i)
-      for (int v : b_->steps[i].out) written[static_cast<std::size_t>(value(v).storage)] = i;
+      for (ValueId v : b_->steps[i].out) written[value(v).storage] = i;
     std::vector<Step> last;
-    auto copied = [&](int v) {
-      int out = b_->add_temporary(value(v).type, value(v).primitive, value(v).at, value(v).mark);
-      const auto from = static_cast<std::size_t>(value(v).storage);
-      const std::size_t i = from < written.size() ? written[from] : copies.size();
+    auto copied = [&](ValueId v) {
+      const ValueId out = b_->add_temporary(value(v).type, value(v).primitive, value(v).at, value(v).mark);
+      const StorageId from = value(v).storage;
+      const std::size_t i = from.number < std::ssize(written) ? written[from] : copies.size();
       (i < copies.size() ? copies[i] : last).push_back(copy(v, out));
       return out;
     };
     for (std::size_t k = 0; k < p_.outputs.size(); ++k) {
-      int v = value_of(p_.outputs[k]);
+      ValueId v = value_of(p_.outputs[k]);
       const Value& x = value(v);
       const Storage& s = b_->storage_of(v);
       bool whole = s.kind == Storage::Kind::temporary && x.dense() && x.offset == 0 && s.bytes == x.type.bytes();
@@ -313,7 +313,7 @@ class Lowering {
 
   const ir::Program& p_;
   std::shared_ptr<Body> b_;
-  std::vector<int> at_;                  // value of each variable
+  std::vector<ValueId> at_;              // value of each variable
   std::vector<const ir::Eqn*> readers_;  // who reads each variable last; null: it is an output
   std::vector<int> reads_;               // how often each is read
 };

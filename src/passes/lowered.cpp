@@ -24,27 +24,18 @@ bool Value::packed() const {
   return true;
 }
 
-int Body::add_storage(Storage s) {
-  storages.push_back(s);
-  return static_cast<int>(storages.size()) - 1;
+ValueId Body::add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at,
+                            const ir::Mark& mark) {
+  const StorageId storage = storages.add({.bytes = type.bytes()});
+  return values.add({type, storage, 0, row_major(type.shape), primitive, at, mark});
 }
 
-int Body::add_value(Value v) {
-  values.push_back(std::move(v));
-  return static_cast<int>(values.size()) - 1;
-}
-
-int Body::add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at, const ir::Mark& mark) {
-  int storage = add_storage({.bytes = type.bytes()});
-  return add_value({type, storage, 0, row_major(type.shape), primitive, at, mark});
-}
-
-bool is_identity(const loops::Access& access, std::size_t variables) {
-  if (access.index.size() != variables) return false;
+bool is_identity(const std::vector<loops::Affine>& index, std::size_t variables) {
+  if (index.size() != variables) return false;
   for (std::size_t d = 0; d < variables; ++d) {
-    if (access.index[d].constant != 0) return false;
+    if (index[d].constant != 0) return false;
     for (std::size_t v = 0; v < variables; ++v)
-      if (access.index[d].coefficients[v] != (v == d ? 1 : 0)) return false;
+      if (index[d].coefficients[v] != (v == d ? 1 : 0)) return false;
   }
   return true;
 }
@@ -73,33 +64,34 @@ Body clone(const Body& body) {
   return copy;
 }
 
-std::vector<Span> spans_of(const Body& body) {
-  std::vector<Span> spans(body.storages.size());
-  auto touch = [&](int value, int step) {
-    Span& s = spans[static_cast<std::size_t>(body.values[static_cast<std::size_t>(value)].storage)];
+Table<StorageId, Span> spans_of(const Body& body) {
+  Table<StorageId, Span> spans(body.storages.size());
+  auto touch = [&](ValueId value, int step) {
+    Span& s = spans[body.values[value].storage];
     s.first = std::min(s.first, step);
     s.last = std::max(s.last, step);
   };
-  for (int v : body.inputs) touch(v, -1);
-  for (std::size_t i = 0; i < body.steps.size(); ++i) {
-    for (int v : body.steps[i].in) touch(v, static_cast<int>(i));
-    for (int v : body.steps[i].out) touch(v, static_cast<int>(i));
+  for (ValueId v : body.inputs) touch(v, -1);
+  const int steps = static_cast<int>(body.steps.size());
+  for (int i = 0; i < steps; ++i) {
+    for (ValueId v : body.steps[i].in) touch(v, i);
+    for (ValueId v : body.steps[i].out) touch(v, i);
   }
-  for (int v : body.outputs) touch(v, static_cast<int>(body.steps.size()));
+  for (ValueId v : body.outputs) touch(v, steps);
   return spans;
 }
 
 namespace {
 
-std::string name_of(const Body& body, int v) {
-  const Value& x = body.values[static_cast<std::size_t>(v)];
-  const Storage& s = body.storages[static_cast<std::size_t>(x.storage)];
+std::string name_of(const Body& body, ValueId v) {
+  const Value& x = body.values[v];
+  const Storage& s = body.storages[x.storage];
   std::string out;
   switch (s.kind) {
     case Storage::Kind::input: out = fmt::format("in{}", s.index); break;
     case Storage::Kind::output: out = fmt::format("out{}", s.index); break;
     case Storage::Kind::literal: out = s.literal.str(); break;
-    case Storage::Kind::temporary: out = fmt::format("t{}", x.storage); break;
+    case Storage::Kind::temporary: out = fmt::format("t{}", x.storage.number); break;
   }
   if (s.kind != Storage::Kind::literal) out += ":" + x.type.str();
   if (x.offset != 0) out += fmt::format("+{}", x.offset);
@@ -123,38 +115,40 @@ const char* kind_name(const Step& s) {
 
 class Verifier {
  public:
-  explicit Verifier(const Body& body) : b_(body), written_(body.storages.size(), false) {}
+  explicit Verifier(const Body& body) : b_(body), written_(body.storages.size()) {}
 
   void check() {
-    for (std::size_t i = 0; i < b_.values.size(); ++i) check_value(i);
-    for (std::size_t s = 0; s < b_.storages.size(); ++s)
+    for (ValueId v : b_.values.ids()) check_value(v);
+    for (StorageId s : b_.storages.ids())
       written_[s] = b_.storages[s].kind == Storage::Kind::input || b_.storages[s].kind == Storage::Kind::literal;
     for (std::size_t i = 0; i < b_.steps.size(); ++i) check_step(i);
-    std::vector<bool> seen(b_.storages.size(), false);
+    Table<StorageId, bool> seen(b_.storages.size());
     for (std::size_t k = 0; k < b_.outputs.size(); ++k) {
       const Value& v = value(b_.outputs[k]);
-      const Storage& s = b_.storages[static_cast<std::size_t>(v.storage)];
-      require(written_[static_cast<std::size_t>(v.storage)], fmt::format("output {} is never written", k));
+      const Storage& s = b_.storages[v.storage];
+      require(written_[v.storage], fmt::format("output {} is never written", k));
       require(s.kind == Storage::Kind::output || s.kind == Storage::Kind::input,
               "an output in no memory of the caller");
       require(v.dense() && v.offset == 0, "an output that is not dense");
-      require(!seen[static_cast<std::size_t>(v.storage)], "two outputs in one storage");
-      seen[static_cast<std::size_t>(v.storage)] = true;
+      require(!seen[v.storage], "two outputs in one storage");
+      seen[v.storage] = true;
     }
   }
 
  private:
-  const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
+  const Value& value(ValueId v) const { return b_.values[v]; }
+  bool exists(ValueId v) const { return v && v.number < std::ssize(b_.values) && value(v).storage; }
   static void require(bool ok, const std::string& text) {
     if (!ok) throw InternalError("[lowered] " + text);
   }
 
-  void check_value(std::size_t i) const {
-    const Value& v = b_.values[i];
-    if (v.storage < 0) return;  // fused away
-    require(v.storage < std::ssize(b_.storages), fmt::format("value {} has no storage", i));
+  void check_value(ValueId id) const {
+    const Value& v = value(id);
+    const int i = id.number;
+    if (!v.storage) return;  // fused away
+    require(v.storage.number < std::ssize(b_.storages), fmt::format("value {} has no storage", i));
     require(v.strides.ndim() == v.type.shape.ndim(), fmt::format("value {} has strides of another rank", i));
-    const Storage& s = b_.storages[static_cast<std::size_t>(v.storage)];
+    const Storage& s = b_.storages[v.storage];
     if (s.kind == Storage::Kind::input || v.type.shape.size() == 0) return;
     std::int64_t low = 0, high = 0;
     for (int d = 0; d < v.type.shape.ndim(); ++d) {
@@ -168,16 +162,15 @@ class Verifier {
 
   void check_step(std::size_t i) {
     const Step& s = b_.steps[i];
-    for (int v : s.in) {
-      require(v >= 0 && v < std::ssize(b_.values) && value(v).storage >= 0, fmt::format("step {} reads nothing", i));
-      require(written_[static_cast<std::size_t>(value(v).storage)],
-              fmt::format("step {} reads {} before it is written", i, name_of(b_, v)));
+    for (ValueId v : s.in) {
+      require(exists(v), fmt::format("step {} reads nothing", i));
+      require(written_[value(v).storage], fmt::format("step {} reads {} before it is written", i, name_of(b_, v)));
     }
-    for (int v : s.out) {
-      require(v >= 0 && v < std::ssize(b_.values) && value(v).storage >= 0, fmt::format("step {} writes nothing", i));
+    for (ValueId v : s.out) {
+      require(exists(v), fmt::format("step {} writes nothing", i));
       require((s.is<Call>() ? value(v).packed() : value(v).dense()) && b_.storage_of(v).kind != Storage::Kind::literal,
               fmt::format("step {} writes where it may not", i));
-      written_[static_cast<std::size_t>(value(v).storage)] = true;
+      written_[value(v).storage] = true;
     }
     if (s.is<Kernel>()) {
       loops::verify(s.kernel());
@@ -190,14 +183,14 @@ class Verifier {
   }
 
   const Body& b_;
-  std::vector<bool> written_;
+  Table<StorageId, bool> written_;
 };
 
 }  // namespace
 
 std::string str(const Body& body) {
   std::string out = "in";
-  for (int v : body.inputs) out += " " + name_of(body, v);
+  for (ValueId v : body.inputs) out += " " + name_of(body, v);
   out += "\n";
   for (const Step& s : body.steps) {
     for (std::size_t i = 0; i < s.out.size(); ++i) out += (i ? ", " : "") + name_of(body, s.out[i]);
@@ -209,7 +202,7 @@ std::string str(const Body& body) {
     for (const auto& nested : s.bodies) indent(out, str(*nested), "  | ");
   }
   out += "out";
-  for (int v : body.outputs) out += " " + name_of(body, v);
+  for (ValueId v : body.outputs) out += " " + name_of(body, v);
   return out + "\n";
 }
 

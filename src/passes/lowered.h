@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/table.h"
 #include "ir/primitive.h"
 #include "ir/program.h"
 #include "loops/schedule.h"
@@ -22,6 +23,11 @@ namespace anew::passes {
 
 using ir::Strides;
 using ir::Type;
+
+struct Storage;
+struct Value;
+using StorageId = Id<Storage>;
+using ValueId = Id<Value>;
 
 struct Storage {
   enum class Kind : std::uint8_t {
@@ -38,7 +44,7 @@ struct Storage {
 
 struct Value {
   Type type;
-  int storage = -1;
+  StorageId storage;
   std::int64_t offset = 0;                   // of element 0, in bytes
   Strides strides;                           // in elements
   const ir::Primitive* primitive = nullptr;  // that made it; null: an input
@@ -127,7 +133,7 @@ struct Tiles {
 struct Body;
 
 struct Step {
-  std::vector<int> in = {}, out = {};  // values
+  std::vector<ValueId> in = {}, out = {};
   std::variant<Kernel, Call, Loop, Branch, Unwind, Tiles> work = {};
   std::vector<std::shared_ptr<Body>> bodies = {};
   std::size_t scratch = 0;  // bytes that the step needs while it runs, nested plans included
@@ -154,6 +160,8 @@ struct Step {
   const T* as() const {
     return std::get_if<T>(&work);
   }
+  // Operand o of a kernel: an input, or behind these an output.
+  ValueId operand(std::size_t o) const { return o < in.size() ? in[o] : out[o - in.size()]; }
   loops::Kernel& kernel() { return std::get<Kernel>(work).kernel; }
   const loops::Kernel& kernel() const { return std::get<Kernel>(work).kernel; }
   // A kernel that reduces, or one that does not.
@@ -165,32 +173,30 @@ Part plan_of(const Step& step, std::size_t body);
 std::vector<Part> buffers_of(const Step& step);
 
 struct Body {
-  std::vector<Storage> storages;
-  std::vector<Value> values;
-  std::vector<int> inputs, outputs;  // values
+  Table<StorageId, Storage> storages;
+  Table<ValueId, Value> values;
+  std::vector<ValueId> inputs, outputs;
   std::vector<Step> steps;
   // Set by `place`: of each storage in the arena, of each step's scratch, and the size of all.
-  std::vector<std::size_t> offsets, scratch_offsets;
+  Table<StorageId, std::size_t> offsets;
+  std::vector<std::size_t> scratch_offsets;
   std::size_t bytes = 0;
 
-  const Type& type(int value) const { return values[static_cast<std::size_t>(value)].type; }
-  Storage& storage_of(int value) {
-    return storages[static_cast<std::size_t>(values[static_cast<std::size_t>(value)].storage)];
-  }
-  const Storage& storage_of(int value) const { return const_cast<Body*>(this)->storage_of(value); }
-  int add_storage(Storage s);
-  int add_value(Value v);
+  const Type& type(ValueId value) const { return values[value].type; }
+  Storage& storage_of(ValueId value) { return storages[values[value].storage]; }
+  const Storage& storage_of(ValueId value) const { return storages[values[value].storage]; }
   // A new dense value in a temporary of its own.
-  int add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at, const ir::Mark& mark = {});
+  ValueId add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at,
+                        const ir::Mark& mark = {});
 };
 
 // Of each storage: the first and last step that touches it (-1: before the first, `steps.size()`: after the last).
 struct Span {
   int first = 1 << 30, last = -2;
 };
-std::vector<Span> spans_of(const Body& body);
+Table<StorageId, Span> spans_of(const Body& body);
 // Element (i, j, ...) in iteration (i, j, ...) of a nest of so many variables?
-bool is_identity(const loops::Access& access, std::size_t variables);
+bool is_identity(const std::vector<loops::Affine>& index, std::size_t variables);
 // A copy that shares no nested Body.
 Body clone(const Body& body);
 

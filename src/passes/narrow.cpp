@@ -68,11 +68,11 @@ class Narrower {
   bool move_up(const ir::Atom& x, const Slice& s) {
     const int maker = x.is_var() ? makers_[index(x.var)] : -1;
     if (maker < 0 || readers_[index(x.var)] != 1) return false;
-    const ir::Eqn& e = p_.eqns[static_cast<std::size_t>(maker)];
+    const ir::Eqn& e = p_.eqns[maker];
     const bool pads = e.primitive == &named_rows().pad && !Cutting::of(*s.params).strides;
     const bool each = e.primitive->facts.elementwise && e.outputs.size() == 1 && !e.primitive->facts.effects;
     if (!pads && !each) return false;
-    wanted_[static_cast<std::size_t>(maker)] = s;
+    wanted_[maker] = s;
     return changed_ = true;
   }
 
@@ -111,7 +111,7 @@ class Narrower {
     const ir::Type in = p_.type(e.inputs[0]);
     Shape start, limit;
     for (int i = 0; i < whole.ndim(); ++i) {
-      auto& [before, after, between] = config[static_cast<std::size_t>(i)];
+      auto& [before, after, between] = config[i];
       before -= c.start[i];
       after -= whole[i] - c.limit[i];
       const std::int64_t first = std::max<std::int64_t>(0, -before),

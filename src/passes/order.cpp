@@ -11,8 +11,8 @@ void order(Body& body) {
   for (Step& s : body.steps) {
     for (const auto& nested : s.bodies) order(*nested);
     plan::Task t;
-    for (int v : s.in) t.reads.push_back(body.values[static_cast<std::size_t>(v)].storage);
-    for (int v : s.out) t.writes.push_back(body.values[static_cast<std::size_t>(v)].storage);
+    for (ValueId v : s.in) t.reads.push_back(body.values[v].storage.number);
+    for (ValueId v : s.out) t.writes.push_back(body.values[v].storage.number);
     t.scratch = s.scratch;
     t.fixed = s.effects;
     t.in_place = s.is_elementwise();
@@ -24,7 +24,7 @@ void order(Body& body) {
   std::vector<int> order = plan::list_schedule(tasks, values);
   std::vector<Step> steps;
   steps.reserve(order.size());
-  for (int i : order) steps.push_back(std::move(body.steps[static_cast<std::size_t>(i)]));
+  for (int i : order) steps.push_back(std::move(body.steps[i]));
   body.steps = std::move(steps);
 }
 

@@ -81,7 +81,7 @@ ir::Scratch scratch_of(const Body& body, const Step& s) {
   const Call* call = s.as<Call>();
   if (!call || !call->scratch_of) return {s.scratch, false};
   std::vector<Strides> in;
-  for (int v : s.in) in.push_back(body.values[static_cast<std::size_t>(v)].strides);
+  for (ValueId v : s.in) in.push_back(body.values[v].strides);
   return call->scratch_of(in);
 }
 
@@ -97,12 +97,12 @@ void count_scratch(Body& body) {
 }
 
 void spare_scratch(Body& body) {
-  const std::vector<Span> spans = spans_of(body);
+  const Table<StorageId, Span> spans = spans_of(body);
   std::vector<std::size_t> live(body.steps.size());
-  for (std::size_t i = 0; i < body.storages.size(); ++i) {
+  for (StorageId i : body.storages.ids()) {
     if (body.storages[i].kind != Storage::Kind::temporary) continue;
     for (int k = std::max(0, spans[i].first); k <= std::min(spans[i].last, static_cast<int>(live.size()) - 1); ++k)
-      live[static_cast<std::size_t>(k)] += rounded(body.storages[i].bytes);
+      live[k] += rounded(body.storages[i].bytes);
   }
   std::size_t most = small_arena;
   for (std::size_t k = 0; k < live.size(); ++k)
@@ -112,12 +112,12 @@ void spare_scratch(Body& body) {
 }
 
 void place(Body& body) {
-  std::vector<Span> spans = spans_of(body);
+  const Table<StorageId, Span> spans = spans_of(body);
   std::vector<plan::Interval> intervals;
   std::vector<std::size_t*> to;
-  body.offsets.assign(body.storages.size(), 0);
+  body.offsets = Table<StorageId, std::size_t>(body.storages.size());
   body.scratch_offsets.assign(body.steps.size(), 0);
-  for (std::size_t i = 0; i < body.storages.size(); ++i) {
+  for (StorageId i : body.storages.ids()) {
     if (body.storages[i].kind != Storage::Kind::temporary || spans[i].last < 0) continue;
     intervals.push_back({spans[i].first, spans[i].last, body.storages[i].bytes});
     to.push_back(&body.offsets[i]);

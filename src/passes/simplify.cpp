@@ -180,7 +180,7 @@ class Simplifier {
   // ---- rows known by name
   const ir::Eqn* maker(const ir::Atom& a, const ir::Primitive& row) const {
     if (!a.is_var() || makers_[index(a.var)] < 0) return nullptr;
-    const ir::Eqn& e = kept_[static_cast<std::size_t>(makers_[index(a.var)])];
+    const ir::Eqn& e = kept_[makers_[index(a.var)]];
     return e.primitive == &row ? &e : nullptr;
   }
 
@@ -230,7 +230,7 @@ class Simplifier {
     std::optional<ir::Literal> which = constant_of(x[0]);
     if (!which) return {};
     auto cases = static_cast<std::int64_t>(x.size()) - 1;
-    return x[static_cast<std::size_t>(1 + std::clamp<std::int64_t>(which->as_integer(), 0, cases - 1))];
+    return x[1 + std::clamp<std::int64_t>(which->as_integer(), 0, cases - 1)];
   }
 
   ir::Program& p_;

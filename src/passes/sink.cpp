@@ -10,10 +10,9 @@ namespace anew::passes {
 namespace {
 
 bool reads(const Body& b, const Step& s, const Step& from) {
-  return std::any_of(s.in.begin(), s.in.end(), [&](int v) {
-    return std::any_of(from.out.begin(), from.out.end(), [&](int w) {
-      return b.values[static_cast<std::size_t>(v)].storage == b.values[static_cast<std::size_t>(w)].storage;
-    });
+  return std::any_of(s.in.begin(), s.in.end(), [&](ValueId v) {
+    return std::any_of(from.out.begin(), from.out.end(),
+                       [&](ValueId w) { return b.values[v].storage == b.values[w].storage; });
   });
 }
 

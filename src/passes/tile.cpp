@@ -53,7 +53,7 @@ class Tiling {
  public:
   explicit Tiling(Body& body) : b_(body), spans_(spans_of(body)), writers_(body.storages.size(), 0) {
     for (const Step& s : body.steps)
-      for (int v : s.out) ++writers_[static_cast<std::size_t>(value(v).storage)];
+      for (ValueId v : s.out) ++writers_[value(v).storage];
   }
 
   void run() {
@@ -72,7 +72,7 @@ class Tiling {
   }
 
  private:
-  const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
+  const Value& value(ValueId v) const { return b_.values[v]; }
   const Step& step(std::size_t i) const { return b_.steps[i]; }
 
   // The end of the longest group of steps that starts at i; i + 1 where there is none.
@@ -89,7 +89,7 @@ class Tiling {
       const Step& next = step(end);
       Numbers rows = rows_of(next);
       auto [a, b] = std::mismatch(rows_.begin(), rows_.end(), rows.begin(), rows.end());
-      rows.resize(static_cast<std::size_t>(b - rows.begin()));
+      rows.resize(b - rows.begin());
       while (!rows.empty() &&
              !(legal(next, rows.size()) && (rows.size() == rows_.size() || all_legal(i, end, rows.size()))))
         rows.pop_back();
@@ -105,14 +105,14 @@ class Tiling {
   }
 
   void note_made(const Step& s) {
-    for (int v : s.out) made_.push_back(value(v).storage);
+    for (ValueId v : s.out) made_.push_back(value(v).storage);
   }
-  bool is_made(int storage) const { return std::find(made_.begin(), made_.end(), storage) != made_.end(); }
+  bool is_made(StorageId storage) const { return std::find(made_.begin(), made_.end(), storage) != made_.end(); }
 
   bool connected(std::size_t i, std::size_t end, const Step& next) const {
     for (std::size_t k = i; k < end; ++k)
-      for (int v : next.in) {
-        auto same = [&](int w) { return value(w).storage == value(v).storage; };
+      for (ValueId v : next.in) {
+        auto same = [&](ValueId w) { return value(w).storage == value(v).storage; };
         if (b_.storage_of(v).kind == Storage::Kind::literal) continue;
         if (std::any_of(step(k).in.begin(), step(k).in.end(), same) ||
             std::any_of(step(k).out.begin(), step(k).out.end(), same))
@@ -147,7 +147,7 @@ class Tiling {
     }
     for (std::size_t o = 0; o < s.out.size(); ++o) {
       const Value& v = value(s.out[o]);
-      if (!v.dense() || v.offset != 0 || writers_[static_cast<std::size_t>(v.storage)] != 1) return false;
+      if (!v.dense() || v.offset != 0 || writers_[v.storage] != 1) return false;
       if (b_.storage_of(s.out[o]).bytes != v.type.bytes() || v.type.shape.ndim() < static_cast<int>(rows)) return false;
       bool fine = true;
       for_each_access(s, static_cast<int>(s.in.size() + o), [&](const loops::Access& a) {
@@ -166,7 +166,7 @@ class Tiling {
   // An access to a value of the group reads the row that it is for. `strides`: per row variable, 0 where there is one row.
   bool stays_in_row(const loops::Access& a, const Value& v, const loops::Kernel& k, std::size_t rows,
                     const Numbers& strides) const {
-    const auto bytes = static_cast<std::int64_t>(b_.storages[static_cast<std::size_t>(v.storage)].bytes);
+    const auto bytes = static_cast<std::int64_t>(b_.storages[v.storage].bytes);
     const auto size = static_cast<std::int64_t>(size_of(v.type.dtype));
     std::int64_t row = bytes / size / std::max<std::int64_t>(1, product(std::span(k.extents).first(rows)));
     for (std::size_t q = rows; q-- > 0;) {
@@ -196,7 +196,7 @@ class Tiling {
 
   // ---- making the step
   struct Use {
-    int value;
+    ValueId value;
     Numbers steps;  // bytes from tile to tile
     bool operator==(const Use&) const = default;
   };
@@ -208,9 +208,9 @@ class Tiling {
     std::shared_ptr<Body> body = std::make_shared<Body>();
     std::size_t end, rows;
     std::int64_t tile;
-    std::map<int, int> storage_in = {};  // of what the group makes
+    std::map<StorageId, StorageId> storage_in = {};  // of what the group makes
     std::vector<Use> uses = {};
-    std::vector<int> use_storage = {};
+    std::vector<StorageId> use_storage = {};
     std::size_t inside = 0, inside_whole = 0;  // bytes of what nobody else reads: of a tile, of the whole
   };
 
@@ -230,7 +230,7 @@ class Tiling {
     add_inputs(g);
     if (g.inside > g.inside_whole) return false;
     std::int64_t lanes = std::min(most_lanes, tiles);
-    while (lanes > 1 && static_cast<std::size_t>(lanes) * g.inside > g.inside_whole / 2) lanes /= 2;
+    while (lanes > 1 && lanes * g.inside > g.inside_whole / 2) lanes /= 2;
     g.work.lanes = lanes;
     g.to.work = std::move(g.work);
     g.to.bodies.push_back(std::move(g.body));
@@ -255,7 +255,7 @@ class Tiling {
   }
 
   // Input o of step s, as the kernel of a tile sees it.
-  int add_operand(Group& g, const Step& s, std::size_t o, loops::Kernel& kernel) {
+  ValueId add_operand(Group& g, const Step& s, std::size_t o, loops::Kernel& kernel) {
     const Value& v = value(s.in[o]);
     Value w = v;
     w.type.shape = touched(kernel, static_cast<int>(o), v.type.shape);
@@ -269,29 +269,28 @@ class Tiling {
       w.offset = 0;
     }
     kernel.operands[o] = w.type;
-    return g.body->add_value(std::move(w));
+    return g.body->values.add(std::move(w));
   }
 
-  static int storage_of_use(Group& g, const Use& use) {
+  static StorageId storage_of_use(Group& g, const Use& use) {
     auto found = std::find(g.uses.begin(), g.uses.end(), use);
-    if (found != g.uses.end()) return g.use_storage[static_cast<std::size_t>(found - g.uses.begin())];
+    if (found != g.uses.end()) return g.use_storage[found - g.uses.begin()];
     g.use_storage.push_back(
-        g.body->add_storage({.kind = Storage::Kind::input, .index = static_cast<int>(g.uses.size())}));
+        g.body->storages.add({.kind = Storage::Kind::input, .index = static_cast<int>(g.uses.size())}));
     g.uses.push_back(use);
     return g.use_storage.back();
   }
 
   // Output o of step s, a tile of it: an output of the body where anybody else reads it.
-  int add_result(Group& g, const Step& s, std::size_t o, loops::Kernel& kernel) {
+  ValueId add_result(Group& g, const Step& s, std::size_t o, loops::Kernel& kernel) {
     const Value& v = value(s.out[o]);
     Value w = v;
     for (std::size_t d = 0; d + 1 < g.rows; ++d) w.type.shape[static_cast<int>(d)] = 1;
     w.type.shape[static_cast<int>(g.rows - 1)] = g.tile;
     w.strides = row_major(w.type.shape);
     Storage storage{.bytes = w.type.bytes()};
-    const Storage& whole = b_.storages[static_cast<std::size_t>(v.storage)];
-    const bool outside = whole.kind == Storage::Kind::output ||
-                         spans_[static_cast<std::size_t>(v.storage)].last >= static_cast<int>(g.end);
+    const Storage& whole = b_.storages[v.storage];
+    const bool outside = whole.kind == Storage::Kind::output || spans_[v.storage].last >= static_cast<int>(g.end);
     if (outside) {
       storage.kind = Storage::Kind::output;
       storage.index = static_cast<int>(g.to.out.size());
@@ -299,10 +298,10 @@ class Tiling {
       g.inside += storage.bytes + 64;
       g.inside_whole += whole.bytes;
     }
-    w.storage = g.body->add_storage(storage);
+    w.storage = g.body->storages.add(storage);
     g.storage_in.emplace(v.storage, w.storage);
     kernel.operands[s.in.size() + o] = w.type;
-    const int made = g.body->add_value(std::move(w));
+    const ValueId made = g.body->values.add(std::move(w));
     if (outside) {
       g.to.out.push_back(s.out[o]);
       g.work.out.push_back(tile_steps(s, s.in.size() + o, v, g.rows, g.tile));
@@ -317,13 +316,13 @@ class Tiling {
     for (std::size_t u = 0; u < g.uses.size(); ++u) {
       g.to.in.push_back(g.uses[u].value);
       g.work.in.push_back(g.uses[u].steps);
-      int largest = -1;
-      for (std::size_t v = 0; v < body.values.size(); ++v)
+      ValueId largest;
+      for (ValueId v : body.values.ids())
         if (body.values[v].storage == g.use_storage[u] &&
-            (largest < 0 || body.values[v].type.bytes() > body.type(largest).bytes()))
-          largest = static_cast<int>(v);
+            (!largest || body.values[v].type.bytes() > body.type(largest).bytes()))
+          largest = v;
       body.inputs.push_back(largest);
-      body.storages[static_cast<std::size_t>(g.use_storage[u])].bytes = body.type(largest).bytes();
+      body.storages[g.use_storage[u]].bytes = body.type(largest).bytes();
     }
   }
 
@@ -362,9 +361,9 @@ class Tiling {
     for (const loops::Access& a : k.accesses) {
       if (a.operand != operand) continue;
       for (int d = 0; d < shape.ndim(); ++d) {
-        std::int64_t high = a.index[static_cast<std::size_t>(d)].constant;
+        std::int64_t high = a.index[d].constant;
         for (std::size_t v = 0; v < k.extents.size(); ++v)
-          high += std::max<std::int64_t>(0, a.index[static_cast<std::size_t>(d)].coefficients[v] * (k.extents[v] - 1));
+          high += std::max<std::int64_t>(0, a.index[d].coefficients[v] * (k.extents[v] - 1));
         most[d] = std::max(most[d], high + 1);
       }
     }
@@ -383,10 +382,10 @@ class Tiling {
   }
 
   Body& b_;
-  std::vector<Span> spans_;
-  std::vector<int> writers_;  // steps that write each storage
-  Numbers rows_;              // extents of the row variables of the group at hand
-  std::vector<int> made_;     // storages that the group at hand writes
+  Table<StorageId, Span> spans_;
+  Table<StorageId, int> writers_;  // steps that write each storage
+  Numbers rows_;                   // extents of the row variables of the group at hand
+  std::vector<StorageId> made_;    // what the group at hand writes
 };
 
 }  // namespace

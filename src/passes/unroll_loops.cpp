@@ -73,7 +73,7 @@ class Unrolling {
   Arrays turn(std::span<const Array> x) const {
     Lists<Array> in = f_.operands.partition(x);
     const Arrays blocks = in[Role::xs];
-    std::vector<Arrays> ys(f_.results.size(Role::ys), Arrays(static_cast<std::size_t>(steps_)));
+    std::vector<Arrays> ys(f_.results.size(Role::ys), Arrays(steps_));
     for (std::int64_t i = 0; i < steps_; ++i) {
       const std::int64_t row = p_.reverse ? steps_ - 1 - i : i;
       for (std::size_t k = 0; k < blocks.size(); ++k) {
@@ -82,8 +82,7 @@ class Unrolling {
         in[Role::xs][k] = reshape(rows(blocks[k], row, 1), shape);
       }
       Lists<Array> out = f_.results.partition(evaluate(*p_.body, in.merge(f_.operands.order())));
-      for (std::size_t k = 0; k < ys.size(); ++k)
-        ys[k][static_cast<std::size_t>(row)] = expand_dims(out[Role::ys][k], 0);
+      for (std::size_t k = 0; k < ys.size(); ++k) ys[k][row] = expand_dims(out[Role::ys][k], 0);
       in[Role::carries] = std::move(out[Role::carries]);
     }
     Arrays made = in[Role::carries];

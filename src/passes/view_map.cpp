@@ -29,14 +29,12 @@ Guess guess_transpose(const ViewMap& map, const ir::Type& out) {
   if (in.ndim() != out.shape.ndim()) return {};
   ir::Strides rows = row_major(in);
   std::vector<int> permutation;
-  std::vector<bool> taken(static_cast<std::size_t>(in.ndim()));
+  std::vector<bool> taken(in.ndim());
   for (int d = 0; d < in.ndim(); ++d) {
     int i = 0;
-    while (i < in.ndim() &&
-           (taken[static_cast<std::size_t>(i)] || in[i] != out.shape[d] || (in[i] != 1 && rows[i] != map.strides[d])))
-      ++i;
+    while (i < in.ndim() && (taken[i] || in[i] != out.shape[d] || (in[i] != 1 && rows[i] != map.strides[d]))) ++i;
     if (i == in.ndim()) return {};
-    taken[static_cast<std::size_t>(i)] = true;
+    taken[i] = true;
     permutation.push_back(i);
   }
   return ir::NamedParams{{"permutation", ir::to_param(permutation)}};

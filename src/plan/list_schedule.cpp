@@ -12,8 +12,6 @@
 namespace anew::plan {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 struct Graph {
   std::vector<std::vector<int>> before, after;  // per task: direct dependences
   std::vector<std::vector<int>> touches;        // per task: values, each once
@@ -36,30 +34,30 @@ Graph graph_of(std::span<const Task> tasks, std::span<const TaskValue> values) {
   std::vector<std::vector<int>> readers(values.size());  // since the last write
   int last_fixed = -1;
   auto depend = [&](int task, int earlier) {
-    if (earlier >= 0 && earlier != task) g.before[at(task)].push_back(earlier);
+    if (earlier >= 0 && earlier != task) g.before[task].push_back(earlier);
   };
   for (int t = 0; t < static_cast<int>(tasks.size()); ++t) {
-    const Task& task = tasks[at(t)];
+    const Task& task = tasks[t];
     for (int v : task.reads) {
-      if (g.touched_by[at(v)].empty()) g.from_start[at(v)] = true;
-      depend(t, writer[at(v)]);
+      if (g.touched_by[v].empty()) g.from_start[v] = true;
+      depend(t, writer[v]);
     }
     for (int v : task.writes) {
-      depend(t, writer[at(v)]);
-      for (int r : readers[at(v)]) depend(t, r);
+      depend(t, writer[v]);
+      for (int r : readers[v]) depend(t, r);
     }
     if (task.fixed) depend(t, std::exchange(last_fixed, t));
-    for (int v : task.reads) readers[at(v)].push_back(t), insert_once(g.touches[at(t)], v);
+    for (int v : task.reads) readers[v].push_back(t), insert_once(g.touches[t], v);
     for (int v : task.writes) {
-      writer[at(v)] = t;
-      readers[at(v)].clear();
-      insert_once(g.touches[at(t)], v);
+      writer[v] = t;
+      readers[v].clear();
+      insert_once(g.touches[t], v);
     }
-    for (int v : g.touches[at(t)]) g.touched_by[at(v)].push_back(t);
-    std::vector<int>& before = g.before[at(t)];
+    for (int v : g.touches[t]) g.touched_by[v].push_back(t);
+    std::vector<int>& before = g.before[t];
     std::sort(before.begin(), before.end());
     before.erase(std::unique(before.begin(), before.end()), before.end());
-    for (int b : before) g.after[at(b)].push_back(t);
+    for (int b : before) g.after[b].push_back(t);
   }
   return g;
 }
@@ -71,7 +69,7 @@ class Schedule {
       : g_(g), values_(values), backwards_(backwards), greedy_(greedy) {
     const std::size_t n = base.size();
     position_.resize(n);
-    for (std::size_t i = 0; i < n; ++i) position_[at(base[i])] = static_cast<int>(backwards ? n - 1 - i : i);
+    for (std::size_t i = 0; i < n; ++i) position_[base[i]] = static_cast<int>(backwards ? n - 1 - i : i);
     waits_.resize(n);
     gain_.assign(n, 0);
     for (std::size_t t = 0; t < n; ++t) waits_[t] = (backwards ? g.after[t] : g.before[t]).size();
@@ -81,7 +79,7 @@ class Schedule {
       left_[v] = g.touched_by[v].size();
       begun_[v] = opens_before(static_cast<int>(v));
       if (!begun_[v])
-        for (int t : g.touched_by[v]) gain_[at(t)] -= bytes(static_cast<int>(v));
+        for (int t : g.touched_by[v]) gain_[t] -= bytes(static_cast<int>(v));
       if (left_[v] == 1) last_one(static_cast<int>(v), g.touched_by[v][0]);
     }
     done_.resize(n);
@@ -96,33 +94,33 @@ class Schedule {
     while (!ready_.empty()) {
       int t = choose();
       remove(t);
-      done_[at(t)] = true;
+      done_[t] = true;
       order.push_back(t);
-      for (int v : g_.touches[at(t)]) touch(v);
-      for (int next : backwards_ ? g_.before[at(t)] : g_.after[at(t)])
-        if (--waits_[at(next)] == 0) add(next);
+      for (int v : g_.touches[t]) touch(v);
+      for (int next : backwards_ ? g_.before[t] : g_.after[t])
+        if (--waits_[next] == 0) add(next);
     }
     if (backwards_) std::reverse(order.begin(), order.end());
     return order;
   }
 
  private:
-  std::int64_t bytes(int v) const { return static_cast<std::int64_t>(values_[at(v)].bytes); }
-  bool opens_before(int v) const { return backwards_ ? values_[at(v)].kept : g_.from_start[at(v)]; }
-  bool stays_open(int v) const { return backwards_ ? g_.from_start[at(v)] : values_[at(v)].kept; }
+  std::int64_t bytes(int v) const { return static_cast<std::int64_t>(values_[v].bytes); }
+  bool opens_before(int v) const { return backwards_ ? values_[v].kept : g_.from_start[v]; }
+  bool stays_open(int v) const { return backwards_ ? g_.from_start[v] : values_[v].kept; }
 
   void add(int t) {
-    ready_.insert({-gain_[at(t)], position_[at(t)], t});
-    in_order_.insert({position_[at(t)], t});
+    ready_.insert({-gain_[t], position_[t], t});
+    in_order_.insert({position_[t], t});
   }
   void remove(int t) {
-    ready_.erase({-gain_[at(t)], position_[at(t)], t});
-    in_order_.erase({position_[at(t)], t});
+    ready_.erase({-gain_[t], position_[t], t});
+    in_order_.erase({position_[t], t});
   }
   void gain(int t, std::int64_t more) {
-    if (done_.empty() || done_[at(t)] || waits_[at(t)] > 0) return void(gain_[at(t)] += more);
+    if (done_.empty() || done_[t] || waits_[t] > 0) return void(gain_[t] += more);
     remove(t);
-    gain_[at(t)] += more;
+    gain_[t] += more;
     add(t);
   }
   // Task t alone still waits for v: when it runs, v is free.
@@ -130,14 +128,14 @@ class Schedule {
     if (!stays_open(v)) gain(t, bytes(v));
   }
   void touch(int v) {
-    if (!begun_[at(v)]) {
-      begun_[at(v)] = true;
-      for (int t : g_.touched_by[at(v)])
-        if (!done_[at(t)]) gain(t, bytes(v));
+    if (!begun_[v]) {
+      begun_[v] = true;
+      for (int t : g_.touched_by[v])
+        if (!done_[t]) gain(t, bytes(v));
     }
-    if (--left_[at(v)] == 1)
-      for (int t : g_.touched_by[at(v)])
-        if (!done_[at(t)]) last_one(v, t);
+    if (--left_[v] == 1)
+      for (int t : g_.touched_by[v])
+        if (!done_[t]) last_one(v, t);
   }
   int choose() const {
     const Ready& best = *ready_.begin();
@@ -173,13 +171,13 @@ std::size_t peak_of(const Graph& g, std::span<const Task> tasks, std::span<const
   peak = live;
   for (int t : order) {
     std::size_t made = 0, freed = 0;
-    for (int v : g.touches[at(t)]) {
-      if (!begun[at(v)]) made += values[at(v)].bytes;
-      begun[at(v)] = true;
-      if (--left[at(v)] == 0 && !values[at(v)].kept) freed += values[at(v)].bytes;
+    for (int v : g.touches[t]) {
+      if (!begun[v]) made += values[v].bytes;
+      begun[v] = true;
+      if (--left[v] == 0 && !values[v].kept) freed += values[v].bytes;
     }
-    std::size_t growth = !tasks[at(t)].in_place ? made : made > freed ? made - freed : 0;
-    peak = std::max(peak, live + growth + tasks[at(t)].scratch);
+    std::size_t growth = !tasks[t].in_place ? made : made > freed ? made - freed : 0;
+    peak = std::max(peak, live + growth + tasks[t].scratch);
     live = live + made - freed;
   }
   return peak;

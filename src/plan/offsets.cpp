@@ -32,7 +32,7 @@ constexpr int most_rounds = 200;
 struct Piece {
   int begin, end;
   std::size_t units;
-  std::size_t length() const { return static_cast<std::size_t>(end - begin) + 1; }
+  std::size_t length() const { return end - begin + 1; }
 };
 struct Problem {
   std::vector<Piece> pieces;
@@ -41,8 +41,6 @@ struct Problem {
   std::vector<std::size_t> live;  // units, by step
   std::size_t bound = 0;          // the most of them
 };
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 Problem problem_of(std::span<const Interval> intervals) {
   Problem p;
@@ -64,8 +62,8 @@ Problem problem_of(std::span<const Interval> intervals) {
     piece.begin = rank(i.begin);
     piece.end = std::max(piece.begin, rank(i.end));
     p.used.push_back(static_cast<int>(p.pieces.size()) - 1);
-    starts[at(piece.begin)] += piece.units;
-    stops[at(piece.end) + 1] += piece.units;
+    starts[piece.begin] += piece.units;
+    stops[piece.end + 1] += piece.units;
   }
   std::size_t live = 0;
   for (std::size_t step = 0; step < begins.size(); ++step) {
@@ -129,23 +127,22 @@ class FreeList {
 };
 
 Offsets in_time(const Problem& p, bool backwards) {
-  std::vector<Order> begins(at(p.steps)), ends(at(p.steps));
+  std::vector<Order> begins(p.steps), ends(p.steps);
   for (int i : p.used) {
-    const Piece& piece = p.pieces[at(i)];
+    const Piece& piece = p.pieces[i];
     int begin = backwards ? p.steps - 1 - piece.end : piece.begin;
     int end = backwards ? p.steps - 1 - piece.begin : piece.end;
-    begins[at(begin)].push_back(i);
-    ends[at(end)].push_back(i);
+    begins[begin].push_back(i);
+    ends[end].push_back(i);
   }
   Offsets offsets(p.pieces.size());
   FreeList free;
   for (int step = 0; step < p.steps; ++step) {
-    Order& now = begins[at(step)];
-    std::sort(now.begin(), now.end(), [&](int a, int b) {
-      return std::pair(p.pieces[at(b)].length(), a) < std::pair(p.pieces[at(a)].length(), b);
-    });
-    for (int i : now) offsets[at(i)] = free.take(p.pieces[at(i)].units);
-    for (int i : ends[at(step)]) free.give(offsets[at(i)], p.pieces[at(i)].units);
+    Order& now = begins[step];
+    std::sort(now.begin(), now.end(),
+              [&](int a, int b) { return std::pair(p.pieces[b].length(), a) < std::pair(p.pieces[a].length(), b); });
+    for (int i : now) offsets[i] = free.take(p.pieces[i].units);
+    for (int i : ends[step]) free.give(offsets[i], p.pieces[i].units);
   }
   return offsets;
 }
@@ -155,9 +152,10 @@ Offsets in_time(const Problem& p, bool backwards) {
 // The height at every step: largest over a range, and a range set to one height that is not below what it holds.
 class Skyline {
  public:
-  explicit Skyline(int steps) : leaves_(std::bit_ceil(at(std::max(steps, 1)))), most_(2 * leaves_), set_(2 * leaves_) {}
-  std::size_t most(int begin, int end) const { return most(1, 0, leaves_, at(begin), at(end) + 1); }
-  void raise(int begin, int end, std::size_t height) { raise(1, 0, leaves_, at(begin), at(end) + 1, height); }
+  explicit Skyline(int steps)
+      : leaves_(std::bit_ceil(static_cast<std::size_t>(std::max(steps, 1)))), most_(2 * leaves_), set_(2 * leaves_) {}
+  std::size_t most(int begin, int end) const { return most(1, 0, leaves_, begin, end + 1); }
+  void raise(int begin, int end, std::size_t height) { raise(1, 0, leaves_, begin, end + 1, height); }
 
  private:
   std::size_t most(std::size_t node, std::size_t lo, std::size_t hi, std::size_t begin, std::size_t end) const {
@@ -183,9 +181,9 @@ Offsets on_top(const Problem& p, const Order& order) {
   Offsets offsets(p.pieces.size());
   Skyline skyline(p.steps);
   for (int i : order) {
-    const Piece& piece = p.pieces[at(i)];
-    offsets[at(i)] = skyline.most(piece.begin, piece.end);
-    skyline.raise(piece.begin, piece.end, offsets[at(i)] + piece.units);
+    const Piece& piece = p.pieces[i];
+    offsets[i] = skyline.most(piece.begin, piece.end);
+    skyline.raise(piece.begin, piece.end, offsets[i] + piece.units);
   }
   return offsets;
 }
@@ -196,30 +194,28 @@ Offsets on_top(const Problem& p, const Order& order) {
 struct Neighbours {
   std::vector<std::size_t> first;
   Order list;
-  std::span<const int> of(int i) const {
-    return std::span(list).subspan(first[at(i)], first[at(i) + 1] - first[at(i)]);
-  }
+  std::span<const int> of(int i) const { return std::span(list).subspan(first[i], first[i + 1] - first[i]); }
 };
 // False where there are too many pairs.
 bool find_neighbours(const Problem& p, Neighbours& n) {
-  std::vector<std::size_t> begun(at(p.steps)), ended(at(p.steps) + 1);  // by the end of a step; before it
-  for (int i : p.used) ++begun[at(p.pieces[at(i)].begin)], ++ended[at(p.pieces[at(i)].end) + 1];
+  std::vector<std::size_t> begun(p.steps), ended(p.steps + 1);  // by the end of a step; before it
+  for (int i : p.used) ++begun[p.pieces[i].begin], ++ended[p.pieces[i].end + 1];
   std::partial_sum(begun.begin(), begun.end(), begun.begin());
   std::partial_sum(ended.begin(), ended.end(), ended.begin());
   n.first.assign(p.pieces.size() + 1, 0);
-  for (int i : p.used) n.first[at(i) + 1] = begun[at(p.pieces[at(i)].end)] - ended[at(p.pieces[at(i)].begin)] - 1;
+  for (int i : p.used) n.first[i + 1] = begun[p.pieces[i].end] - ended[p.pieces[i].begin] - 1;
   std::partial_sum(n.first.begin(), n.first.end(), n.first.begin());
   if (n.first.back() > 2 * most_pairs) return false;
   Order by_begin = p.used, live;
   std::sort(by_begin.begin(), by_begin.end(),
-            [&](int a, int b) { return std::pair(p.pieces[at(a)].begin, a) < std::pair(p.pieces[at(b)].begin, b); });
+            [&](int a, int b) { return std::pair(p.pieces[a].begin, a) < std::pair(p.pieces[b].begin, b); });
   n.list.resize(n.first.back());
   std::vector<std::size_t> next(n.first.begin(), n.first.end() - 1);
   for (int i : by_begin) {
-    std::erase_if(live, [&](int j) { return p.pieces[at(j)].end < p.pieces[at(i)].begin; });
+    std::erase_if(live, [&](int j) { return p.pieces[j].end < p.pieces[i].begin; });
     for (int j : live) {
-      n.list[next[at(i)]++] = j;
-      n.list[next[at(j)]++] = i;
+      n.list[next[i]++] = j;
+      n.list[next[j]++] = i;
     }
     live.push_back(i);
   }
@@ -231,30 +227,30 @@ constexpr std::size_t nowhere = ~std::size_t{0};
 Offsets into_gaps(const Problem& p, const Neighbours& neighbours, const Order& order, std::size_t& work,
                   std::size_t known = 0, Offsets offsets = {}) {
   offsets.resize(p.pieces.size());
-  for (std::size_t k = known; k < order.size(); ++k) offsets[at(order[k])] = nowhere;
+  for (std::size_t k = known; k < order.size(); ++k) offsets[order[k]] = nowhere;
   std::vector<std::pair<std::size_t, std::size_t>> taken;
   for (std::size_t k = known; k < order.size(); ++k) {
     const int i = order[k];
     taken.clear();
     for (int j : neighbours.of(i))
-      if (offsets[at(j)] != nowhere) taken.emplace_back(offsets[at(j)], offsets[at(j)] + p.pieces[at(j)].units);
-    std::size_t cost = neighbours.of(i).size() + taken.size() * static_cast<std::size_t>(std::bit_width(taken.size()));
+      if (offsets[j] != nowhere) taken.emplace_back(offsets[j], offsets[j] + p.pieces[j].units);
+    std::size_t cost = neighbours.of(i).size() + taken.size() * std::bit_width(taken.size());
     if (cost > work) return {};
     work -= cost;
     std::sort(taken.begin(), taken.end());
     std::size_t start = 0;
     for (auto [from, to] : taken) {
-      if (from >= start + p.pieces[at(i)].units) break;
+      if (from >= start + p.pieces[i].units) break;
       start = std::max(start, to);
     }
-    offsets[at(i)] = start;
+    offsets[i] = start;
   }
   return offsets;
 }
 
 std::size_t height(const Problem& p, const Offsets& offsets) {
   std::size_t h = 0;
-  for (int i : p.used) h = std::max(h, offsets[at(i)] + p.pieces[at(i)].units);
+  for (int i : p.used) h = std::max(h, offsets[i] + p.pieces[i].units);
   return h;
 }
 
@@ -281,9 +277,9 @@ Offsets pressed_below(const Problem& p, const Neighbours& neighbours, Offsets of
   std::vector<std::size_t> times(p.pieces.size(), 1);
   std::priority_queue<std::pair<std::size_t, int>> outside;  // the largest first
   for (int i : p.used)
-    if (offsets[at(i)] + p.pieces[at(i)].units > limit) {
-      outside.emplace(p.pieces[at(i)].units, i);
-      offsets[at(i)] = nowhere;
+    if (offsets[i] + p.pieces[i].units > limit) {
+      outside.emplace(p.pieces[i].units, i);
+      offsets[i] = nowhere;
     }
   struct Change {
     std::size_t start, cost;
@@ -299,12 +295,12 @@ Offsets pressed_below(const Problem& p, const Neighbours& neighbours, Offsets of
     changes.clear();
     std::size_t cost = 0;
     for (int j : neighbours.of(i)) {
-      const std::size_t start = offsets[at(j)];
+      const std::size_t start = offsets[j];
       if (start == nowhere) continue;
-      const std::size_t each = p.pieces[at(j)].units * times[at(j)];
+      const std::size_t each = p.pieces[j].units * times[j];
       if (start < units) cost += each;
       else changes.push_back({start - units + 1, each, true});
-      changes.push_back({start + p.pieces[at(j)].units, each, false});
+      changes.push_back({start + p.pieces[j].units, each, false});
     }
     const std::size_t steps = neighbours.of(i).size() + changes.size() * std::bit_width(changes.size());
     if (steps > work) return {};
@@ -319,13 +315,13 @@ Offsets pressed_below(const Problem& p, const Neighbours& neighbours, Offsets of
         place = c.start;
       }
     }
-    offsets[at(i)] = place;
+    offsets[i] = place;
     for (int j : neighbours.of(i)) {
-      const std::size_t start = offsets[at(j)];
-      if (start == nowhere || start >= place + units || start + p.pieces[at(j)].units <= place) continue;
-      offsets[at(j)] = nowhere;
-      ++times[at(j)];
-      outside.emplace(p.pieces[at(j)].units, j);
+      const std::size_t start = offsets[j];
+      if (start == nowhere || start >= place + units || start + p.pieces[j].units <= place) continue;
+      offsets[j] = nowhere;
+      ++times[j];
+      outside.emplace(p.pieces[j].units, j);
     }
   }
   return offsets;
@@ -337,7 +333,7 @@ std::size_t bring_forward(const Problem& p, const Offsets& offsets, std::size_t 
   std::size_t same = order.size();
   for (std::size_t k = 0; k < order.size(); ++k) {
     const int i = order[k];
-    if (offsets[at(i)] + p.pieces[at(i)].units < height) continue;
+    if (offsets[i] + p.pieces[i].units < height) continue;
     same = std::min(same, k / 2);
     auto from = order.begin() + static_cast<std::ptrdiff_t>(k);
     std::rotate(order.begin() + static_cast<std::ptrdiff_t>(k / 2), from, from + 1);
@@ -347,13 +343,13 @@ std::size_t bring_forward(const Problem& p, const Offsets& offsets, std::size_t 
 
 std::vector<Order> orders_of(const Problem& p) {
   Skyline live(p.steps);
-  for (int step = 0; step < p.steps; ++step) live.raise(step, step, p.live[at(step)]);
+  for (int step = 0; step < p.steps; ++step) live.raise(step, step, p.live[step]);
   std::vector<std::size_t> crowd(p.pieces.size());  // the most that is live while a piece is
-  for (int i : p.used) crowd[at(i)] = live.most(p.pieces[at(i)].begin, p.pieces[at(i)].end);
+  for (int i : p.used) crowd[i] = live.most(p.pieces[i].begin, p.pieces[i].end);
   std::vector<Order> orders;
   auto add = [&](auto key) {  // the largest key first, else as given
     std::vector<std::pair<decltype(key(p.pieces[0], crowd[0])), int>> keys;
-    for (int i : p.used) keys.emplace_back(key(p.pieces[at(i)], crowd[at(i)]), -i);
+    for (int i : p.used) keys.emplace_back(key(p.pieces[i], crowd[i]), -i);
     std::sort(keys.begin(), keys.end(), std::greater<>());
     orders.emplace_back();
     for (const auto& [k, i] : keys) orders.back().push_back(-i);
@@ -427,8 +423,8 @@ Placement place(std::span<const Interval> intervals) {
   Search s{p};
   search(s);
   for (int i : p.used) {
-    result.offsets[at(i)] = s.best[at(i)] * alignment;
-    result.bytes = std::max(result.bytes, result.offsets[at(i)] + intervals[at(i)].bytes);
+    result.offsets[i] = s.best[i] * alignment;
+    result.bytes = std::max(result.bytes, result.offsets[i] + intervals[i].bytes);
   }
   return result;
 }

@@ -73,7 +73,7 @@ int OnlineStops::place(std::int64_t step) {
   // Of no more use: a state with one of a higher level behind it.
   int highest = -1;
   for (int i = kept - 1; i >= 1; --i) {
-    Stop s = stops_[static_cast<std::size_t>(i)];
+    Stop s = stops_[i];
     if (s.level < highest) {
       stops_.erase(stops_.begin() + i);
       stops_.push_back({step, 0, s.slot});
@@ -149,7 +149,7 @@ void walk_back(std::int64_t length, std::int64_t slots, const std::vector<std::i
   }
 }
 
-Recorder::Recorder(std::int64_t length, std::int64_t slots) : steps_(static_cast<std::size_t>(slots), -1) {
+Recorder::Recorder(std::int64_t length, std::int64_t slots) : steps_(slots, -1) {
   if (length < 0) online_.emplace(static_cast<int>(slots));
   else if (length > 0) stops_ = forward_stops(length, slots);
 }
@@ -158,7 +158,7 @@ std::int64_t Recorder::slot_for(std::int64_t step) {
   std::int64_t slot = -1;
   if (online_) slot = online_->place(step);
   else if (next_ < stops_.size() && stops_[next_] == step) slot = static_cast<std::int64_t>(next_++);
-  if (slot >= 0) steps_[static_cast<std::size_t>(slot)] = static_cast<std::int32_t>(step);
+  if (slot >= 0) steps_[slot] = static_cast<std::int32_t>(step);
   return slot;
 }
 
@@ -166,7 +166,7 @@ Rewind::Rewind(std::int64_t length, std::int64_t slots) : length_(length), slots
   if (length <= 0 || slots == 0) return;
   const std::vector<std::int64_t> stops = forward_stops(length, slots);
   for (std::int64_t s = 0; s < slots; ++s) {
-    if (s < std::ssize(stops)) slot_of_.emplace(stops[static_cast<std::size_t>(s)], s);
+    if (s < std::ssize(stops)) slot_of_.emplace(stops[s], s);
     else free_.push_back(s);
   }
 }
@@ -176,7 +176,7 @@ Rewind::Rewind(std::int64_t length, const std::vector<std::int64_t>& steps)
   if (length <= 0) return;
   bool fits = true;
   for (std::int64_t s = 0; s < slots_; ++s) {
-    const std::int64_t step = steps[static_cast<std::size_t>(s)];
+    const std::int64_t step = steps[s];
     if (step == -1) free_.push_back(s);
     else fits = step < length && slot_of_.emplace(step, s).second && fits;
   }

@@ -56,7 +56,7 @@ std::atomic<std::size_t> cached{0}, system_calls{0};
 std::size_t mapped_bytes(std::uint32_t c) { return (class_bytes(c) + huge_page - 1) / huge_page * huge_page; }
 
 std::size_t default_cache_limit() {
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 4;
+  return sysconf(_SC_PHYS_PAGES) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 4;
 }
 
 }  // namespace

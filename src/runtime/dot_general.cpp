@@ -30,10 +30,10 @@ struct Axis {
 
 class Axes {
  public:
-  void push(const Axis& axis) { axes_[static_cast<std::size_t>(count_++)] = axis; }
+  void push(const Axis& axis) { axes_[count_++] = axis; }
   int count() const { return count_; }
-  Axis& operator[](int i) { return axes_[static_cast<std::size_t>(i)]; }
-  const Axis& operator[](int i) const { return axes_[static_cast<std::size_t>(i)]; }
+  Axis& operator[](int i) { return axes_[i]; }
+  const Axis& operator[](int i) const { return axes_[i]; }
   int64_t size() const {
     int64_t n = 1;
     for (int i = 0; i < count_; ++i) n *= (*this)[i].size;
@@ -350,8 +350,7 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
   }
   std::array<BatchDim, 2 * Shape::max_ndim> list;
   for (int i = 0; i < batch.count(); ++i)
-    list[static_cast<std::size_t>(i)] = {batch[i].size, batch[i].stride[lhs], batch[i].stride[rhs],
-                                         batch[i].stride[result]};
+    list[i] = {batch[i].size, batch[i].stride[lhs], batch[i].stride[rhs], batch[i].stride[result]};
   const std::span<const BatchDim> batches(list.data(), static_cast<std::size_t>(batch.count()));
   const Matrix<T> ma{a, m.stride[lhs], k.stride[lhs]}, mb{b, k.stride[rhs], n.stride[rhs]};
   const int64_t row = m.stride[result], column = n.size == 1 ? 1 : n.stride[result];

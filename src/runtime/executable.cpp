@@ -60,7 +60,7 @@ void KernelStep::run(std::byte* const* table, std::byte** more) const {
 void BranchStep::run(std::byte* const* table, std::byte** more) const {
   std::int32_t i = 0;
   std::memcpy(&i, index.in(table), sizeof i);
-  const Code& code = *branches[static_cast<std::size_t>(std::clamp<std::int64_t>(i, 0, std::ssize(branches) - 1))];
+  const Code& code = *branches[std::clamp<std::int64_t>(i, 0, std::ssize(branches) - 1)];
   code.enter(more, scratch.in(table));
   for (std::size_t k = 0; k < inputs.size(); ++k) more[code.inputs[k]] = inputs[k].in(table);
   for (std::size_t k = 0; k < outputs.size(); ++k) more[code.outputs[k]] = outputs[k].in(table);
@@ -76,7 +76,7 @@ void TileStep::run(std::byte* const* table, std::byte** more) const {
   parallel_for(lanes, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t lane = begin; lane < end; ++lane) {
       std::byte** own = more + lane * body->table;
-      body->enter(own, scratch[static_cast<std::size_t>(lane)].in(table));
+      body->enter(own, scratch[lane].in(table));
       run_lane(table, own, tiles * lane / lanes, tiles * (lane + 1) / lanes);
     }
   });
@@ -143,7 +143,7 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
   CarryBuffers state(carries, table, known, more);
   auto write = [&](std::int64_t row) {
     for (const Record& r : record) {
-      auto c = static_cast<std::size_t>(r.carry);
+      std::size_t c = r.carry;
       if (carries[c].bytes)
         std::memcpy(r.states.place.in(table) + row * r.states.step, state.state(c), carries[c].bytes);
     }

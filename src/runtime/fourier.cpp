@@ -45,7 +45,7 @@ void step(int radix, std::int64_t length, std::int64_t stride, const T* roots_re
   for (std::int64_t p = 0; p < parts; ++p)
     for (std::int64_t q = 0; q < stride; ++q) {
       for (int j = 0; j < r; ++j) {
-        const auto at = static_cast<std::size_t>(j);
+        const std::size_t at = j;
         x[at] = from.re[q + stride * (p + j * parts)];
         y[at] = from.im[q + stride * (p + j * parts)];
       }
@@ -70,7 +70,7 @@ void step(int radix, std::int64_t length, std::int64_t stride, const T* roots_re
         for (int k = 0; k < r; ++k) {
           Sum re = x[0], im = y[0];
           for (int j = 1; j < r; ++j) {
-            const auto at = static_cast<std::size_t>(j);
+            const std::size_t at = j;
             const Sum c = roots_re[j * k % r * turn], s = roots_im[j * k % r * turn], a = x[at], b = y[at];
             re = std::fma(a, c, std::fma(-b, s, re));
             im = std::fma(a, s, std::fma(b, c, im));
@@ -88,7 +88,7 @@ template <class T>
 struct FourierPlan<T>::Chirp {
   explicit Chirp(std::int64_t n) : n(n), plan(power(n)) {
     const std::int64_t m = plan.size();
-    re.resize(static_cast<std::size_t>(n)), im.resize(static_cast<std::size_t>(n));
+    re.resize(n), im.resize(n);
     kernel_re.resize(static_cast<std::size_t>(m)), kernel_im.resize(static_cast<std::size_t>(m));
     for (std::int64_t j = 0; j < n; ++j) {
       const auto [c, s] = root(j * j % (2 * n), 2 * n);
@@ -117,20 +117,20 @@ struct FourierPlan<T>::Chirp {
     std::fill(a, a + m, 0.0);
     std::fill(b, b + m, 0.0);
     for (std::int64_t j = 0; j < n; ++j) {
-      const auto at = static_cast<std::size_t>(j);
+      const std::size_t at = j;
       a[j] = x[j] * re[at] - y[j] * im[at];
       b[j] = x[j] * im[at] + y[j] * re[at];
     }
     plan.transform(a, b, rest);
     for (std::int64_t j = 0; j < m; ++j) {
-      const auto at = static_cast<std::size_t>(j);
+      const std::size_t at = j;
       const double c = a[j] * kernel_re[at] - b[j] * kernel_im[at];
       b[j] = a[j] * kernel_im[at] + b[j] * kernel_re[at];
       a[j] = c;
     }
     plan.transform(b, a, rest);  // back
     for (std::int64_t j = 0; j < n; ++j) {
-      const auto at = static_cast<std::size_t>(j);
+      const std::size_t at = j;
       x[j] = static_cast<T>(a[j] * re[at] - b[j] * im[at]);
       y[j] = static_cast<T>(a[j] * im[at] + b[j] * re[at]);
     }

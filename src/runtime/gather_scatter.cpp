@@ -37,8 +37,7 @@ struct Plan {
     for (int i = 0; i < window.shape.ndim(); ++i)
       if (!contains(p.window_dims, i)) window_places.push_back(i);
     for (int i = 0; i < last; ++i, ++place) {
-      Position q{indices.shape[i], indices.strides[i], window.strides[window_places[static_cast<std::size_t>(place)]],
-                 0};
+      Position q{indices.shape[i], indices.strides[i], window.strides[window_places[place]], 0};
       for (std::size_t k = 0; k < p.index_batch.size(); ++k)
         if (p.index_batch[k] == i) q.operand = operand.strides[p.operand_batch[k]];
       count *= q.count;

@@ -366,8 +366,7 @@ void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Mat
         T* corner = c + i * c_row + j * c_column;
         const auto each = [&](auto f) {
           for (int64_t r = 0; r < rows; ++r)
-            for (int64_t s = 0; s < columns; ++s)
-              f(corner[r * c_row + s * c_column], dense[static_cast<std::size_t>(r * columns + s)]);
+            for (int64_t s = 0; s < columns; ++s) f(corner[r * c_row + s * c_column], dense[r * columns + s]);
         };
         if (onto) each([](const T& from, T& to) { to = from; });
         one_product(kernels, rows, columns, k, Matrix<T>{a.data + i * a.row_stride, a.row_stride, a.column_stride},
@@ -403,7 +402,7 @@ std::size_t product_scratch(int64_t m, int64_t n, int64_t k) {
   if (n == 1) std::swap(m, n);
   constexpr auto own = static_cast<std::size_t>(workspace_bytes - panel_bytes);
   constexpr int64_t most_padding = 64;
-  if (static_cast<std::size_t>((m + n + most_padding) * k) * sizeof(T) <= own) return 0;
+  if (((m + n + most_padding) * k) * sizeof(T) <= own) return 0;
   std::size_t most = 0;
   const auto count = [&](const Kernels<T>& kernels) {
     constexpr int64_t any = std::numeric_limits<int64_t>::max();

@@ -77,7 +77,7 @@ void sort_lines(std::span<const Strided> in, std::span<const Strided> out, int a
     Entry* order = pieces.take<Entry>(lines.length);
     std::uint64_t* more = pieces.take<std::uint64_t>(lines.length * (keys - 1));  // of the keys after the first
     auto key_at = [&](int k, std::int64_t i) {
-      const Strided& x = in[static_cast<std::size_t>(k)];
+      const Strided& x = in[k];
       return sort_key(x.data, x.dtype, lines.start(line, x.strides) + i * x.strides[axis]);
     };
     for (std::int64_t i = 0; i < lines.length; ++i) order[i] = {key_at(0, i), i};

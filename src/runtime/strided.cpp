@@ -26,7 +26,7 @@ void copy_elements(const Box& box, T* to, std::int64_t to_offset, const T* from,
   box.for_each_line(to_offset, from_offset,
                     [&](std::int64_t t, std::int64_t f, std::int64_t n, std::int64_t ts, std::int64_t fs) {
                       if (ts == 1 && fs == 1) {
-                        std::memcpy(to + t, from + f, static_cast<std::size_t>(n) * sizeof(T));
+                        std::memcpy(to + t, from + f, n * sizeof(T));
                         return;
                       }
                       for (std::int64_t i = 0; i < n; ++i) to[t + i * ts] = from[f + i * fs];

@@ -30,7 +30,7 @@ TEST(FuseRules, AChainIsOneKernel) {
   EXPECT_EQ(body->steps[0].in.size(), 2u);
   EXPECT_EQ(body->steps[0].made.size(), 3u);
   for (const passes::Value& v : body->values)
-    EXPECT_TRUE(v.storage < 0 || body->storages[static_cast<std::size_t>(v.storage)].kind != Storage::Kind::temporary);
+    EXPECT_TRUE(!v.storage || body->storages[v.storage].kind != Storage::Kind::temporary);
 }
 TEST(FuseRules, ADiamondIsOneKernel) {
   EXPECT_EQ(kernels(
@@ -114,7 +114,7 @@ TEST(FuseRules, TheGradientOfAStencilNeedsNothingBesideIt) {
   auto gradient = [f](In a) { return flat::grad(f, a); };
   auto body = fused(gradient, {fill({512, 512}, 0), fill({512, 512}, 1)});
   for (const Step& s : body->steps)
-    for (int v : s.out) EXPECT_NE(body->type(v).shape, Shape({514, 514}));
+    for (passes::ValueId v : s.out) EXPECT_NE(body->type(v).shape, Shape({514, 514}));
 }
 TEST(FuseRules, TwoWaysOfReadingOneValue) {
   EXPECT_EQ(kernels(

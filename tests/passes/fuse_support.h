@@ -18,14 +18,14 @@ using passes::Storage;
 // Runs a Body with a buffer for every storage.
 class Runner {
  public:
-  explicit Runner(const Body& body) : b_(body), memory_(body.storages.size()) {}
+  explicit Runner(const Body& body) : b_(body), memory_(body.storages.size()), start_(body.storages.size()) {}
 
   Arrays run(const Arrays& inputs) {
     std::vector<std::byte*> in;
     for (const Array& x : inputs) in.push_back(const_cast<std::byte*>(x.value()->data()));
     Arrays outputs;
     std::vector<std::byte*> out;
-    for (int v : b_.outputs) {
+    for (passes::ValueId v : b_.outputs) {
       outputs.push_back(empty_array(b_.type(v), Location::current()));
       out.push_back(const_cast<std::byte*>(outputs.back().value()->data()));
     }
@@ -34,8 +34,7 @@ class Runner {
   }
 
   void run(const std::vector<std::byte*>& in, const std::vector<std::byte*>& out) {
-    start_.assign(b_.storages.size(), nullptr);
-    for (std::size_t s = 0; s < b_.storages.size(); ++s) {
+    for (passes::StorageId s : b_.storages.ids()) {
       const Storage& storage = b_.storages[s];
       memory_[s].assign(storage.bytes + 8, std::byte{0xA5});
       if (storage.kind == Storage::Kind::literal)
@@ -48,18 +47,16 @@ class Runner {
   }
 
  private:
-  std::size_t storage_of(int v) const {
-    return static_cast<std::size_t>(b_.values[static_cast<std::size_t>(v)].storage);
-  }
-  ir::Memory at(int v) const {
-    const passes::Value& x = b_.values[static_cast<std::size_t>(v)];
-    return {start_[static_cast<std::size_t>(x.storage)] + x.offset, x.type, x.strides};
+  passes::StorageId storage_of(passes::ValueId v) const { return b_.values[v].storage; }
+  ir::Memory at(passes::ValueId v) const {
+    const passes::Value& x = b_.values[v];
+    return {start_[x.storage] + x.offset, x.type, x.strides};
   }
 
   void run(const Step& s) {
     std::vector<ir::Memory> in, out;
-    for (int v : s.in) in.push_back(at(v));
-    for (int v : s.out) out.push_back(at(v));
+    for (passes::ValueId v : s.in) in.push_back(at(v));
+    for (passes::ValueId v : s.out) out.push_back(at(v));
     if (s.is<passes::Kernel>()) {
       std::vector<loops::Operand> operands;
       for (const ir::Memory& m : in) operands.push_back({m.data, m.strides.begin()});
@@ -101,8 +98,8 @@ class Runner {
   }
 
   const Body& b_;
-  std::vector<std::vector<std::byte>> memory_;
-  std::vector<std::byte*> start_;
+  Table<passes::StorageId, std::vector<std::byte>> memory_;
+  Table<passes::StorageId, std::byte*> start_;
 };
 
 inline Arrays dense_inputs(const Program& program, const Arrays& x) {
@@ -152,9 +149,7 @@ inline Traffic traffic(const Body& body) {
         for (const loops::Affine& f : a.index) moves = moves || f.coefficients[v] != 0;
         if (moves) n *= static_cast<double>(s.kernel().extents[v]);
       }
-      const auto o = static_cast<std::size_t>(a.operand);
-      const passes::Value& x =
-          body.values[static_cast<std::size_t>(o < s.in.size() ? s.in[o] : s.out[o - s.in.size()])];
+      const passes::Value& x = body.values[s.operand(a.operand)];
       for (int d = 0; d < x.type.shape.ndim(); ++d)
         if (x.strides[d] == 0 && x.type.shape[d] > 1) n /= static_cast<double>(x.type.shape[d]);
       t.bytes += n * static_cast<double>(size_of(x.type.dtype));

@@ -16,45 +16,47 @@ namespace {
 class Memory {
  public:
   // `storages`: of each value before it was placed.
-  Memory(const Body& body, std::vector<int> storages) : b_(body), storages_(std::move(storages)) {}
+  Memory(const Body& body, Table<ValueId, StorageId> storages) : b_(body), storages_(std::move(storages)) {}
 
   // How many values were read from memory that was not theirs.
   int wrong() {
     int wrong = 0;
     for (std::size_t i = 0; i < b_.steps.size(); ++i) {
       const Step& s = b_.steps[i];
-      for (int v : s.in) wrong += !intact(v);
+      for (ValueId v : s.in) wrong += !intact(v);
       stamp(arena, b_.scratch_offsets[i], s.scratch, nobody);
-      for (int v : s.out) {
+      for (ValueId v : s.out) {
         auto [space, offset] = place(v);
         if (const Storage& to = b_.storage_of(v); to.kind != Storage::Kind::input)
-          stamp(space, offset, value(v).type.bytes(), storages_[static_cast<std::size_t>(v)]);
+          stamp(space, offset, value(v).type.bytes(), storages_[v]);
       }
-      for (int v : s.out) wrong += !intact(v);  // outputs of one step are disjoint
+      for (ValueId v : s.out) wrong += !intact(v);  // outputs of one step are disjoint
     }
-    for (int v : b_.outputs) wrong += !intact(v);
+    for (ValueId v : b_.outputs) wrong += !intact(v);
     // Memory of an output exists only if it is one still: a carry that is updated in place leaves a mere number behind.
     for (const Value& v : b_.values) {
-      if (v.storage < 0 || b_.storages[static_cast<std::size_t>(v.storage)].kind != Storage::Kind::output) continue;
-      wrong += std::none_of(b_.outputs.begin(), b_.outputs.end(), [&](int o) { return value(o).storage == v.storage; });
+      if (!v.storage || b_.storages[v.storage].kind != Storage::Kind::output) continue;
+      wrong +=
+          std::none_of(b_.outputs.begin(), b_.outputs.end(), [&](ValueId o) { return value(o).storage == v.storage; });
     }
     return wrong;
   }
 
  private:
-  static constexpr int arena = -1, nobody = -2;
-  const Value& value(int v) const { return b_.values[static_cast<std::size_t>(v)]; }
-  std::pair<int, std::size_t> place(int v) const {
-    const auto s = static_cast<std::size_t>(value(v).storage), offset = static_cast<std::size_t>(value(v).offset);
+  static constexpr StorageId arena{-1}, nobody{-2};
+  const Value& value(ValueId v) const { return b_.values[v]; }
+  std::pair<StorageId, std::size_t> place(ValueId v) const {
+    const StorageId s = value(v).storage;
+    const std::size_t offset = value(v).offset;
     if (b_.storages[s].kind == Storage::Kind::temporary) return {arena, b_.offsets[s] + offset};
-    return {static_cast<int>(s), offset};
+    return {s, offset};
   }
-  void stamp(int space, std::size_t offset, std::size_t bytes, int by) {
-    std::vector<int>& memory = spaces_[space];
+  void stamp(StorageId space, std::size_t offset, std::size_t bytes, StorageId by) {
+    std::vector<StorageId>& memory = spaces_[space];
     if (memory.size() < offset + bytes) memory.resize(offset + bytes, nobody);
     std::fill_n(memory.begin() + static_cast<std::ptrdiff_t>(offset), bytes, by);
   }
-  bool intact(int v) {
+  bool intact(ValueId v) {
     const Storage::Kind kind = b_.storage_of(v).kind;
     if (kind == Storage::Kind::input || kind == Storage::Kind::literal || value(v).type.shape.size() == 0) return true;
     auto [space, offset] = place(v);
@@ -64,21 +66,21 @@ class Memory {
       if (stride < 0) return true;  // read backwards: the front is not known here
       reach += static_cast<std::size_t>((value(v).type.shape[d] - 1) * stride) * size_of(value(v).type.dtype);
     }
-    const std::vector<int>& memory = spaces_[space];
+    const std::vector<StorageId>& memory = spaces_[space];
     if (memory.size() < offset + reach) return false;
     const auto begin = memory.begin() + static_cast<std::ptrdiff_t>(offset);
     return std::all_of(begin, begin + static_cast<std::ptrdiff_t>(reach),
-                       [&](int by) { return by == storages_[static_cast<std::size_t>(v)]; });
+                       [&](StorageId by) { return by == storages_[v]; });
   }
 
   const Body& b_;
-  std::vector<int> storages_;
-  std::map<int, std::vector<int>> spaces_;  // by storage of an output; the arena
+  Table<ValueId, StorageId> storages_;
+  std::map<StorageId, std::vector<StorageId>> spaces_;  // by storage of an output; the arena
 };
 
-using Before = std::map<const Body*, std::vector<int>>;
+using Before = std::map<const Body*, Table<ValueId, StorageId>>;
 void remember(const Body& body, Before& before) {
-  for (const Value& v : body.values) before[&body].push_back(v.storage);
+  for (const Value& v : body.values) before[&body].add(v.storage);
   for (const Step& s : body.steps)
     for (const auto& nested : s.bodies) remember(*nested, before);
 }
@@ -90,7 +92,7 @@ int wrong_in(const Body& body, const Before& before) {
 }
 int lent_in(const Body& body, const Before& before) {
   int lent = 0;
-  for (std::size_t v = 0; v < body.values.size(); ++v) lent += body.values[v].storage != before.at(&body)[v];
+  for (ValueId v : body.values.ids()) lent += body.values[v].storage != before.at(&body)[v];
   for (const Step& s : body.steps)
     for (const auto& nested : s.bodies) lent += lent_in(*nested, before);
   return lent;

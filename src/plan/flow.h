@@ -1,0 +1,33 @@
+// Maximum flow (Dinic 1970) whose capacities may be raised: the flow found so far stays, so that a sequence of rising
+// capacities costs little more than one. Copies continue from where the original stands.
+#pragma once
+#include <utility>
+#include <vector>
+
+namespace anew::plan {
+
+class Flow {
+ public:
+  explicit Flow(int vertices) : edges_of_(static_cast<std::size_t>(vertices)) {}
+  static constexpr double unbounded = 1e30;
+  int add_edge(int from, int to, double capacity);
+  void raise(int edge, double by) { edges_[static_cast<std::size_t>(edge)].left += by; }
+  // As much more as there is; gives the whole flow. What is smaller than `least` is not followed.
+  double run(int source, int sink, double least);
+  // Of a maximum flow: what can still be reached.
+  std::vector<char> source_side(int source, double least) const;
+
+ private:
+  struct Edge {
+    int to;
+    double left;
+  };
+  bool level(int source, int sink, double least);
+  double advance(int source, int sink, double least);
+  std::vector<Edge> edges_;  // an edge and its reverse stand side by side
+  std::vector<std::vector<int>> edges_of_;
+  std::vector<int> level_, next_;
+  double flow_ = 0;
+};
+
+}  // namespace anew::plan

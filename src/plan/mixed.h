@@ -1,0 +1,75 @@
+// Walking back through a loop within a number of bytes, which hold states (carries) and residuals of steps. In memory lie
+// some kept states and, above them, the residuals of a run of steps; so all memory that states leave is used for
+// residuals, which spare a step its repetition. A stretch whose residuals fit is run once, keeping them; a longer one is
+// cut (plan/cuts.h), and where all behind the cut is one run, the state at the cut need not be kept. No schedule runs
+// fewer steps than the exact one. For long loops it is cut as revolve cuts, by how far one comes if no step is run more
+// than so often: within 4 % of the exact one where both were computed. The state that the loop starts from is not counted.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "plan/cuts.h"
+
+namespace anew::plan {
+
+struct LoopBytes {
+  std::int64_t memory = 0, carry = 0, residual = 0;  // what there is; of one state; of the residuals of one step
+  friend bool operator==(const LoopBytes&, const LoopBytes&) = default;
+};
+
+class MixedSchedule {
+ public:
+  // memory >= residual. `work` bounds that of choosing; the usual one is exact up to about a thousand steps.
+  MixedSchedule(std::int64_t length, const LoopBytes& bytes, double work = CutTable::usual_work);
+
+  std::int64_t length() const { return length_; }
+  // The longest run of steps whose residuals fit above `depth` kept states.
+  std::int64_t run(std::int64_t depth) const;
+  // Of a stretch whose start is kept above `depth` other states. If the state at the cut is not kept, what is behind it
+  // is a run, above the same states.
+  Cut cut(std::int64_t length, std::int64_t depth) const;
+  // Steps run besides those of the forward sweep; of long loops not quite exact.
+  std::int64_t extra_steps() const;
+  // Where the forward sweep keeps states, 0 first, and from which step on it keeps residuals.
+  struct Forward {
+    std::vector<std::int64_t> stops;
+    std::int64_t taped;
+  };
+  Forward forward() const;
+
+ private:
+  bool is_exact() const { return table_ != nullptr; }
+  std::int64_t reach(std::int64_t depth, std::int64_t times) const;
+  std::int64_t times_for(std::int64_t length, std::int64_t depth) const;
+  Cut cut_by_reach(std::int64_t length, std::int64_t depth) const;
+
+  std::int64_t length_, deepest_ = 0;  // the largest number of kept states that is of use
+  LoopBytes bytes_;
+  std::shared_ptr<const CutTable> table_;
+  std::vector<std::vector<std::int64_t>> reach_;  // by depth, then times
+};
+
+// What a loop costs by what it may keep: ascending bytes, descending steps; the first is the least that is possible, the
+// last keeps the residuals of all steps.
+struct LoopPoint {
+  std::int64_t bytes, extra_steps;
+};
+std::vector<LoopPoint> loop_menu(std::int64_t length, std::int64_t carry, std::int64_t residual);
+
+// What a walk back does. Slot 0 holds the first state; a row holds the residuals of one step, above the slots in use.
+struct MixedMoves {
+  std::function<void(std::int64_t slot)> load;                      // the state at hand is now the one in this slot
+  std::function<void(std::int64_t from, std::int64_t to)> advance;  // steps from..to-1 with the state at hand
+  std::function<void(std::int64_t slot)> store;                     // the state at hand, into this slot
+  // Runs steps from..to-1 with the state at hand, keeping residuals in rows 0, 1, ... above `slots` slots.
+  std::function<void(std::int64_t from, std::int64_t to, std::int64_t slots)> tape;
+  std::function<void(std::int64_t step, std::int64_t row, std::int64_t slots)> back;  // takes a step back
+};
+// Takes steps length-1 .. 0 back. The states before `kept.stops` are in slots 0, 1, ..., and the residuals of the steps
+// from `kept.taped` on in rows above these.
+void walk_back(const MixedSchedule& schedule, std::int64_t length, const MixedSchedule::Forward& kept,
+               const MixedMoves& moves);
+
+}  // namespace anew::plan

@@ -1,0 +1,83 @@
+// Bytes kept on disk, by a number (a step). Written behind and read ahead by a thread of its own: at most two writes wait,
+// a third one waits for them. What is read is what was written, or an Error. Either in one unnamed file, which is gone
+// with the process however it ends; or as a journal, one file for each, from which another process can go on.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/base.h"
+
+namespace anew {
+
+// Who asks, for messages: "[op] ... folder".
+struct FileOwner {
+  std::string op, folder;
+  Location at;
+};
+
+// Where bytes lie; called by one thread at a time. Throws Errors.
+class StateBackend {
+ public:
+  virtual ~StateBackend() = default;
+  virtual void write(std::int64_t key, const std::string& bytes) = 0;
+  virtual std::string read(std::int64_t key) = 0;
+  virtual void drop(std::int64_t key) = 0;
+};
+std::unique_ptr<StateBackend> open_unnamed(const FileOwner& owner);
+
+// Files of the folder with these keys, each written under another name first, and checked when it is opened: torn ones
+// are as if they were not there. The folder is locked. Every file knows `run`, and files of another one are an Error.
+struct Journal {
+  std::unique_ptr<StateBackend> backend;
+  std::vector<std::int64_t> keys;  // that were there, ascending
+};
+Journal open_journal(const FileOwner& owner, std::int64_t run);
+
+class StateFiles {
+ public:
+  StateFiles(std::unique_ptr<StateBackend> backend, const Location& at);
+  ~StateFiles();  // what is waiting is written
+  StateFiles(const StateFiles&) = delete;
+  StateFiles& operator=(const StateFiles&) = delete;
+
+  void write(std::int64_t key, std::string bytes);
+  void read_ahead(std::int64_t key);
+  std::string read(std::int64_t key);
+  void drop(std::int64_t key);
+  void finish();  // waits, and throws what went wrong
+
+ private:
+  struct Job {
+    enum class Kind { write, read, drop } kind;
+    std::int64_t key;
+    std::string bytes;
+  };
+  void work();
+  void add(Job job);
+  void do_job(Job& job);
+  void rethrow();
+
+  std::unique_ptr<StateBackend> backend_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;  // the first one is being done
+  std::map<std::int64_t, std::string> read_;
+  std::exception_ptr error_;
+  bool stops_ = false;
+  int writes_ = 0;  // waiting
+  std::thread thread_;
+};
+
+// For tests: a number that is no 0 makes a call of the system ("open", "write", "read", "rename") fail with that errno.
+using FileFault = int (*)(const char* call);
+FileFault set_file_fault(FileFault fault);
+
+}  // namespace anew

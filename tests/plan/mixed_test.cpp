@@ -1,0 +1,188 @@
+// Schedules of states and residuals within a number of bytes: every step is taken back once, in order, from its own
+// residuals; never more lies in memory than there is room for; the number of steps is the exact optimum.
+#include "plan/mixed.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "plan/revolve.h"
+
+namespace anew::plan {
+namespace {
+
+// Runs a loop forward and back; the steps run besides those of the forward sweep.
+std::int64_t steps_of(const MixedSchedule& m, std::int64_t length, const LoopBytes& b,
+                      const MixedSchedule::Forward& kept) {
+  std::map<std::int64_t, std::int64_t> slots;  // step of the state in each
+  std::vector<std::int64_t> rows;              // step of the residuals in each
+  for (std::size_t i = 0; i < kept.stops.size(); ++i) slots[static_cast<std::int64_t>(i)] = kept.stops[i];
+  for (std::int64_t i = kept.taped; i < length; ++i) rows.push_back(i);
+  std::int64_t at = -1, next = length - 1, ran = 0;
+  auto count = [&](std::int64_t used, std::int64_t taped) {
+    EXPECT_LE((used - 1) * b.carry + taped * b.residual, b.memory);
+  };
+  count(std::ssize(kept.stops), std::ssize(rows));
+  walk_back(m, length, kept,
+            {.load = [&](std::int64_t s) { at = slots.at(s); },
+             .advance =
+                 [&](std::int64_t from, std::int64_t to) {
+                   EXPECT_EQ(at, from);
+                   EXPECT_LT(from, to);
+                   ran += to - from;
+                   at = to;
+                 },
+             .store =
+                 [&](std::int64_t s) {
+                   EXPECT_TRUE(rows.empty());
+                   slots[s] = at;
+                   count(s + 1, 0);
+                 },
+             .tape =
+                 [&](std::int64_t from, std::int64_t to, std::int64_t used) {
+                   EXPECT_EQ(at, from);
+                   EXPECT_TRUE(rows.empty());
+                   for (std::int64_t i = from; i < to; ++i) rows.push_back(i);
+                   ran += to - from;
+                   count(used, std::ssize(rows));
+                 },
+             .back =
+                 [&](std::int64_t step, std::int64_t row, std::int64_t) {
+                   EXPECT_EQ(step, next--);
+                   EXPECT_EQ(row, std::ssize(rows) - 1);
+                   EXPECT_EQ(rows.back(), step);
+                   rows.pop_back();
+                 }});
+  EXPECT_EQ(next, -1);
+  return ran;
+}
+
+// The recursions of the optimum, written down: the residuals of the first step, or a cut; `direct`: the state at the cut
+// need not be kept where a run follows.
+using Optimum = std::vector<std::vector<double>>;
+Optimum optimum(int length, int memory, int carry, int residual, bool direct) {
+  Optimum e(static_cast<std::size_t>(memory) + 1,
+            std::vector<double>(static_cast<std::size_t>(length) + 1, CutTable::never));
+  auto at = [&](int m, int l) -> double& { return e[static_cast<std::size_t>(m)][static_cast<std::size_t>(l)]; };
+  for (int m = 0; m <= memory; ++m) {
+    at(m, 0) = 0;
+    for (int l = 1; l <= length; ++l) {
+      double& best = at(m, l);
+      if (m >= residual) best = l == 1 ? 0 : at(m - residual, l - 1);
+      for (int k = 1; k < l; ++k) {
+        if (m >= carry) best = std::min(best, k + at(m - carry, l - k) + at(m, k));
+        if (direct && (l - k) * residual <= m) best = std::min(best, k + at(m, k));
+      }
+    }
+  }
+  return e;
+}
+
+struct Line {
+  std::int64_t residual, memory, recursion, ours;
+};
+constexpr Line lines[] = {{1, 11, 2921, 2787}, {1, 21, 1823, 1804},   {1, 45, 992, 990},  {4, 48, 1732, 1724},
+                          {4, 104, 987, 987},  {16, 116, 1628, 1627}, {16, 200, 995, 995}};
+
+// A thousand steps, states of one unit, residuals of some: the known totals of the recursion that keeps the state at each
+// cut. A state that only a run follows is not kept here, so schedules take no more steps than these, and often fewer.
+TEST(Mixed, KnownTotals) {
+  for (const Line& line : lines) {
+    auto fits = [&](std::int64_t l, std::int64_t n) {
+      return l * line.residual <= line.memory - n ? 0 : CutTable::never;
+    };
+    const CutTable table({1000, line.memory - line.residual, 0, fits, [](auto, auto) { return CutTable::never; }});
+    ASSERT_TRUE(table.exact());
+    EXPECT_EQ(table.cost(1000, 0), static_cast<double>(line.recursion));
+    const LoopBytes b{line.memory, 1, line.residual};
+    const MixedSchedule m(1000, b);
+    EXPECT_EQ(m.extra_steps(), line.ours);
+    EXPECT_EQ(steps_of(m, 1000, b, m.forward()), line.ours);
+    EXPECT_LE(line.ours, line.recursion);
+    EXPECT_LT(line.ours, extra_steps(1000, line.memory - line.residual));
+  }
+}
+
+TEST(Mixed, IsTheOptimumOfSmallLoops) {
+  for (int carry : {1, 2, 3, 5})
+    for (int residual : {1, 2, 3, 7}) {
+      const Optimum e = optimum(60, 40, carry, residual, true), known = optimum(60, 40, carry, residual, false);
+      for (int memory = residual; memory <= 40; memory += 3)
+        for (int length : {1, 2, 3, 7, 20, 41, 60}) {
+          const double want = e[static_cast<std::size_t>(memory)][static_cast<std::size_t>(length)];
+          EXPECT_LE(want, known[static_cast<std::size_t>(memory)][static_cast<std::size_t>(length)]);
+          const LoopBytes b{memory, carry, residual};
+          const MixedSchedule m(length, b);
+          EXPECT_EQ(static_cast<double>(m.extra_steps()), want)
+              << length << " " << memory << " " << carry << " " << residual;
+          EXPECT_EQ(steps_of(m, length, b, m.forward()), m.extra_steps());
+        }
+    }
+}
+
+TEST(Mixed, TheLeastIsTheResidualsOfOneStep) {
+  const LoopBytes b{7, 100, 7};
+  const MixedSchedule m(10, b);
+  EXPECT_EQ(m.extra_steps(), 45);
+  EXPECT_EQ(m.forward().stops, std::vector<std::int64_t>{0});
+  EXPECT_EQ(m.forward().taped, 9);
+  EXPECT_EQ(steps_of(m, 10, b, m.forward()), 45);
+}
+
+TEST(Mixed, WhatFitsIsKept) {
+  const MixedSchedule m(100, {700, 3, 7});
+  EXPECT_EQ(m.extra_steps(), 0);
+  EXPECT_EQ(m.forward().taped, 0);
+  EXPECT_EQ(MixedSchedule(100, {0, 3, 0}).extra_steps(), 0);
+  EXPECT_EQ(MixedSchedule(100, {70, 0, 7}).extra_steps(), 90);  // states of no bytes
+}
+
+// States kept by a sweep that did not know its length, with any number of them.
+TEST(Mixed, WalksBackOverAnyStops) {
+  const LoopBytes b{60, 4, 3};
+  const MixedSchedule m(200, b);
+  for (const std::vector<std::int64_t>& stops : {std::vector<std::int64_t>{0},
+                                                 {0, 1},
+                                                 {0, 199},
+                                                 {0, 50, 120, 121, 198},
+                                                 {0, 10, 20, 30, 40, 50, 60, 70, 80, 90}})
+    EXPECT_GE(steps_of(m, 200, b, {stops, 200}), 0);
+}
+
+// Cut by reach: the work of choosing does not grow with the length, and little is lost.
+TEST(Mixed, LongLoops) {
+  for (const Line& line : lines) {
+    const LoopBytes b{line.memory, 1, line.residual};
+    const MixedSchedule quick(1000, b, 0);
+    const std::int64_t steps = steps_of(quick, 1000, b, quick.forward());
+    EXPECT_GE(steps, line.ours);
+    EXPECT_LE(steps + 1000, (line.ours + 1000) * 104 / 100);
+    EXPECT_NEAR(static_cast<double>(quick.extra_steps()), static_cast<double>(steps), 200);
+  }
+  for (std::int64_t length : {3000, 20000})
+    for (std::int64_t memory : {4, 5, 8, 40, 300, 5000}) {
+      const LoopBytes b{memory, 1, 4};
+      const MixedSchedule m(length, b, 0);
+      if (memory < 8) continue;
+      EXPECT_LE(steps_of(m, length, b, m.forward()), extra_steps(length, memory - 4));
+    }
+  for (std::int64_t length : {std::int64_t{1000000}, std::int64_t{1000000000000}})
+    for (std::int64_t memory : {4, 5, 40, 1000000})
+      EXPECT_GT(MixedSchedule(length, {memory, 1, 4}).extra_steps(), length / 2) << length << " " << memory;
+}
+
+TEST(Mixed, Menu) {
+  const std::vector<LoopPoint> menu = loop_menu(1000, 16384, 49152);
+  ASSERT_GT(menu.size(), 10U);
+  EXPECT_EQ(menu.front().bytes, 49152);
+  EXPECT_EQ(menu.back().bytes, 49152000);
+  EXPECT_EQ(menu.back().extra_steps, 0);
+  for (std::size_t i = 1; i < menu.size(); ++i) {
+    EXPECT_LT(menu[i - 1].bytes, menu[i].bytes);
+    EXPECT_GT(menu[i - 1].extra_steps, menu[i].extra_steps);
+  }
+}
+
+}  // namespace
+}  // namespace anew::plan

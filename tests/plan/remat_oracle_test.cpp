@@ -1,0 +1,63 @@
+// Plans against the cheapest there are, found by exhaustion. A part of the graphs, or with ANEW_LONG all of them: more than
+// 1,000 budgets of chains, uneven chains, residual blocks, U-nets and random graphs of up to 20 kernels.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "plan/remat.h"
+#include "plan/remat_graphs.h"
+#include "plan/remat_oracle.h"
+
+namespace anew::test {
+namespace {
+
+using namespace plan;
+
+struct Tally {
+  int budgets = 0, optimal = 0;
+  double gaps = 0;
+};
+
+// Budgets between the smallest there is and the plain peak.
+void compare(const RematGraph& g, Tally& tally) {
+  const std::vector<RematPlan> curve = budget_curve(g);
+  Oracle oracle(g);
+  std::int64_t low = least_bytes(g), high = curve[0].peak;
+  while (low < high) {
+    const std::int64_t middle = (low + high) / 2;
+    if (oracle.cost(middle)) high = middle;
+    else low = middle + 1;
+  }
+  for (int percent : {75, 50, 25, 0}) {
+    const std::int64_t budget = low + (curve[0].peak - low) * percent / 100;
+    const double least = *oracle.cost(budget) - g.total_cost();
+    EXPECT_LE(bound_extra(g, budget).extra, least + 1e-6);
+    ++tally.budgets;
+    auto plan = std::find_if(curve.begin(), curve.end(), [&](const RematPlan& p) { return p.peak <= budget; });
+    if (plan == curve.end()) continue;
+    const double gap = (plan->extra - least) / (least + g.total_cost());
+    EXPECT_GE(gap, -1e-9);
+    tally.gaps += gap;
+    tally.optimal += gap < 1e-9;
+  }
+}
+
+TEST(RematOracle, PlansAreOptimal) {
+  const int each = std::getenv("ANEW_LONG") ? 60 : 8;
+  Tally tally;
+  for (int i = 0; i < each; ++i) {
+    const auto seed = static_cast<std::uint64_t>(i);
+    for (const RematGraph& g :
+         {chain_graph(4 + i % 7), uneven_chain_graph(5 + i % 5, seed), residual_graph(1 + i % 2, seed),
+          small_unet_graph(1 + i % 3, seed), random_graph(5 + i % 5, seed)})
+      if (g.values.size() <= 20) compare(g, tally);
+  }
+  EXPECT_GE(tally.budgets, each * 16);
+  EXPECT_GE(tally.optimal, 0.95 * tally.budgets);
+  EXPECT_LE(tally.gaps, 0.001 * tally.budgets);
+  RecordProperty("budgets", tally.budgets);
+  RecordProperty("optimal", tally.optimal);
+}
+
+}  // namespace
+}  // namespace anew::test
