@@ -39,6 +39,7 @@ struct MemoryReport {
     std::size_t offset = 0, bytes = 0;
     std::size_t first = 0, last = 0;
     std::string path = {}, callers = {};  // as in LiveValue
+    bool backward = false;
   };
   // A line of a file that is named here, or near one that is.
   struct Source {

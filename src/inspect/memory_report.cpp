@@ -309,18 +309,37 @@ class Gathering {
     }
   }
 
+  // A storage is a piece for each value that lies in it, one after the other.
   void pieces(const Body& body, const Table<passes::StorageId, passes::Span>& spans,
               const std::vector<std::size_t>& first_row, const std::vector<std::size_t>& last_row, std::size_t base) {
-    if (body.steps.empty()) return;
-    const Table<passes::StorageId, passes::ValueId> written = compiled::written_values(body, body.steps.size() - 1);
+    Table<passes::StorageId, std::vector<std::pair<std::size_t, passes::ValueId>>> written(body.storages.size());
+    for (std::size_t i = 0; i < body.steps.size(); ++i)
+      for (passes::ValueId v : body.steps[i].out) {
+        auto& values = written[body.values[v].storage];
+        if (values.empty() || made_by(body, values.back().second) != made_by(body, v)) values.emplace_back(i, v);
+      }
     for (passes::StorageId s : body.storages.ids()) {
-      if (!written[s] || !compiled::in_arena(body, written[s]) || body.storages[s].bytes == 0) continue;
-      const passes::Value& v = body.values[written[s]];
-      const auto last = std::min(static_cast<std::size_t>(spans[s].last), body.steps.size() - 1);
-      piece({v.primitive ? v.primitive->name : "copy", v.type.str(), v.at.line() ? source_line(v.at) : SourceLine{},
-             base + body.offsets[s], body.storages[s].bytes, first_row[spans[s].first], last_row[last]},
-            compiled::mark_of(body, written[s]));
+      if (written[s].empty() || !compiled::in_arena(body, written[s][0].second) || body.storages[s].bytes == 0)
+        continue;
+      written[s][0].first = spans[s].first;
+      for (std::size_t k = 0; k < written[s].size(); ++k) {
+        const auto& [step, value] = written[s][k];
+        const passes::Value& v = body.values[value];
+        const std::size_t from = first_row[step];
+        const std::size_t end = k + 1 < written[s].size()
+                                    ? first_row[written[s][k + 1].first]
+                                    : last_row[std::min<std::size_t>(spans[s].last, body.steps.size() - 1)] + 1;
+        if (from < end)
+          piece({v.primitive ? v.primitive->name : "copy", v.type.str(), v.at.line() ? source_line(v.at) : SourceLine{},
+                 base + body.offsets[s], body.storages[s].bytes, from, end - 1},
+                compiled::mark_of(body, value));
+      }
     }
+  }
+  // Steps that write one value in parts make it together.
+  static std::tuple<const ir::Primitive*, std::uint64_t, bool> made_by(const Body& body, passes::ValueId v) {
+    const passes::Value& value = body.values[v];
+    return {value.primitive, value.mark.operation, value.mark.backward};
   }
 
   template <class Row>
@@ -331,6 +350,7 @@ class Gathering {
   }
   void piece(MemoryReport::Piece p, const ir::Mark& mark) {
     label(p, mark);
+    p.backward = labels_.of(mark).backward;
     r_.pieces.push_back(std::move(p));
   }
 

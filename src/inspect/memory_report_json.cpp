@@ -73,6 +73,7 @@ std::string json(const MemoryReport::Piece& p) {
                  {"line", line_json(p.line)},
                  {"path", text(p.path)},
                  {"callers", text(p.callers)},
+                 {"backward", p.backward ? "true" : "false"},
                  {"offset", number(p.offset)},
                  {"bytes", number(p.bytes)},
                  {"first", number(p.first)},

@@ -33,7 +33,7 @@ a:hover { text-decoration: underline; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: .15em .4em; text-align: right; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--soft); font-weight: 600; white-space: nowrap; } td, h3 { overflow-wrap: anywhere; } td:first-child, th:first-child, .left { text-align: left; }
-td.size { white-space: nowrap; }
+td.size, td.left { white-space: nowrap; }
 .bar { display: flex; height: 1.4em; background: var(--panel); } .bar div { height: 100%; }
 .fill { height: .5em; background: var(--c0); min-width: 1px; }
 .legend { display: flex; flex-wrap: wrap; gap: .2em 1.2em; margin: .6em 0; padding: 0; list-style: none; }
@@ -141,17 +141,18 @@ class Page {
   void rank_lines() {
     std::map<std::string, double> area;
     for (const MemoryReport::Piece& p : r_.pieces)
-      if (p.line.line && !p.type.empty())
-        area[line_text(p.line)] += static_cast<double>(p.bytes) * static_cast<double>(width(p));
+      if (p.line.line && !p.type.empty()) area[key(p)] += static_cast<double>(p.bytes) * static_cast<double>(width(p));
     std::vector<std::pair<double, std::string>> order;
     for (const auto& [line, size] : area) order.emplace_back(-size, line);
     std::sort(order.begin(), order.end());
     for (std::size_t i = 0; i < std::min(colours, order.size()); ++i) colour_.emplace(order[i].second, i);
   }
+  // What has a colour of its own.
+  static std::string key(const MemoryReport::Piece& p) { return line_text(p.line) + (p.backward ? ", backward" : ""); }
   std::size_t width(const MemoryReport::Piece& p) const { return start_[p.last + 1] - start_[p.first]; }
   std::string colour(const MemoryReport::Piece& p) const {
     if (p.type.empty()) return "scratch";
-    auto it = colour_.find(line_text(p.line));
+    auto it = colour_.find(key(p));
     return fmt::format("c{}", it == colour_.end() ? colours : it->second);
   }
   // Colours, and what the mouse on an entry of the legend leaves.
@@ -373,7 +374,7 @@ class Page {
   std::string out_;
   std::vector<MemoryReport::Total> by_line_;
   std::map<Place, MemoryReport::Total> totals_;
-  std::map<std::string, std::size_t> files_, colour_;  // numbers of files, of the lines that have colours
+  std::map<std::string, std::size_t> files_, colour_;  // numbers of files, of lines that have colours
   std::vector<std::size_t> start_;  // of each row: how many steps without others below them come before it
   std::size_t ends_ = 0;            // how many there are
 };

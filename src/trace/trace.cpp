@@ -76,7 +76,7 @@ CountedCalls::CountedCalls() : saved_(std::exchange(context.calls, this)) {}
 CountedCalls::~CountedCalls() { context.calls = saved_; }
 int CountedCalls::next(const Location& at) {
   for (auto& [line, count] : counts_)
-    if (line.line() == at.line() && line.column() == at.column() && line.file_name() == at.file_name()) return ++count;
+    if (line.line() == at.line() && line.file_name() == at.file_name()) return ++count;
   counts_.emplace_back(at, 0);
   return 0;
 }
