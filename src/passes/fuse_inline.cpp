@@ -95,13 +95,61 @@ Draft restricted(Draft reader, const Box& box, Map& map) {
   return reader;
 }
 
+using Makers = std::vector<std::vector<const Draft*>>;
+
+// Which element of its array each load of the reader meets; the reader's nest is cut where that takes it.
+std::optional<std::vector<Map>> maps_to_arrays(const Body& body, Draft& reader, const Makers& makers) {
+  std::vector<Map> maps(makers.size());
+  for (std::size_t l = 0; l < makers.size(); ++l) {
+    if (makers[l].empty()) continue;
+    for (const Draft* part : makers[l])
+      if (part->puts()[0].to.value != makers[l][0]->puts()[0].to.value) return std::nullopt;
+    const Value& whole = body.values[makers[l][0]->puts()[0].to.value];
+    const Extents shape(whole.type.shape.begin(), whole.type.shape.end());
+    const Address stored{whole.offset / static_cast<std::int64_t>(size_of(whole.type.dtype)),
+                         {whole.strides.begin(), whole.strides.end()}};
+    std::optional<Match> m = match(stored, shape, reader.loads()[l].address, reader.extents());
+    if (!m) return std::nullopt;
+    cut_for(*m, reader, maps);
+    maps[l] = std::move(m->map);
+  }
+  return maps;
+}
+
+// Where boxes begin along each variable, and the end of the last; nothing where there would be more than `most`.
+using Borders = std::vector<std::vector<std::int64_t>>;
+std::optional<Borders> borders_of(const Draft& reader, const Makers& makers, const std::vector<Map>& maps,
+                                  std::size_t most) {
+  Borders borders(reader.extents().size(), {0});
+  for (std::size_t l = 0; l < makers.size(); ++l)
+    for (const Draft* part : makers[l]) {
+      const std::optional<Box> box = region(*part);
+      if (!box) return std::nullopt;
+      for (std::size_t d = 0; d < box->size(); ++d)
+        for (std::int64_t border : {(*box)[d].begin, (*box)[d].end})
+          if (!add_border(maps[l][d], border, reader.extents(), borders)) {
+            const Interval r = range(maps[l][d], reader.extents());
+            if (border > r.begin && border < r.end) return std::nullopt;
+          }
+    }
+  std::size_t boxes = 1;
+  for (std::size_t v = 0; v < borders.size(); ++v) {
+    std::sort(borders[v].begin(), borders[v].end());
+    borders[v].erase(std::unique(borders[v].begin(), borders[v].end()), borders[v].end());
+    boxes *= borders[v].size();
+    if (boxes > most) return std::nullopt;
+    borders[v].push_back(reader.extents()[v]);
+  }
+  return borders;
+}
+
 }  // namespace
 
 std::optional<Draft> inlined(Draft reader, const std::vector<const Draft*>& makers) {
   std::vector<Map> maps(makers.size());
   for (std::size_t l = 0; l < makers.size(); ++l) {
     if (!makers[l]) continue;
-    const Place &p = reader.loads()[l], &from = makers[l]->puts()[0].to;
+    const DraftAccess &p = reader.loads()[l], &from = makers[l]->puts()[0].to;
     if (p.dtype != from.dtype) return std::nullopt;
     std::optional<Match> m = match(from.address, makers[l]->extents(), p.address, reader.extents());
     if (!m) return std::nullopt;
@@ -125,49 +173,21 @@ std::optional<Draft> inlined(Draft reader, const std::vector<const Draft*>& make
 
 std::vector<Draft> inlined_parts(const Body& body, Draft reader, std::vector<std::vector<const Draft*>> makers,
                                  std::size_t most) {
-  // Which element of its array each load meets.
-  std::vector<Map> maps(makers.size());
-  for (std::size_t l = 0; l < makers.size(); ++l) {
-    if (makers[l].empty()) continue;
-    for (const Draft* part : makers[l])
-      if (part->puts()[0].to.value != makers[l][0]->puts()[0].to.value) return {};
-    const Value& whole = body.values[makers[l][0]->puts()[0].to.value];
-    const Extents shape(whole.type.shape.begin(), whole.type.shape.end());
-    const Address stored{whole.offset / static_cast<std::int64_t>(size_of(whole.type.dtype)),
-                         {whole.strides.begin(), whole.strides.end()}};
-    std::optional<Match> m = match(stored, shape, reader.loads()[l].address, reader.extents());
-    if (!m) return {};
-    cut_for(*m, reader, maps);
-    maps[l] = std::move(m->map);
-  }
-  std::vector<std::vector<std::int64_t>> borders(reader.extents().size(), {0});
-  for (std::size_t l = 0; l < makers.size(); ++l)
-    for (const Draft* part : makers[l]) {
-      const std::optional<Box> box = region(*part);
-      if (!box) return {};
-      for (std::size_t d = 0; d < box->size(); ++d)
-        for (std::int64_t border : {(*box)[d].begin, (*box)[d].end})
-          if (!add_border(maps[l][d], border, reader.extents(), borders)) {
-            const Interval r = range(maps[l][d], reader.extents());
-            if (border > r.begin && border < r.end) return {};
-          }
-    }
+  const std::optional<std::vector<Map>> maps = maps_to_arrays(body, reader, makers);
+  if (!maps) return {};
+  const std::optional<Borders> borders = borders_of(reader, makers, *maps, most);
+  if (!borders) return {};
   std::size_t boxes = 1;
-  for (std::size_t v = 0; v < borders.size(); ++v) {
-    std::sort(borders[v].begin(), borders[v].end());
-    borders[v].erase(std::unique(borders[v].begin(), borders[v].end()), borders[v].end());
-    boxes *= borders[v].size();
-    if (boxes > most) return {};
-    borders[v].push_back(reader.extents()[v]);
-  }
+  for (const auto& along : *borders) boxes *= along.size() - 1;
   std::vector<Draft> out;
   for (std::size_t b = 0; b < boxes; ++b) {
-    Box box(borders.size());
+    Box box(borders->size());
     std::size_t rest = b;
-    for (std::size_t v = borders.size(); v-- > 0;) {
-      const std::size_t k = rest % (borders[v].size() - 1);
-      rest /= borders[v].size() - 1;
-      box[v] = {borders[v][k], borders[v][k + 1]};
+    for (std::size_t v = box.size(); v-- > 0;) {
+      const auto& along = (*borders)[v];
+      const std::size_t k = rest % (along.size() - 1);
+      rest /= along.size() - 1;
+      box[v] = {along[k], along[k + 1]};
     }
     Map inside;
     Draft piece = restricted(reader, box, inside);
@@ -175,7 +195,7 @@ std::vector<Draft> inlined_parts(const Body& body, Draft reader, std::vector<std
     for (std::size_t l = 0; l < makers.size(); ++l) {
       if (makers[l].empty()) continue;
       Map map;
-      for (const loops::Affine& f : maps[l]) map.push_back(compose(f, inside, piece.extents().size()));
+      for (const loops::Affine& f : (*maps)[l]) map.push_back(compose(f, inside, piece.extents().size()));
       parts[l] = part_of(map, piece.extents(), makers[l]);
       if (!parts[l]) return {};
     }

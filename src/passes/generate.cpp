@@ -158,7 +158,7 @@ class Generator {
     const Kernel* kernel = i < b_.steps.size() ? b_.steps[i].as<Kernel>() : nullptr;
     return kernel && kernel->on_tiles;
   }
-  Rows rows(ValueId v) const {
+  StackedPlace rows(ValueId v) const {
     const Value& x = value(v);
     return {place(v), x.strides[0] * static_cast<std::int64_t>(size_of(x.type.dtype))};
   }
@@ -219,17 +219,16 @@ class Generator {
     return to;
   }
 
-  Carry carry(ValueId in, ValueId out, bool in_place, Place other) const {
+  CarryPlace carry(ValueId in, ValueId out, bool in_place, Place other) const {
     return {strided(in), place(out), other, in_place, value(out).type.bytes()};
   }
 
   std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Loop& l) {
-    auto k = static_cast<std::size_t>(l.constants), c = static_cast<std::size_t>(l.carries);
+    const std::size_t k = l.constants, c = l.carries;
     auto to = std::make_unique<LoopStep>();
     to->name = s.primitive->name;
     to->at = s.at;
-    to->length = l.length;
-    to->reverse = l.reverse;
+    to->loop = l;
     to->body = nested(*s.bodies[0]);
     to->body_base = scratch(i, l.body);
     to->condition_base = scratch(i, l.condition);
@@ -241,20 +240,14 @@ class Generator {
     for (std::size_t n = k + c; n < s.in.size(); ++n) to->xs.push_back(rows(s.in[n]));
     std::size_t out = s.bodies[0]->outputs.size();
     for (std::size_t n = c; n < out; ++n) to->ys.push_back(rows(s.out[n]));
-    if (l.records) {
-      to->records = true;
-      to->slots = l.slots;
-      if (to->condition) {
-        to->step_count = place(s.out[out++]);
-        to->kept_steps = place(s.out[out++]);
-      }
-      for (int r : l.record) to->record.push_back({r, rows(s.out[out++])});
+    if (l.records && to->condition) {
+      to->step_count = place(s.out[out++]);
+      to->kept_steps = place(s.out[out++]);
     }
+    for (std::size_t n = 0; n < l.record.size(); ++n) to->states.push_back(rows(s.out[out++]));
     if (l.counter >= 0) {
-      to->counts = true;
-      to->counter = strided(s.in[k + static_cast<std::size_t>(l.counter)]);
+      to->counter = strided(s.in[k + l.counter]);
       if (l.end_constant >= 0) to->end = strided(s.in[l.end_constant]);
-      to->end_literal = l.end_literal;
     }
     needs(CarryBuffers::size(c) + to->body->table + (to->condition ? to->condition->table : 0));
     return to;
@@ -263,9 +256,7 @@ class Generator {
   std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Unwind& u) {
     auto to = std::make_unique<UnwindStep>();
     to->at = s.at;
-    to->length = u.length;
-    to->reverse = u.reverse;
-    to->backward = u.backward;
+    to->unwind = u;
     to->advance = nested(*s.bodies[0]);
     to->step = nested(*s.bodies[1]);
     to->advance_base = scratch(i, u.advance);
@@ -282,7 +273,8 @@ class Generator {
       const ValueId stack = s.in[at++];
       to->slots = value(stack).type.shape[0];
       const std::size_t bytes = parts.buffers[0].bytes;
-      const Rows work{u.own_stacks[n] ? place(stack) : scratch(i, parts.copy), static_cast<std::int64_t>(bytes)};
+      const StackedPlace work{u.own_stacks[n] ? place(stack) : scratch(i, parts.copy),
+                              static_cast<std::int64_t>(bytes)};
       to->stacks.push_back({strided(stack), work, {scratch(i, parts.buffers[0]), scratch(i, parts.buffers[1])}, bytes});
     }
     for (int n = 0; n < u.linear_constants; ++n) to->linear_constants.push_back(place(s.in[at++]));
@@ -291,8 +283,7 @@ class Generator {
       to->linear_carries.push_back(carry(s.in[at++], s.out[c], u.in_place[c], scratch(i, u.others[c])));
     }
     while (at < s.in.size()) to->linear_xs.push_back(rows(s.in[at++]));
-    for (std::size_t n = static_cast<std::size_t>(u.linear_carries); n < s.out.size(); ++n)
-      to->linear_ys.push_back(rows(s.out[n]));
+    for (std::size_t n = u.linear_carries; n < s.out.size(); ++n) to->linear_ys.push_back(rows(s.out[n]));
     needs(CarryBuffers::size(to->linear_carries.size()) + static_cast<int>(to->stacks.size()) + to->advance->table +
           to->step->table);
     return to;

@@ -1,4 +1,4 @@
-// Equations to steps. A view becomes a look at its operand's storage; a first-order row its kernels or call; control
+// Equations to steps. A view becomes a value in its operand's storage; a first-order row its kernels or call; control
 // flow a step with lowered Bodies. Rows of control flow are known here by their params (docs/architecture.md, exceptions).
 #include <fmt/format.h>
 
@@ -72,9 +72,9 @@ class Lowering {
       out.push_back(b_->add_temporary(p_.type(v), e.primitive, e.at, e.mark));
       at_[v] = out.back();
     }
-    if (e.primitive->higher_order()) control(e, std::move(in), std::move(out));
+    if (e.primitive->run) control(e, std::move(in), std::move(out));
     else if (e.primitive->lower) first_order(e, in, out);
-    else ir::missing_rule(*e.primitive, "lower", "ops", e.at);
+    else ir::missing_rule(*e.primitive, "lower", e.at);
   }
 
   ValueId look(const ir::Eqn& e, ValueId of) {
@@ -210,11 +210,11 @@ class Lowering {
   void control(const ir::Eqn& e, std::vector<ValueId> in, std::vector<ValueId> out) {
     const ir::Params& params = *e.params;
     Step s = step_of(e);
-    if (auto* loop = dynamic_cast<const LoopParams*>(&params)) lower_loop(*loop, in, s);
-    else if (auto* cond = dynamic_cast<const CondParams*>(&params)) lower_cond(*cond, in, s);
-    else if (auto* unwind = dynamic_cast<const UnwindParams*>(&params)) lower_unwind(*unwind, in, s);
-    else if (e.primitive == &custom_lin_row()) (void)e.primitive->run(e.params, {}, e.at);  // says why it cannot
-    else ir::missing_rule(*e.primitive, "lower", "passes", e.at);
+    if (auto* loop = params.if_a<LoopParams>()) lower_loop(*loop, in, s);
+    else if (auto* cond = params.if_a<CondParams>()) lower_cond(*cond, in, s);
+    else if (auto* unwind = params.if_a<UnwindParams>()) lower_unwind(*unwind, in, s);
+    else if (e.primitive->facts.transpose_only) (void)e.primitive->run(e.params, {}, e.at);  // says why it cannot
+    else ir::missing_rule(*e.primitive, "lower", e.at);
     s.in = std::move(in);
     s.out = std::move(out);
     b_->steps.push_back(std::move(s));
@@ -228,13 +228,13 @@ class Lowering {
   }
 
   void lower_loop(const LoopParams& p, std::span<const ValueId> in, Step& s) {
-    Loop loop{.constants = p.constants,
-              .carries = p.carries,
-              .length = p.length,
-              .reverse = p.reverse,
-              .records = p.records,
-              .record = p.record,
-              .slots = slots_of(p)};
+    Loop loop{{.constants = p.constants,
+               .carries = p.carries,
+               .length = p.length,
+               .reverse = p.reverse,
+               .records = p.records,
+               .record = p.record,
+               .slots = slots_of(p)}};
     if (auto counter = counter_of(p)) {
       loop.counter = counter->carry;
       loop.end_constant = counter->end_constant;
@@ -256,14 +256,14 @@ class Lowering {
   }
 
   void lower_unwind(const UnwindParams& p, std::span<const ValueId> in, Step& s) {
-    s.work = Unwind{.constants = p.constants,
-                    .xs = p.xs,
-                    .carries = p.carries,
-                    .linear_constants = p.linear_constants,
-                    .linear_carries = p.linear_carries,
-                    .length = p.condition ? -1 : p.length,
-                    .reverse = p.reverse,
-                    .backward = p.backward};
+    s.work = Unwind{{.constants = p.constants,
+                     .xs = p.xs,
+                     .carries = p.carries,
+                     .linear_constants = p.linear_constants,
+                     .linear_carries = p.linear_carries,
+                     .length = p.condition ? -1 : p.length,
+                     .reverse = p.reverse,
+                     .backward = p.backward}};
     const LoopForm f = form_of(p);
     const Lists<ValueId> values = f.operands.partition(in);
     const Lists<Type> types = f.operands.only(f.parts.back().takes).partition(p.step->input_types());

@@ -1,5 +1,5 @@
 // The lowered form of a Program: steps over values in storages. A step is a kernel, a call into the runtime, or control
-// flow with Bodies of its own. Views are not steps: a value is a strided look at a storage, and several may look at one.
+// flow with Bodies of its own. Views are not steps: a value is a strided view of a storage, and several may view one.
 // Invariants: a storage is written before it is read, in the order of the steps; a step writes whole values that lie
 // dense in row-major order (calls that can: in another order of the axes), or (kernels of one equation, such as
 // concatenate) parts of one, one after the other; inputs and literals are never written, but for carries that a loop
@@ -18,6 +18,7 @@
 #include "ir/primitive.h"
 #include "ir/program.h"
 #include "loops/schedule.h"
+#include "runtime/loop_spec.h"
 
 namespace anew::passes {
 
@@ -79,16 +80,7 @@ struct Call {
 // scan, while. Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what it records: for a
 // while the number of steps and the steps of kept states; kept states. Bodies: the loop's body (constants, carries, xs)
 // -> (carries, ys), then the condition, if any: (constants, carries) -> bool.
-struct Loop {
-  int constants = 0, carries = 0;
-  std::int64_t length = -1;  // of a loop without condition
-  bool reverse = false;
-  bool records = false;
-  std::vector<int> record = {};  // carries whose states are kept
-  std::int64_t slots = 0;        // states kept
-  // A while that counts: its number of steps is max(0, end - carry `counter`), known before it starts.
-  int counter = -1, end_constant = -1;
-  std::int64_t end_literal = 0;
+struct Loop : LoopSpec {
   std::vector<bool> in_place = {};  // set by `alias`: carry i is updated in place, or has two buffers that swap
   // Set by `count_scratch`: the plans of body and condition, its decision, the second buffer of each carry.
   Part body = {}, condition = {}, decision = {};
@@ -103,10 +95,7 @@ struct Branch {
 // Inputs: constants, xs, (of a while: its number of steps, the steps of the kept states,) kept states, linear constants,
 // linear carries, linear xs. Outputs: linear carries, linear ys. Bodies: advance (constants, carries, xs) -> carries and
 // step (constants, carries, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys).
-struct Unwind {
-  int constants = 0, xs = 0, carries = 0, linear_constants = 0, linear_carries = 0;
-  std::int64_t length = -1;  // -1: an operand says it
-  bool reverse = false, backward = false;
+struct Unwind : UnwindSpec {
   std::vector<bool> in_place = {};    // of the linear carries; set by `alias`
   std::vector<bool> own_stacks = {};  // kept states that may be overwritten where they lie; set by `alias`
   // Set by `count_scratch`: the plans of advance and step; of each carry two buffers for a state on its way, and a copy of

@@ -98,12 +98,12 @@ void TileStep::run_lane(std::byte* const* table, std::byte** own, std::int64_t b
 
 // ---- carries
 
-CarryBuffers::CarryBuffers(const std::vector<Carry>& carries, std::byte* const* table, std::int64_t steps,
+CarryBuffers::CarryBuffers(const std::vector<CarryPlace>& carries, std::byte* const* table, std::int64_t steps,
                            std::byte** pointers)
     : carries_(carries), now_(pointers) {
   const bool odd = steps > 0 && steps % 2 == 1;
   for (std::size_t i = 0; i < carries.size(); ++i) {
-    const Carry& c = carries[i];
+    const CarryPlace& c = carries[i];
     std::byte* last = c.last.in(table);
     std::byte* other = c.in_place ? last : c.other.in(table);
     now_[2 * i] = odd ? other : last;
@@ -127,10 +127,10 @@ void CarryBuffers::settle(std::byte* const* table) {
 // ---- loops
 
 std::int64_t LoopStep::known_length(std::byte* const* table) const {
-  if (length >= 0) return length;
-  if (!counts) return -1;
+  if (loop.length >= 0) return loop.length;
+  if (loop.counter < 0) return -1;
   std::int64_t from = read_integer(counter.place.in(table), counter.type.dtype, 0);
-  std::int64_t to = end.place.storage < 0 ? end_literal : read_integer(end.place.in(table), end.type.dtype, 0);
+  std::int64_t to = end.place.storage < 0 ? loop.end_literal : read_integer(end.place.in(table), end.type.dtype, 0);
   return plan::count_steps(from, to);
 }
 
@@ -139,13 +139,13 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
   std::byte** in_condition = in_body + body->table;
   const std::int64_t known = known_length(table);
   // Which states are recorded follows from the length; read before a carry is overwritten.
-  plan::Recorder recorder = records ? plan::Recorder(known, slots) : plan::Recorder();
+  plan::Recorder recorder = loop.records ? plan::Recorder(known, loop.slots) : plan::Recorder();
   CarryBuffers state(carries, table, known, more);
   auto write = [&](std::int64_t row) {
-    for (const Record& r : record) {
-      std::size_t c = r.carry;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const int c = loop.record[i];
       if (carries[c].bytes)
-        std::memcpy(r.states.place.in(table) + row * r.states.step, state.state(c), carries[c].bytes);
+        std::memcpy(states[i].place.in(table) + row * states[i].step, state.state(c), carries[c].bytes);
     }
   };
 
@@ -167,11 +167,11 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
       in_condition[condition->outputs[0]] = yes;
       condition->run(in_condition);
       if (*yes == std::byte{0}) break;
-    } else if (step == length) {
+    } else if (step == loop.length) {
       break;
     }
     if (const std::int64_t slot = recorder.slot_for(step); slot >= 0) write(slot);
-    const std::int64_t row = reverse ? length - 1 - step : step;
+    const std::int64_t row = loop.reverse ? loop.length - 1 - step : step;
     for (std::size_t i = 0; i < carries.size(); ++i) {
       in_body[body->inputs[constants.size() + i]] = state.state(i);
       if (!carries[i].in_place) in_body[body->outputs[i]] = state.next(i);
@@ -183,7 +183,7 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
     body->run(in_body);
     state.swap();
   }
-  if (records) {
+  if (loop.records) {
     if (step == 0) write(0);
     if (condition) {
       const auto count = static_cast<std::int32_t>(step);

@@ -10,12 +10,12 @@
 namespace anew {
 namespace {
 
-class Walker {
+class Unwinding {
  public:
-  Walker(const UnwindStep& s, std::byte* const* table, std::byte** more)
+  Unwinding(const UnwindStep& s, std::byte* const* table, std::byte** more)
       : s_(s),
         table_(table),
-        length_(s.length),
+        length_(s.unwind.length),
         state_(more + CarryBuffers::size(s.linear_carries.size())),
         in_advance_(state_ + s.stacks.size()),
         in_step_(in_advance_ + s.advance->table),
@@ -35,7 +35,7 @@ class Walker {
                                     .advance = [&](std::int64_t from, std::int64_t to) { advance(from, to); },
                                     .store = [&](std::int64_t r) { store(r); },
                                     .step = [&](std::int64_t i) { step(i); }};
-    if (s_.backward) schedule().back(moves);
+    if (s_.unwind.backward) schedule().back(moves);
     else plan::Rewind::forward(length_, moves);
     linear_.settle(table_);
   }
@@ -63,7 +63,7 @@ class Walker {
     for (std::size_t i = 0; i < s_.stacks.size(); ++i)
       if (s_.stacks[i].bytes) std::memcpy(row(i, r), state_[i], s_.stacks[i].bytes);
   }
-  std::int64_t place(std::int64_t step) const { return s_.reverse ? length_ - 1 - step : step; }
+  std::int64_t place(std::int64_t step) const { return s_.unwind.reverse ? length_ - 1 - step : step; }
 
   void set_inputs(const Code& code, std::byte** table, std::int64_t step) const {
     for (std::size_t i = 0; i < s_.stacks.size(); ++i) table[code.inputs[s_.constants.size() + i]] = state_[i];
@@ -106,7 +106,7 @@ class Walker {
   }
 
   plan::Rewind schedule() const {
-    if (s_.stacks.empty() || s_.length >= 0) return {length_, s_.stacks.empty() ? 0 : s_.slots};
+    if (s_.stacks.empty() || s_.unwind.length >= 0) return {length_, s_.stacks.empty() ? 0 : s_.slots};
     std::vector<std::int64_t> kept;
     for (std::int64_t r = 0; r < s_.slots; ++r)
       kept.push_back(
@@ -124,6 +124,6 @@ class Walker {
 
 }  // namespace
 
-void UnwindStep::run(std::byte* const* table, std::byte** more) const { Walker(*this, table, more).run(); }
+void UnwindStep::run(std::byte* const* table, std::byte** more) const { Unwinding(*this, table, more).run(); }
 
 }  // namespace anew
