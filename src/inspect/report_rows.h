@@ -13,6 +13,9 @@ std::vector<std::size_t> rows_below(const std::vector<MemoryReport::Step>& steps
 // The first of the rows without others below them where most is alive; 0 where there are none.
 std::size_t fullest_row(const std::vector<MemoryReport::Step>& steps);
 
+// Sets `sources`: of the lines that the report names, and three around them, what can be read.
+void read_sources(MemoryReport& report);
+
 // Totals of layers together: "layers[0..11].w".
 std::vector<MemoryReport::Total> together(const std::vector<MemoryReport::Total>& totals);
 
