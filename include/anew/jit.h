@@ -1,8 +1,8 @@
 // jit: functions of trees, compiled per types of their arguments; the exact memory plan, before anything runs; functions
 // compiled ahead of time.
 #pragma once
-#include <anew/call.h>
 #include <anew/call_key.h>
+#include <anew/linearize.h>
 
 #include <cstddef>
 #include <iosfwd>
@@ -12,7 +12,7 @@
 
 namespace anew {
 
-// A value in the arena, and the line that made it.
+// A value in the arena, the line that made it, and what it was made for.
 struct LiveValue {
   std::string what;  // the operation, or whose scratch it is
   ShapeDtype type;   // of scratch: bytes
@@ -20,6 +20,11 @@ struct LiveValue {
   Location at = {};
   std::string inside = {};  // the loops and branches it lies in, outermost first: "scan[10] / cond"
   bool scratch = false;
+  // The leaf of the arguments that it was made with: the one that its operation reads, or that an operand was made with.
+  int leaf = -1;             // -1: none is known
+  bool backward = false;     // made by a backward pass, or of what that made
+  std::string path = {};     // of that leaf: "layers[3].w"; where it is of a backward pass "d layers[3].w"
+  std::string callers = {};  // the calls it lies in, innermost first: "checkpoint 3 of model.cpp:88 (loss)"
 };
 
 // What a budget has computed more than once.
@@ -83,10 +88,10 @@ class Compiled {
 };
 // Arguments may be abstract. The function is traced once; arrays it captures are kept.
 Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
-                 const Location& at = Location::current());
-// The plan alone: no code is generated.
+                 const Location& at = Location::current(), std::vector<std::string> paths = {});
+// The plan alone: no code is generated. `paths` name the arguments: one per leaf; none: "0", "1", ...
 MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
-                const Location& at = Location::current());
+                const Location& at = Location::current(), std::vector<std::string> paths = {});
 // Peaks and modelled times of all plans that a budget would choose from, from the plain one down to the smallest.
 std::vector<BudgetPoint> budget_curve(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
                                       const Location& at = Location::current());
@@ -231,14 +236,15 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
       return c.rebuild(out);
     }
   }
-  // The memory a call with these arguments takes, to the byte; arguments may be abstract.
+  // The memory a call with these arguments takes, to the byte; arguments may be abstract. ANEW_ARGS names them.
   template <class... T>
-  MemoryPlan plan(const T&... args) const {
+  MemoryPlan plan(const ArgNames& names, const T&... args) const {
     using For = detail::whole_call<F, T...>;
     if constexpr (For::valid) {
       typename For::type c(this->wrapper().f_, args...);
       JitOptions own;
-      return flat::plan(c.flat(), c.leaves(), options_for(c, own), at_);
+      return flat::plan(c.flat(), c.leaves(), options_for(c, own), at_,
+                        detail::call_info(c.skeleton(), names).paths);
     } else {
       return {};
     }
@@ -254,6 +260,10 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
     } else {
       return {};
     }
+  }
+  template <class... T>
+  MemoryPlan plan(const T&... args) const {
+    return plan(ArgNames(), args...);
   }
   // Compiled now, for arguments of these types and these static values; no look-up per call.
   template <class... T>
@@ -326,7 +336,8 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
   template <class C, class... A>
   auto compiled(C& c, detail::types<A...>) const {
     JitOptions own;
-    flat::Compiled code = flat::compile(c.flat(), c.leaves(), options_for(c, own), at_);
+    flat::Compiled code = flat::compile(c.flat(), c.leaves(), options_for(c, own), at_,
+                                        detail::call_info(c.skeleton(), ArgNames()).paths);
     return Compiled<typename C::Result, A...>(std::move(code), c.skeleton(), c.result_shape(), at_);
   }
   F f_;

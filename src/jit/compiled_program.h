@@ -75,6 +75,8 @@ void clear_compiled();
 // Throws where the bytes of all arrays of a Program cannot be counted: no sum of some of them may wrap around.
 void check_countable(const ir::Program& program);
 MemoryPlan plan_of(const ir::Program& program, const passes::Body& body);
+// "layers[3].w", "d layers[3].w" of a backward pass; nothing where no leaf is known.
+std::string path_of(int leaf, bool backward, const std::vector<std::string>& paths);
 
 // A Program within a budget, and what that costs.
 struct Budgeted {
@@ -91,8 +93,10 @@ struct anew::flat::Compiled::State {
   Forms in, out;  // of the arguments and results
   Arrays known;   // per result: the number that it is, if it is a constant one
   std::shared_ptr<const compiled::CompiledProgram> program;
-  Arrays constants;       // captured arrays, and those made while the function was traced
-  bool captures = false;  // has some of the former
+  MemoryPlan plan;                 // with the paths of the arguments
+  std::vector<std::string> paths;  // one per argument; none: they have numbers
+  Arrays constants;                // captured arrays, and those made while the function was traced
+  bool captures = false;           // has some of the former
   JitOptions options;
   Location at;
   std::atomic<std::size_t> high_water = 0;

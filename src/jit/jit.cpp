@@ -232,6 +232,29 @@ Compiled::Compiled(const Compiled&) noexcept = default;
 Compiled& Compiled::operator=(const Compiled&) noexcept = default;
 Compiled::~Compiled() = default;
 
+namespace {
+
+// "argument 0, layers[1].w"
+std::string argument_name(std::size_t i, const std::vector<std::string>& paths) {
+  if (i >= paths.size()) return fmt::format("argument {}", i);
+  const std::string& path = paths[i];
+  const std::size_t root = std::min(path.find_first_of(".["), path.size());
+  const std::string_view rest = std::string_view(path).substr(root);
+  return fmt::format("argument {}{}{}", path.substr(0, root), rest.empty() ? "" : ", ",
+                     rest.starts_with('.') ? rest.substr(1) : rest);
+}
+
+// Throws where a leaf is no array yet, and names it.
+void check_leaves(std::span<const Array> x, const std::vector<std::string>& paths, std::string_view op,
+                  const Location& at) {
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (!x[i].value())
+      throw Error(fmt::format("[{}] {} is an uninitialised Array", op, argument_name(i, paths)), at,
+                  "`Array x;` is no array yet, one that was moved from is none any more: assign one first");
+}
+
+}  // namespace
+
 Arrays Compiled::operator()(std::span<const Array> x) const {
   State& s = *state_;
   const ir::Program& p = s.program->program();
@@ -239,6 +262,7 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     throw Error(
         fmt::format("[compile] compiled for {} arrays, called with {}", p.inputs.size() - s.constants.size(), x.size()),
         s.at);
+  check_leaves(x, s.paths, "compile", s.at);
   const compiled::DonatedArguments donated(x, s.options.donate);
   Arrays numbers;  // x with its numbers as the code takes them
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -255,12 +279,12 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     const Value& v = *x[i].value();
     const Type& want = p.type(p.inputs[s.constants.size() + i]);
     if (!v.concrete())
-      throw Error(fmt::format("[compile] a compiled function cannot be traced: array {} is {}", i,
+      throw Error(fmt::format("[compile] a compiled function cannot be traced: {} is {}", argument_name(i, s.paths),
                               v.abstract ? "abstract" : fmt::format("being traced for {}", v.trace->what())),
                   s.at, "transform the function and compile the result, or call jit(f)");
     if (!(v.type == want))
-      throw Error(fmt::format("[compile] array {} was {} when the function was compiled, is {} now", i,
-                              s.in[i].number ? "a number" : want.str(), v.type.str()),
+      throw Error(fmt::format("[compile] {} was {} when the function was compiled, is {} now",
+                              argument_name(i, s.paths), s.in[i].number ? "a number" : want.str(), v.type.str()),
                   s.at, "compile once for each set of types, or call jit(f), which does");
     ready = ready && dense(v);
   }
@@ -281,7 +305,7 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     if (s.known[i].value()) out[i] = s.known[i];
   return out;
 }
-const MemoryPlan& Compiled::plan() const { return state_->program->plan(); }
+const MemoryPlan& Compiled::plan() const { return state_->plan; }
 std::size_t Compiled::high_water_bytes() const { return state_->high_water.load(std::memory_order_relaxed); }
 
 bool Compiled::captures() const { return state_->captures; }
@@ -295,7 +319,9 @@ struct Prepared {
   std::vector<ir::Strides> inputs;
 };
 
-Prepared prepared(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at) {
+Prepared prepared(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
+                  std::vector<std::string> paths, std::string_view op, const Location& at) {
+  check_leaves(x, paths, op, at);
   check_options(options, x.size(), at);
   const StopScope stop(options.stop);
   const std::uint64_t start = next_sequence();
@@ -318,37 +344,43 @@ Prepared prepared(const FlatFunction& f, std::span<const Array> x, const JitOpti
   }
   std::vector<ir::Strides> inputs;
   for (const Type& t : program.input_types()) inputs.push_back(row_major(t.shape));
+  s->paths = std::move(paths);
   s->options = options;
   s->at = at;
   return {std::move(s), share(std::move(program)), std::move(inputs)};
 }
 
 std::shared_ptr<Compiled::State> planned(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
-                                         const Location& at) {
-  Prepared p = prepared(f, x, options, at);
+                                         std::vector<std::string> paths, std::string_view op, const Location& at) {
+  Prepared p = prepared(f, x, options, std::move(paths), op, at);
   const StopScope stop(options.stop);
-  p.state->program = compiled::find_compiled(p.program, p.inputs, plan_options(options, p.state->constants.size()));
+  Compiled::State& s = *p.state;
+  s.program = compiled::find_compiled(p.program, p.inputs, plan_options(options, s.constants.size()));
+  s.plan = s.program->plan();
+  for (LiveValue& v : s.plan.live) v.path = compiled::path_of(v.leaf, v.backward, s.paths);
   return p.state;
 }
 
 }  // namespace
 
-Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at) {
+Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at,
+                 std::vector<std::string> paths) {
   return with_line("compile", at, [&] {
-    auto s = planned(f, x, options, at);
+    auto s = planned(f, x, options, std::move(paths), "compile", at);
     s->program->code();
     return Compiled(std::move(s));
   });
 }
 
-MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at) {
-  return with_line("plan", at, [&] { return planned(f, x, options, at)->program->plan(); });
+MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at,
+                std::vector<std::string> paths) {
+  return with_line("plan", at, [&] { return std::move(planned(f, x, options, std::move(paths), "plan", at)->plan); });
 }
 
 std::vector<BudgetPoint> budget_curve(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
                                       const Location& at) {
   return with_line("budget_curve", at, [&] {
-    const Prepared p = prepared(f, x, options, at);
+    const Prepared p = prepared(f, x, options, {}, "budget_curve", at);
     compiled::check_countable(*p.program);
     return compiled::budget_curve(*p.program, p.inputs, plan_options(options, p.state->constants.size()).donated);
   });

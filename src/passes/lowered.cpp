@@ -24,9 +24,10 @@ bool Value::packed() const {
   return true;
 }
 
-ValueId Body::add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at) {
+ValueId Body::add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at,
+                            const ir::Mark& mark) {
   const StorageId storage = storages.add({.bytes = type.bytes()});
-  return values.add({type, storage, 0, row_major(type.shape), primitive, at});
+  return values.add({type, storage, 0, row_major(type.shape), primitive, at, mark});
 }
 
 bool is_identity(const std::vector<loops::Affine>& index, std::size_t variables) {

@@ -52,6 +52,7 @@ struct Value {
   Strides strides;                           // in elements
   const ir::Primitive* primitive = nullptr;  // that made it; null: an input
   Location at = {};
+  ir::Mark mark = {};
   bool dense() const;   // row-major, without gaps
   bool packed() const;  // without gaps, in any order of its axes
 };
@@ -180,7 +181,8 @@ struct Body {
   Storage& storage_of(ValueId value) { return storages[values[value].storage]; }
   const Storage& storage_of(ValueId value) const { return storages[values[value].storage]; }
   // A new dense value in a temporary of its own.
-  ValueId add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at);
+  ValueId add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at,
+                        const ir::Mark& mark = {});
 };
 
 // Memory that a call makes for outputs; those that lie in donated inputs need none.

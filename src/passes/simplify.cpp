@@ -162,7 +162,7 @@ class Simplifier {
 
   // All operands are the same everywhere: the result is a scalar, broadcast.
   std::optional<ir::Atom> compute_once(ir::Eqn& e, const ir::Type& out) {
-    ir::Eqn scalar{e.primitive, e.params, {}, {static_cast<ir::Var>(p_.types.size())}, e.at, e.rule_of};
+    ir::Eqn scalar{e.primitive, e.params, {}, {static_cast<ir::Var>(p_.types.size())}, e.at, e.rule_of, e.mark};
     for (const ir::Atom& a : e.inputs) scalar.inputs.push_back(*scalar_of(a));
     p_.types.push_back({{}, out.dtype});
     instead_.emplace_back();
