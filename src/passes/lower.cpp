@@ -91,7 +91,7 @@ class Lowering {
     v.offset += view->offset * static_cast<std::int64_t>(size_of(v.type.dtype));
     v.type = out;
     v.strides = view->strides;
-    if (e.primitive == &name_row()) b_->names.push_back({v.storage, static_cast<const NameParams&>(*e.params).name});
+    if (e.primitive->facts.name) b_->names.push_back({v.storage, e.primitive->facts.name(*e.params)});
     return b_->values.add(std::move(v));
   }
 

@@ -32,7 +32,7 @@ std::vector<StorageId> kept_by_name(const ir::Program& program, const Body& body
   if (body.names.empty()) return out;
   ir::for_each_program(program, [&](const ir::Program& p) {
     for (const ir::Eqn& e : p.eqns)
-      if (auto* checkpoint = dynamic_cast<const CheckpointParams*>(e.params.get()))
+      if (auto* checkpoint = e.params->if_a<CheckpointParams>())
         for (const auto& [storage, name] : body.names)
           if (keeps(checkpoint->policy, name)) out.push_back(storage);
   });
