@@ -206,9 +206,7 @@ struct BufferMaker {
     else give(b);
   }
 
-  static bool Buffer::borrowed() const { return size_class_ == anew::borrowed; }
-
-BufferRef borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner) {
+  static BufferRef borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner) {
     Buffer* b = new Buffer;
     b->size_class_ = borrowed;
     b->bytes_ = bytes;
@@ -235,6 +233,8 @@ BufferRef borrow(void* data, std::size_t bytes, std::shared_ptr<void> owner) {
   }
 };
 static_assert(sizeof(Buffer) <= header);
+
+bool Buffer::borrowed() const { return size_class_ == anew::borrowed; }
 
 void Buffer::release(Buffer* buffer) noexcept { BufferMaker::release(buffer); }
 
