@@ -158,6 +158,14 @@ TEST(Donate, MemoryThatNoOutputTakesIsLent) {
   EXPECT_TRUE(same_bits(jit(f, {.donate = {0}})(copy(x)), jit(f)(x)));
 }
 
+TEST(Donate, ReportsTakeNothing) {
+  auto twice = jit([](Array x) { return x * 2; }, {.donate = {0}});
+  Array x = copy(ones({64}));
+  const MemoryReport report = memory_report(twice, x);
+  EXPECT_EQ(report.measured_bytes, report.plan.peak_bytes);
+  EXPECT_TRUE(same_bits(x, ones({64})));
+}
+
 TEST(Donate, WithABudget) {
   const Layers p = make_layers(6);
   const Array x = numbers({64, 32}, 4);
