@@ -66,7 +66,7 @@ void BudgetPlans::find_plans() {
   steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept_);
   time_ = std::max(steps_->graph().total_cost(), 1e-30);
   for (plan::RematPlan& p : thinned(plan::budget_curve(steps_->graph()))) {
-    const auto least = static_cast<std::size_t>(plan::evaluate(steps_->least(), p.sequence).peak);
+    const std::size_t least = steps_->least_bytes(p.sequence);
     plans_.push_back({std::move(p.sequence), p.extra, least});
   }
 }
@@ -95,16 +95,14 @@ std::size_t BudgetPlans::smallest() {
   return best;
 }
 
-plan::RematBound BudgetPlans::bound(std::size_t bytes) {
-  find_plans();
-  if (!bounds_) bounds_.emplace(steps_->least());
-  return bounds_->within(static_cast<std::int64_t>(bytes));
-}
 double BudgetPlans::extra_time_bound(std::size_t bytes) {
-  const double extra = bound(bytes).extra;
-  return extra / time_;
+  find_plans();
+  return steps_->bound(bytes).extra / time_;
 }
-double BudgetPlans::price(std::size_t bytes) { return bound(bytes).price; }
+double BudgetPlans::price(std::size_t bytes) {
+  find_plans();
+  return steps_->bound(bytes).price;
+}
 
 std::vector<BudgetPlans::Repeat> BudgetPlans::repeats(std::size_t plan) const {
   std::vector<int> runs(steps_->graph().kernels.size());

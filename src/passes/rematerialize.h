@@ -44,13 +44,11 @@ class BudgetPlans {
     std::size_t least = 0;  // no placement has fewer bytes
     std::shared_ptr<const Body> body = {};
   };
-  plan::RematBound bound(std::size_t bytes);
   void find_plans();
   Planned plain_;
   std::vector<StorageId> kept_;
   std::size_t outputs_ = 0;
   std::unique_ptr<StepGraph> steps_;
-  std::optional<plan::RematBounds> bounds_;
   double time_ = 0;
   std::vector<Plan> plans_;
 };

@@ -43,10 +43,9 @@ Moment moment_of(const RematGraph& g, int t) {
   for (int k = 0; k < g.size(); ++k)
     if (before[at(k)]) p.rerun[at(k)] = g.kernel(k).repeatable ? g.kernel(k).cost : never;
   const RematKernel& kernel = g.kernel(t);
-  m.fixed = kernel.scratch;
+  m.fixed = kernel.scratch - most_reused(g, kernel);
   for (const std::vector<int>* values : {&kernel.reads, &kernel.makes})
     for (int v : *values) p.free[at(v)] = true, m.fixed += g.bytes(v);
-  for (const auto& [read, made] : kernel.reuses) m.fixed -= g.bytes(made);
   return m;
 }
 
