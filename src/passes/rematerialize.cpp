@@ -1,9 +1,10 @@
 #include "passes/rematerialize.h"
 
 #include <algorithm>
-#include <limits>
+#include <set>
 
 #include "control/higher_order.h"
+#include "ops/known_rows.h"
 
 namespace anew::passes {
 namespace {
@@ -26,17 +27,20 @@ bool keeps(const Policy& policy, const std::string& name) {
   }
 }
 
-// What the policies of the Program's checkpoints keep by name.
-std::vector<StorageId> kept_by_name(const ir::Program& program, const Body& body) {
-  std::vector<StorageId> out;
-  if (body.names.empty()) return out;
+// Names that the policies of the Program's checkpoints keep.
+std::set<std::string> kept_names(const ir::Program& program) {
+  std::set<std::string> names, kept;
+  std::vector<const Policy*> policies;
   ir::for_each_program(program, [&](const ir::Program& p) {
-    for (const ir::Eqn& e : p.eqns)
-      if (auto* checkpoint = dynamic_cast<const CheckpointParams*>(e.params.get()))
-        for (const auto& [storage, name] : body.names)
-          if (keeps(checkpoint->policy, name)) out.push_back(storage);
+    for (const ir::Eqn& e : p.eqns) {
+      if (e.primitive == &name_row()) names.insert(static_cast<const NameParams&>(*e.params).name);
+      if (auto* c = dynamic_cast<const CheckpointParams*>(e.params.get())) policies.push_back(&c->policy);
+    }
   });
-  return out;
+  for (const std::string& name : names)
+    if (std::any_of(policies.begin(), policies.end(), [&](const Policy* p) { return keeps(*p, name); }))
+      kept.insert(name);
+  return kept;
 }
 
 // At most so many, the last among them.
@@ -53,17 +57,22 @@ std::vector<plan::RematPlan> thinned(std::vector<plan::RematPlan> curve) {
 }  // namespace
 
 BudgetPlans::BudgetPlans(const ir::Program& program, std::span<const Strides> inputs)
-    : plain_(plan_program(program, inputs, true)), kept_(kept_by_name(program, *plain_.steps)) {
+    : program_(program), inputs_(inputs), plain_(plan_program(program, inputs, true)) {
   for (const Type& t : program.output_types()) outputs_ += t.bytes();
   plans_.push_back({{}, 0, outputs_ + plain_.placed->bytes, plain_.placed});
 }
 
 void BudgetPlans::find_plans() {
   if (steps_) return;
+  const std::set<std::string> names = kept_names(program_);
+  if (!names.empty()) plain_ = plan_program(program_, inputs_, true, true);
+  std::vector<StorageId> kept;
+  for (const auto& [storage, name] : plain_.steps->names)
+    if (names.count(name)) kept.push_back(storage);
   Body counted = clone(*plain_.steps);
   alias(counted);
   plan_memory(counted, 0);
-  steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept_);
+  steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept);
   time_ = std::max(steps_->graph().total_cost(), 1e-30);
   for (plan::RematPlan& p : thinned(plan::budget_curve(steps_->graph()))) {
     const std::size_t least = steps_->least_bytes(p.sequence);

@@ -16,7 +16,7 @@ namespace anew::passes {
 
 class BudgetPlans {
  public:
-  BudgetPlans(const ir::Program& program, std::span<const Strides> inputs);
+  BudgetPlans(const ir::Program& program, std::span<const Strides> inputs);  // which outlive it
 
   // The first is the plan without a budget; the others are found when that does not do.
   std::size_t size() { return find_plans(), plans_.size(); }
@@ -45,8 +45,9 @@ class BudgetPlans {
     std::shared_ptr<const Body> body = {};
   };
   void find_plans();
+  const ir::Program& program_;
+  std::span<const Strides> inputs_;
   Planned plain_;
-  std::vector<StorageId> kept_;
   std::size_t outputs_ = 0;
   std::unique_ptr<StepGraph> steps_;
   double time_ = 0;

@@ -71,8 +71,9 @@ RematBounds::RematBounds(const RematGraph& g) : g_(g) {
 RematBound RematBounds::within(std::int64_t budget) const {
   RematBound best;
   const Line* from = nullptr;
+  const double rounding = 1e-12 * g_.total_cost();
   for (const Line& l : lines_)
-    if (double extra = l.value - l.price * static_cast<double>(budget - l.fixed); extra > best.extra)
+    if (double extra = l.value - l.price * static_cast<double>(budget - l.fixed) - rounding; extra > best.extra)
       best = {extra, l.price}, from = &l;
   if (!from) return best;
   // Prices between, at the same t: a concave function of the price.
@@ -82,7 +83,7 @@ RematBound RematBounds::within(std::int64_t budget) const {
   for (int i = 0; i < 10; ++i) {
     ParametricCut cut = start;
     cut.set_price((low + high) / 2);
-    const double extra = cut.value() - cut.price() * static_cast<double>(budget - from->fixed);
+    const double extra = cut.value() - cut.price() * static_cast<double>(budget - from->fixed) - rounding;
     if (extra > best.extra) best = {extra, cut.price()};
     (cut.kept_bytes() > budget - from->fixed ? low : high) = cut.price();
   }
