@@ -1,6 +1,6 @@
-// What a call of a jitted function costs beside its code: jit against compile(), call by call in turn, best of many. Rows
-// are the programs where that once was far apart: trees of structs, constants made inside, closures that are traced at
-// each call. `bench/calls_jax.py` runs the last ones with JAX.
+// What a call of a jitted function costs beside its code: jit against compile(), call by call in turn, best of many.
+// Rows are the programs where that once was far apart: trees of structs, constants made inside, closures that are
+// traced at each call. `bench/calls_jax.py` runs the last ones with JAX.
 #include <anew/anew.h>
 
 #include <algorithm>

@@ -1,7 +1,8 @@
 // The adjoint of a solver that knows nothing of arrays: a plain C++ struct with its own step and its own adjoint, as in
 // finite-element and finite-volume codes. Inverse problem: a hot spot has spread and drifted; where did the heat come
-// from? The gradient of the misfit with respect to all initial temperatures comes from one run forward and one back, for
-// which Checkpointing keeps a few states in memory and on disk. Killed and started again, the program goes on from disk.
+// from? The gradient of the misfit with respect to all initial temperatures comes from one run forward and one back,
+// for which Checkpointing keeps a few states in memory and on disk. Killed and started again, the program goes on from
+// disk.
 //
 //     adjoint_solver [folder]          states of a resumable run go to this folder
 #include <anew/checkpointing.h>

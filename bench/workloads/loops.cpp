@@ -1,5 +1,5 @@
-// Long loops: a wave equation, an LSTM, the Lorenz system; with all states kept, with checkpointed bodies, with loops in
-// loops, and with a bounded number of kept states (`eqx_ckptN`, called so by the library that has it as well).
+// Long loops: a wave equation, an LSTM, the Lorenz system; with all states kept, with checkpointed bodies, with loops
+// in loops, and with a bounded number of kept states (`eqx_ckptN`, called so by the library that has it as well).
 #include <cmath>
 
 #include "inputs.h"

@@ -1,6 +1,7 @@
-// workloads <workload> <variant>: one JSON line of what the compiled program took, in the form that the programs of other
-// libraries print. `list` names all; `plan <workload> <variant>` prints the memory plan; `check [workload [variant]]` runs
-// small sizes compiled, interpreted and eagerly and compares every bit, and the planned peak with the measured one.
+// workloads <workload> <variant>: one JSON line of what the compiled program took, in the form that the programs of
+// other libraries print. `list` names all; `plan <workload> <variant>` prints the memory plan; `check [workload
+// [variant]]` runs small sizes compiled, interpreted and eagerly and compares every bit, and the planned peak with the
+// measured one.
 #include <fmt/format.h>
 #include <sched.h>
 

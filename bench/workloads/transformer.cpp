@@ -1,4 +1,5 @@
-// A decoder of transformer blocks, unrolled and as a scan over stacked blocks; smaller and deeper ones for compile time.
+// A decoder of transformer blocks, unrolled and as a scan over stacked blocks; smaller and deeper ones for compile
+// time.
 #include <cmath>
 
 #include "inputs.h"

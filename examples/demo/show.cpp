@@ -77,7 +77,7 @@ void title(const std::string& name, const std::string& what) {
 
 void number(int chapter) { chapter_number = chapter; }
 void chapter(const std::string& name) {
-  std::cout << '\n' << bold(std::to_string(chapter_number) + "  " + name) << '\n';
+  std::cout << '\n' << bold((chapter_number ? std::to_string(chapter_number) + "  " : "") + name) << '\n';
 }
 
 void say(const std::string& paragraph) {

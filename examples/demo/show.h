@@ -1,5 +1,6 @@
-// How the demonstration talks: chapters, paragraphs, its own code, tables of residuals, bars, ticks and a progress line.
-// Colours and the moving progress line only on a terminal; NO_COLOR turns colours off, a locale without UTF-8 the signs.
+// How the demonstration talks: chapters, paragraphs, its own code, tables of residuals, bars, ticks and a progress
+// line. Colours and the moving progress line only on a terminal; NO_COLOR turns colours off, a locale without UTF-8 the
+// signs.
 #pragma once
 #include <anew/anew.h>
 

@@ -379,4 +379,17 @@ struct Calls<W, types<P...>> : Wrapped<W> {
   }
 };
 
+// The same for a W that looks at its arguments where they are.
+template <class W, class Ps>
+struct CallsInPlace : Calls<W, Ps> {};
+template <class W, class... P>
+struct CallsInPlace<W, types<P...>> : Wrapped<W> {
+  auto operator()(const stored_t<P>&... args) const { return this->wrapper().apply(args...); }
+  template <class... T>
+    requires(sizeof...(T) < sizeof...(P))
+  auto operator()(const T&... args) const {
+    return this->wrapper().apply(args...);
+  }
+};
+
 }  // namespace anew::detail

@@ -17,7 +17,8 @@ namespace ir {
 struct Program;
 }
 
-// A traced function: printed in the seeds' notation, parsed back, evaluated.
+// A traced function: printed in JAX's notation, parsed back, evaluated. It does not change, and copies share what it
+// holds.
 struct Equation {
   std::string primitive, params;
   std::vector<ShapeDtype> inputs, outputs;
@@ -51,7 +52,7 @@ Arrays evaluate(const Program& program, std::span<const Array> arrays, const Loc
 
 // One value that the backward pass keeps, and why.
 struct Residual {
-  enum class Kind { literal, constant, argument, named, output };
+  enum class Kind { constant, argument, named, output };
   ShapeDtype type;
   std::size_t bytes = 0;
   Kind kind = Kind::output;
@@ -90,12 +91,14 @@ struct CheckGradsOptions {
   std::optional<double> atol = {}, rtol = {}, step = {};
   std::uint64_t seed = 7;  // of the direction
 };
-// `stop`: ends calls of the jitted function; where that is itself traced, the token of the outermost jit counts.
+// `stop`: ends calls of the jitted function; where that is itself traced, the token of the outermost jit counts. `name`: of
+// the function, in Programs and lists of residuals.
 struct JitOptions {
   std::optional<std::size_t> memory_budget = {};
   int threads = 0;
   std::vector<int> donate = {};
   std::optional<StopToken> stop = {};
+  std::string name = "<lambda>";
 };
 
 namespace flat {
@@ -195,7 +198,7 @@ class JitCache {
   std::shared_ptr<State> state_;
 };
 Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options = {},
-           std::string_view name = "<lambda>", const Location& at = Location::current());
+           const Location& at = Location::current());
 
 // body: (carry..., x...) -> (carry..., y...).
 struct ScanResult {

@@ -18,7 +18,7 @@ auto inspect(Work work, const F& f, const ArgNames& names, const T&... args) {
 
 }  // namespace detail
 
-// What the backward pass of f keeps, in the order of the seeds.
+// What the backward pass of f keeps, constants and arguments first, then values in the order of their equations.
 template <class F, class... T>
 [[nodiscard]] auto saved_residuals(F f, ArgNames names, const T&... args) {
   return detail::inspect(flat::saved_residuals, f, names, args...);

@@ -102,8 +102,9 @@ class KnownCalls {
   KnownCalls(const KnownCalls&) noexcept;  // what was moved from is still the same
   KnownCalls& operator=(const KnownCalls&) noexcept;
   ~KnownCalls();
-  // Nothing where the call is new.
+  // Nothing where the call is new. What was found and is kept again is found without a lock by the next call of this thread.
   std::shared_ptr<const Entry> find(const CallKey& key) const;
+  void keep(std::shared_ptr<const Entry> found) const;
   std::shared_ptr<const Entry> add(Entry entry) const;
   std::size_t size() const;
   // Whether a call with these arrays can be remembered at all: nobody traces, all have data, and none is large and laid
@@ -121,7 +122,7 @@ class KnownCalls {
 };
 // flat::jit; says whether it had to compile.
 Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
-           std::string_view name, const Location& at, bool& compiled);
+           const Location& at, bool& compiled);
 
 [[noreturn]] void other_static_argument(std::size_t number, const Location& at);
 
@@ -136,6 +137,21 @@ inline constexpr bool stateless = std::is_empty_v<F> || std::is_function_v<std::
 template <class F>
   requires requires { typename F::anew_function; }
 inline constexpr bool stateless<F> = stateless<typename F::anew_function>;
+
+// The name of a function that is a template argument, without scopes and template arguments, out of
+// "... [with auto F = ns::step<int>; ...]" or "... [F = &ns::step]".
+template <auto F>
+consteval std::string_view function_name() {
+  std::string_view s = __PRETTY_FUNCTION__;
+  s.remove_prefix(s.find("F = ") + 4);
+  std::size_t begin = 0, end = 0, i = 0;
+  for (int depth = 0; depth > 0 || (s[i] != ';' && s[i] != ']'); ++i) {
+    if (s[i] == '<' && depth++ == 0) end = i;
+    else if (s[i] == '>') --depth;
+    else if (depth == 0 && (s[i] == ':' || s[i] == '&')) begin = i + 1;
+  }
+  return s.substr(begin, (end > begin ? end : i) - begin);
+}
 
 }  // namespace detail
 
@@ -173,27 +189,38 @@ class Compiled {
 };
 
 template <class F>
-class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
+class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
  public:
   using anew_params = detail::params_t<F>;
   using anew_function = F;
   Jit(F f, JitOptions options, const Location& at) : f_(std::move(f)), options_(std::move(options)), at_(at) {}
 
   template <class... T>
-  auto apply(T&&... args) const {
+  auto apply(const T&... args) const {
     using For = detail::whole_call<F, T...>;
     if constexpr (For::valid) {
-      typename For::type c(f_, std::forward<T>(args)...);
-      if constexpr (detail::stateless<F> && describable(typename For::arguments{})) {
+      using C = typename For::type;
+      constexpr bool remembered = detail::stateless<F> && describable(typename For::arguments{});
+      if constexpr (remembered && std::same_as<typename For::arguments, detail::types<T...>>) {
+        Arrays leaves;  // of a call that is known nothing else is copied
+        detail::LeafPass pass(detail::LeafPass::Action::copy, leaves);
+        (detail::walk(const_cast<T&>(args), pass), ...);
+        const detail::LeafList x(leaves);
+        if (known_.usable(x))
+          if (auto entry = known_.find(key_of(x, std::index_sequence_for<T...>{}, args...)))
+            return rebuilt<C>(std::move(entry), x);
+      }
+      C c(f_, args...);
+      if constexpr (remembered) {
         if (known_.usable(c.leaves())) {
           flat::CallKey key = key_of(c);
           auto entry = known_.find(key);
           if (!entry) entry = remember(c, std::move(key));
-          if (entry) return rebuilt<typename For::type>(*entry, c.leaves());
+          if (entry) return rebuilt<C>(std::move(entry), c.leaves());
         }
       }
       bool compiled = false;
-      Arrays out = flat::jit(c.flat(), c.leaves(), cache_, options_, "<lambda>", at_, compiled);
+      Arrays out = flat::jit(c.flat(), c.leaves(), cache_, options_, at_, compiled);
       if constexpr (describable(typename For::arguments{}))
         if (compiled) known_.compiled(key_of(c), at_);
       return c.rebuild(out);
@@ -240,20 +267,29 @@ class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
   static consteval bool describable(detail::types<A...>) {
     return (detail::describable<A>() && ...);
   }
-  template <class C>
-  static flat::CallKey key_of(const C& c) {
+  template <std::size_t... I, class... A>
+  static flat::CallKey key_of(std::span<const Array> leaves, std::index_sequence<I...>, const A&... args) {
     flat::CallKey key;
-    describe_all(c.skeleton(), key);
-    key.arrays(c.leaves());
+    ((key.argument(I), detail::describe(args, key)), ...);
+    key.arrays(leaves);
     return key;
   }
+  template <class C>
+  static flat::CallKey key_of(const C& c) {
+    return key_of_slots(c.leaves(), c.skeleton());
+  }
   template <std::size_t... I, class... A>
-  static void describe_all(const detail::Slots<std::index_sequence<I...>, A...>& args, flat::CallKey& key) {
-    ((key.argument(I), detail::describe(detail::get<I>(args), key)), ...);
+  static flat::CallKey key_of_slots(std::span<const Array> leaves,
+                                    const detail::Slots<std::index_sequence<I...>, A...>& args) {
+    return key_of(leaves, std::index_sequence<I...>{}, detail::get<I>(args)...);
   }
   template <class C>
-  static typename C::Result rebuilt(const flat::KnownCalls::Entry& e, std::span<const Array> x) {
-    return static_cast<const detail::ResultShape<typename C::Result>*>(e.result.get())->rebuild(e.code(x));
+  typename C::Result rebuilt(std::shared_ptr<const flat::KnownCalls::Entry> e, std::span<const Array> x) const {
+    const Arrays out = e->code(x);
+    typename C::Result result =
+        static_cast<const detail::ResultShape<typename C::Result>*>(e->result.get())->rebuild(detail::LeafList(out));
+    known_.keep(std::move(e));
+    return result;
   }
   // Nothing where the call cannot be remembered: the function captures arrays.
   template <class C>
@@ -283,6 +319,13 @@ class Jit : public detail::Calls<Jit<F>, detail::params_t<F>> {
 template <class F>
 [[nodiscard]] auto jit(F f, JitOptions options = {}, const Location& at = Location::current()) {
   return Jit<F>(std::move(f), std::move(options), at);
+}
+// jit<step>(): of a function that is known by its name, which Programs and lists of residuals then show.
+template <auto F>
+  requires(std::is_pointer_v<decltype(F)> || std::is_member_pointer_v<decltype(F)>)
+[[nodiscard]] auto jit(JitOptions options = {}, const Location& at = Location::current()) {
+  if (options.name == JitOptions().name) options.name = detail::function_name<F>();
+  return Jit<decltype(F)>(F, std::move(options), at);
 }
 
 }  // namespace anew

@@ -17,7 +17,8 @@ struct PolicyQuery {
   std::span<const ShapeDtype> input_types;
   std::string_view params;  // as printed
   std::span<const ShapeDtype> output_types;
-  bool batched_dot = false;  // a dot_general with batch dimensions
+  bool batched_dot = false;  // a product with batch dimensions, as every convolution has
+  bool dot = false;          // a product: a dot_general or a convolution
 };
 
 class Policy {

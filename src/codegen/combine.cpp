@@ -8,34 +8,34 @@ namespace anew::codegen {
 using llvm::Value;
 using loops::Combine;
 
-Join::Join(Builder& b, const Layout& layout)
+Combiner::Combiner(Builder& b, const Layout& layout)
     : b_(b),
       dtype_(layout.node(layout.kernel.stores[0].node).dtype),
       combine_(combine_of(layout.kernel.combine, dtype_)),
       type_(dtype_ == bool_ ? b.getInt8Ty() : value_type(b.getContext(), computed_type(dtype_))) {}
 
-llvm::Constant* Join::constant(std::uint64_t bits) const {
+llvm::Constant* Combiner::constant(std::uint64_t bits) const {
   if (!is_float(dtype_))
     return llvm::ConstantInt::get(type_, static_cast<std::uint64_t>(number_of_bits<std::int64_t>(dtype_, bits)), true);
   return llvm::ConstantFP::get(type_, number_of_bits<double>(dtype_, bits));
 }
 
-Value* Join::neutral(int width) const {
+Value* Combiner::neutral(int width) const {
   // x + -0.0 is x for every x, which x + 0.0 is not.
   const bool of_sum = combine_ == Combine::sum && is_float(dtype_);
   llvm::Constant* c = constant(of_sum ? bits_of(dtype_, -0.0) : identity_bits(combine_, dtype_));
   return width == 1 ? c : llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(width)), c);
 }
 
-Value* Join::identity() const { return given(constant(identity_bits(combine_, dtype_))); }
+Value* Combiner::identity() const { return given(constant(identity_bits(combine_, dtype_))); }
 
-Value* Join::taken(Value* x) const {
+Value* Combiner::taken(Value* x) const {
   auto* v = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   llvm::Type* type = lanes_of(type_, v ? static_cast<int>(v->getNumElements()) : 1);
   if (is_float(dtype_) || x->getType() == type) return x;
   return is_signed_integer(dtype_) ? b_.CreateSExt(x, type) : b_.CreateZExt(x, type);
 }
-Value* Join::given(Value* x) const {
+Value* Combiner::given(Value* x) const {
   if (dtype_ == bool_) return b_.CreateICmpNE(x, llvm::Constant::getNullValue(x->getType()));
   if (is_float(dtype_) || !is_stored(dtype_)) return x;
   auto* v = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
@@ -43,7 +43,7 @@ Value* Join::given(Value* x) const {
                         lanes_of(value_type(b_.getContext(), dtype_), v ? static_cast<int>(v->getNumElements()) : 1));
 }
 
-Value* Join::apply(Value* a, Value* x) const {
+Value* Combiner::apply(Value* a, Value* x) const {
   const bool floating = is_float(dtype_);
   switch (combine_) {
     case Combine::sum: return rounded(b_, dtype_, floating ? b_.CreateFAdd(a, x) : b_.CreateAdd(a, x));
@@ -64,7 +64,7 @@ Value* Join::apply(Value* a, Value* x) const {
   return b_.CreateSelect(wins, x, a);
 }
 
-Value* Join::across(llvm::SmallVector<Value*, 8> lanes) const {
+Value* Combiner::across(llvm::SmallVector<Value*, 8> lanes) const {
   auto* v = llvm::cast<llvm::FixedVectorType>(lanes[0]->getType());
   int width = static_cast<int>(v->getNumElements());
   for (std::size_t half = 16 / static_cast<std::size_t>(width); half > 0; half /= 2) {

@@ -6,9 +6,9 @@
 
 namespace anew::codegen {
 
-class Join {
+class Combiner {
  public:
-  Join(Builder& b, const Layout& layout);
+  Combiner(Builder& b, const Layout& layout);
 
   llvm::Type* type() const {
     return type_;

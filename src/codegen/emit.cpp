@@ -9,7 +9,7 @@ namespace anew::codegen {
 namespace {
 
 using loops::Combine;
-using loops::Form;
+using loops::KernelForm;
 
 llvm::Function* declare(llvm::Module& module, const std::string& name, bool finish, const Machine& machine) {
   auto& context = module.getContext();
@@ -42,15 +42,15 @@ bool generate(llvm::Module& module, const Source& source, std::size_t n, const M
   if (layout.schedule.units > 0)
     run.when(run.b.CreateICmpSLT(run.argument(1), run.argument(2)), [&] {
       switch (layout.schedule.form) {
-        case Form::elementwise: return emit_elementwise(run);
-        case Form::rows: return emit_rows(run, false);
-        case Form::columns: return emit_columns(run, false);
+        case KernelForm::elementwise: return emit_elementwise(run);
+        case KernelForm::rows: return emit_rows(run, false);
+        case KernelForm::columns: return emit_columns(run, false);
       }
     });
   run.b.CreateRetVoid();
   if (!layout.schedule.scratch) return false;
   Emitter finish(declare(module, finish_name(n), true, machine), layout, machine);
-  layout.schedule.form == Form::rows ? emit_rows(finish, true) : emit_columns(finish, true);
+  layout.schedule.form == KernelForm::rows ? emit_rows(finish, true) : emit_columns(finish, true);
   finish.b.CreateRetVoid();
   return true;
 }

@@ -10,9 +10,9 @@ namespace {
 using llvm::Value;
 using loops::column_block;
 
-class Columns {
+class ColumnReduction {
  public:
-  explicit Columns(Emitter& e)
+  explicit ColumnReduction(Emitter& e)
       : e_(e),
         b_(e.b),
         layout_(e.layout),
@@ -26,7 +26,7 @@ class Columns {
   }
 
   void run() {
-    if (layout_.schedule.reduced > 0) e_.emit(Place::entry);
+    if (layout_.schedule.reduced > 0) e_.emit(Level::entry);
     layout_.schedule.by_blocks ? blocks() : results();
   }
 
@@ -69,14 +69,14 @@ class Columns {
       Value* lo = e_.larger(b_.CreateSub(from, start), e_.number(0));
       Value* hi = e_.smaller(b_.CreateSub(to, start), extent);
       const std::int64_t count = layout_.schedule.reduced;
-      if (count > 0) e_.emit(Place::row);
+      if (count > 0) e_.emit(Level::row);
       e_.for_lanes(lo, hi, copies(), [&](const Lanes& lanes) {
         if (count == 0) {
           Value* x = join_.identity();
           if (lanes.width > 1) x = b_.CreateVectorSplat(static_cast<unsigned>(lanes.width), x);
           return store(lanes, Values(lanes.copies, join_.taken(x)));
         }
-        e_.emit(Place::strip, lanes);
+        e_.emit(Level::strip, lanes);
         store(lanes, chain(e_.number(0), e_.number(count), levels(count), lanes, elements(lanes)));
       });
       e_.set_position(before);
@@ -89,10 +89,10 @@ class Columns {
       Value* from = b_.CreateMul(b_.CreateURem(unit, e_.number(count)), e_.number(column_block));
       Value* to = e_.smaller(b_.CreateAdd(from, e_.number(column_block)), e_.number(layout_.schedule.reduced));
       rows_of(b_.CreateUDiv(unit, e_.number(count)), [&](Value* column) {
-        e_.emit(Place::row);
+        e_.emit(Level::row);
         Value* out = at(e_.argument(3), b_.CreateAdd(b_.CreateMul(unit, e_.number(inner)), column));
         e_.for_lanes(e_.number(0), e_.number(extent_), copies(), [&](const Lanes& lanes) {
-          e_.emit(Place::strip, lanes);
+          e_.emit(Level::strip, lanes);
           const Values found = chain(from, to, 0, lanes, elements(lanes));
           for (int c = 0; c < lanes.copies; ++c)
             e_.store_dense(found[c], at(out, b_.CreateAdd(lanes.at, e_.number(c * lanes.width))), lanes.mask(c));
@@ -141,8 +141,8 @@ class Columns {
     return [this, lanes](Value* r, Values& x) {
       const Emitter::Position before = e_.position();
       e_.move_flat(reduced_, inner_, r);
-      e_.emit(Place::down);
-      e_.emit(Place::vector, lanes);
+      e_.emit(Level::down);
+      e_.emit(Level::vector, lanes);
       for (int c = 0; c < lanes.copies; ++c) x.push_back(join_.taken(e_.value(node_, lanes.width, c)));
       e_.set_position(before);
     };
@@ -151,7 +151,7 @@ class Columns {
   Emitter& e_;
   Builder& b_;
   const Layout& layout_;
-  Join join_;
+  Combiner join_;
   int node_;
   int reduced_, inner_;    // first dimensions of these sections
   std::int64_t extent_;    // of the innermost dimension
@@ -161,8 +161,8 @@ class Columns {
 }  // namespace
 
 void emit_columns(Emitter& e, bool finish) {
-  if (finish) Columns(e).finish();
-  else Columns(e).run();
+  if (finish) ColumnReduction(e).finish();
+  else ColumnReduction(e).run();
 }
 
 }  // namespace anew::codegen

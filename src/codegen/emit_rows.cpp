@@ -13,9 +13,9 @@ using loops::row_lanes;
 
 constexpr std::int64_t buffer_size = 512;
 
-class Rows {
+class RowReduction {
  public:
-  explicit Rows(Emitter& e)
+  explicit RowReduction(Emitter& e)
       : e_(e),
         b_(e.b),
         layout_(e.layout),
@@ -27,17 +27,17 @@ class Rows {
 
   void run() {
     const std::int64_t blocks = layout_.schedule.blocks;
-    if (length_ > 0) e_.emit(Place::entry);
+    if (length_ > 0) e_.emit(Level::entry);
     e_.loop(e_.argument(1), e_.argument(2), 1, [&](Value* unit) {
       const Emitter::Position before = e_.position();
       if (layout_.schedule.by_blocks) {
         e_.move_flat(0, first_, b_.CreateUDiv(unit, e_.number(blocks)));
-        e_.emit(Place::result);
+        e_.emit(Level::result);
         Value* from = b_.CreateMul(b_.CreateURem(unit, e_.number(blocks)), e_.number(row_block));
         e_.store_dense(block(from), at(e_.argument(3), unit), nullptr);
       } else {
         e_.move_flat(0, first_, unit);
-        if (length_ > 0) e_.emit(Place::result);
+        if (length_ > 0) e_.emit(Level::result);
         e_.store_one(0, length_ == 0 ? join_.identity() : join_.given(row()));
       }
       e_.set_position(before);
@@ -84,7 +84,7 @@ class Rows {
     const bool direct = first_ == layout_.inner() && layout_.work * vectors_ <= 48;
     if (!direct) return buffered(from, to);
     return joined(
-        from, to, length_, [&](const Lanes& lanes) { e_.emit(Place::vector, lanes); },
+        from, to, length_, [&](const Lanes& lanes) { e_.emit(Level::vector, lanes); },
         [&](const Lanes& lanes, int copy) { return join_.taken(e_.value(node_, lanes.width, copy)); });
   }
 
@@ -147,7 +147,7 @@ class Rows {
       for (int v = 0; v < vectors_; ++v)
         e_.store_dense(join_.neutral(e_.width), at(buffer_, b_.CreateAdd(last, e_.number(v * e_.width))), nullptr);
       e_.walk(first_, start, b_.CreateAdd(start, n), [&](const Lanes& lanes, Value* flat) {
-        e_.emit(Place::vector, lanes);
+        e_.emit(Level::vector, lanes);
         e_.store_dense(join_.taken(e_.value(node_, lanes.width)), at(buffer_, b_.CreateSub(flat, start)),
                        lanes.mask(0));
       });
@@ -165,7 +165,7 @@ class Rows {
   Emitter& e_;
   Builder& b_;
   const Layout& layout_;
-  Join join_;
+  Combiner join_;
   int node_;
   int first_;            // reduced dimension
   std::int64_t length_;  // of a row
@@ -176,8 +176,8 @@ class Rows {
 }  // namespace
 
 void emit_rows(Emitter& e, bool finish) {
-  if (finish) Rows(e).finish();
-  else Rows(e).run();
+  if (finish) RowReduction(e).finish();
+  else RowReduction(e).run();
 }
 
 }  // namespace anew::codegen

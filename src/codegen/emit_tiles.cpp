@@ -9,9 +9,9 @@ namespace {
 using llvm::Type;
 using llvm::Value;
 
-class Tiles {
+class TurnedTiles {
  public:
-  explicit Tiles(Emitter& e)
+  explicit TurnedTiles(Emitter& e)
       : e_(e),
         b_(e.b),
         layout_(e.layout),
@@ -20,7 +20,7 @@ class Tiles {
         rows_(inner_ > 0 ? e.layout.extents[inner_ - 1] : 0) {}
 
   bool is_turned(std::size_t stream) const {
-    const Stream& s = layout_.streams[stream];
+    const OperandStream& s = layout_.streams[stream];
     const std::int64_t inner = s.strides.back(), outer = s.strides[inner_ - 1];
     return s.operand >= 0 && outer == 1 && inner != 1 && inner != 0;
   }
@@ -37,7 +37,7 @@ class Tiles {
     Value *begin = e_.argument(1), *end = e_.argument(2), *extent = e_.number(columns_);
     for (std::size_t s = 0; s < layout_.streams.size(); ++s)
       buffers_.push_back(is_turned(s) ? e_.local(type_of(s), e_.width * e_.width) : nullptr);
-    e_.emit(Place::entry);
+    e_.emit(Level::entry);
     Value* last = b_.CreateUDiv(b_.CreateAdd(end, e_.number(columns_ - 1)), extent);
     e_.loop(b_.CreateUDiv(begin, extent), last, {}, [&](Value* row, Values&) {
       const Emitter::Position before = e_.position();
@@ -72,8 +72,8 @@ class Tiles {
           e_.replace(s,
                      b_.CreateGEP(type_of(s), buffers_[s], b_.CreateSub(b_.CreateMul(row, e_.number(e_.width)), at)));
       const Lanes lanes{at, e_.width, 1, {mask}};
-      e_.emit(Place::row);
-      e_.emit(Place::vector, lanes);
+      e_.emit(Level::row);
+      e_.emit(Level::vector, lanes);
       for (std::size_t s = 0; s < layout_.stores.size(); ++s)
         e_.store(static_cast<int>(s), lanes, e_.value(layout_.kernel.stores[s].node, e_.width));
       e_.set_position(before);
@@ -142,7 +142,7 @@ class Tiles {
 }  // namespace
 
 bool emit_tiles(Emitter& e) {
-  Tiles tiles(e);
+  TurnedTiles tiles(e);
   if (!e.masks || !tiles.any()) return false;
   tiles.run();
   return true;

@@ -28,7 +28,7 @@ Emitter::Emitter(llvm::Function* function, const Layout& l, const Machine& machi
       values_(l.kernel.nodes.size()),
       splats_(l.kernel.nodes.size()) {
   std::vector<Value*> base(l.kernel.operands.size());
-  for (const Stream& s : l.streams) {
+  for (const OperandStream& s : l.streams) {
     inner_strides_.push_back(s.strides.back());
     if (s.operand < 0) {
       position_.push_back(number(0));
@@ -134,7 +134,7 @@ void Emitter::walk(int first, Value* from, Value* to, FunctionRef<void(const Lan
     const Position before = position_;
     Value* start = b.CreateMul(row, extent);
     move_flat(first, inner, row);
-    emit(Place::row);
+    emit(Level::row);
     for_lanes(larger(b.CreateSub(from, start), number(0)), smaller(b.CreateSub(to, start), extent), 1,
               [&](const Lanes& lanes) { body(lanes, b.CreateAdd(start, lanes.at)); });
     position_ = before;
@@ -210,7 +210,7 @@ Value* Emitter::lane_pointers(std::size_t stream, Value* pointer, int lanes) {
 }
 
 Value* Emitter::load(std::size_t stream, const Lanes& lanes, int copy) {
-  const Stream& s = layout.streams[stream];
+  const OperandStream& s = layout.streams[stream];
   const std::int64_t stride = inner_strides_[stream];
   Type* type = memory_type(b.getContext(), s.dtype);
   const llvm::Align align(size_of(s.dtype));
@@ -251,7 +251,7 @@ Value* Emitter::indices(std::size_t stream, DType dtype, const Lanes& lanes, int
 
 void Emitter::store(int store, const Lanes& lanes, Value* x, int copy) {
   const std::size_t at = layout.stores[store];
-  const Stream& s = layout.streams[at];
+  const OperandStream& s = layout.streams[at];
   x = to_memory(b, s.dtype, layout.node(layout.kernel.stores[store].node).dtype, x);
   Value* pointer = element(at, lanes, copy);
   if (lanes.width == 1 || inner_strides_[at] == 1) return store_dense(x, pointer, lanes.mask(copy));
@@ -260,7 +260,7 @@ void Emitter::store(int store, const Lanes& lanes, Value* x, int copy) {
 
 void Emitter::store_one(int store, Value* x) {
   const std::size_t at = layout.stores[store];
-  const Stream& s = layout.streams[at];
+  const OperandStream& s = layout.streams[at];
   store_dense(to_memory(b, s.dtype, layout.node(layout.kernel.stores[store].node).dtype, x), position_[at], nullptr);
 }
 
@@ -278,7 +278,7 @@ Value* Emitter::value(int node, int lanes, int copy) const {
   return lanes == 1 ? values_[n][0] : splats_[n];
 }
 
-void Emitter::emit(Place place) {
+void Emitter::emit(Level place) {
   for (std::size_t n = 0; n < values_.size(); ++n) {
     if (layout.place[n] != place) continue;
     const int id = static_cast<int>(n);
@@ -286,7 +286,7 @@ void Emitter::emit(Place place) {
     Value* x;
     if (node.op == Op::load || node.op == Op::index) {
       const std::size_t at = layout.stream_of[n];
-      const Stream& s = layout.streams[at];
+      const OperandStream& s = layout.streams[at];
       if (node.op == Op::load)
         x = from_memory(b, s.dtype,
                         load_dense(memory_type(b.getContext(), s.dtype), position_[at], 1, nullptr, nullptr));
@@ -301,7 +301,7 @@ void Emitter::emit(Place place) {
   }
 }
 
-void Emitter::emit(Place place, const Lanes& lanes) {
+void Emitter::emit(Level place, const Lanes& lanes) {
   for (std::size_t n = 0; n < values_.size(); ++n) {
     if (layout.place[n] != place) continue;
     const int id = static_cast<int>(n);

@@ -1,5 +1,5 @@
 // Writes one LLVM function over the nest of a Layout: loops, positions in memory, loads and stores, and the nodes of a
-// kernel at the place of the nest where they belong. The forms (elementwise.cpp, rows.cpp, columns.cpp) are written with
+// kernel at the place of the nest where they belong. The forms (emit_elementwise.cpp, emit_rows.cpp, emit_columns.cpp) are written with
 // it. Invariant: within one pass over a place all loads come before all stores, so a result may replace an operand.
 #pragma once
 #include "codegen/layout.h"
@@ -45,7 +45,7 @@ class Emitter {
   void when(llvm::Value* condition, FunctionRef<void()> body);
   // The innermost iterations [from, to), `copies` (a power of two) vectors at a time; the last ones masked, or single elements.
   void for_lanes(llvm::Value* from, llvm::Value* to, int copies, FunctionRef<void(const Lanes&)> body);
-  // Iterations [from, to) of the dimensions first, ..., innermost, in order, with nodes of Place::row; `body` gets the
+  // Iterations [from, to) of the dimensions first, ..., innermost, in order, with nodes of Level::row; `body` gets the
   // flat number of its first iteration too.
   void walk(int first, llvm::Value* from, llvm::Value* to, FunctionRef<void(const Lanes&, llvm::Value*)> body);
   llvm::Value* mask_of(llvm::Value* present);  // the first `present` lanes; none or all where there are none or more
@@ -62,8 +62,8 @@ class Emitter {
   void move_flat(int first, int last, llvm::Value* flat);
 
   // ---- nodes
-  void emit(Place place);
-  void emit(Place place, const Lanes& lanes);
+  void emit(Level place);
+  void emit(Level place, const Lanes& lanes);
   llvm::Value* value(int node, int width, int copy = 0) const;
   // Elements at `pointer`, dense, as the type of `pointer`'s elements; absent lanes are `other`.
   llvm::Value* load_dense(llvm::Type* element, llvm::Value* pointer, int width, llvm::Value* mask, llvm::Value* other);

@@ -9,10 +9,10 @@
 namespace anew::codegen {
 namespace {
 
-using loops::Form;
+using loops::KernelForm;
 using loops::Op;
 
-void add_access(loops::Stream& s, Stream& out, const loops::Access& access, const loops::Kernel& k,
+void add_access(loops::Stream& s, OperandStream& out, const loops::Access& access, const loops::Kernel& k,
                 std::span<const Shape> strides) {
   out.operand = access.operand;
   out.dtype = k.operands[access.operand].dtype;
@@ -49,9 +49,9 @@ void Layout::make_streams(const Source& source) {
     if (used[n])
       for (std::int32_t x : {kernel.nodes[n].a, kernel.nodes[n].b, kernel.nodes[n].c})
         if (x >= 0) used[x] = true;
-  place.assign(count, Place::unused);
+  place.assign(count, Level::unused);
   for (std::size_t n = 0; n < count; ++n)
-    if (used[n]) place[n] = Place::entry;
+    if (used[n]) place[n] = Level::entry;
 
   std::vector<loops::Stream> raw;
   stream_of.assign(count, -1);
@@ -83,9 +83,9 @@ void Layout::make_nest(std::vector<loops::Stream>& raw) {
   sections.assign(nest.section, nest.section + nest.rank);
   for (std::size_t s = 0; s < streams.size(); ++s) streams[s].strides.assign(raw[s].stride, raw[s].stride + nest.rank);
   // Loops of one iteration are gone; every form needs those it is written for.
-  if (schedule.form == Form::elementwise) ensure(0, 1);
-  if (schedule.form != Form::elementwise) ensure(1, 0);
-  if (schedule.form == Form::columns) ensure(2, 1);
+  if (schedule.form == KernelForm::elementwise) ensure(0, 1);
+  if (schedule.form != KernelForm::elementwise) ensure(1, 0);
+  if (schedule.form == KernelForm::columns) ensure(2, 1);
 }
 
 void Layout::ensure(int section, std::int64_t stride_of_stores) {
@@ -104,14 +104,14 @@ void Layout::find_places() {
   const std::uint32_t reduced = ((1u << first_of(2)) - 1) & ~((1u << first_of(1)) - 1);
   auto placed = [&](std::uint32_t depends) {
     switch (schedule.form) {
-      case Form::elementwise: return depends & last ? Place::vector : depends ? Place::row : Place::entry;
-      case Form::rows:
-        return depends & last ? Place::vector : depends & reduced ? Place::row : depends ? Place::result : Place::entry;
+      case KernelForm::elementwise: return depends & last ? Level::vector : depends ? Level::row : Level::entry;
+      case KernelForm::rows:
+        return depends & last ? Level::vector : depends & reduced ? Level::row : depends ? Level::result : Level::entry;
       default:
-        return depends & last      ? depends & reduced ? Place::vector : Place::strip
-               : depends & reduced ? Place::down
-               : depends           ? Place::row
-                                   : Place::entry;
+        return depends & last      ? depends & reduced ? Level::vector : Level::strip
+               : depends & reduced ? Level::down
+               : depends           ? Level::row
+                                   : Level::entry;
     }
   };
   std::vector<std::uint32_t> depends(count);
@@ -120,10 +120,10 @@ void Layout::find_places() {
     if (n >= 0 && !by_lane(place[n])) splat[n] = true;
   };
   for (std::size_t n = 0; n < count; ++n) {
-    if (place[n] == Place::unused) continue;
+    if (place[n] == Level::unused) continue;
     const loops::Node& node = kernel.nodes[n];
     if (stream_of[n] >= 0) {
-      const Stream& s = streams[stream_of[n]];
+      const OperandStream& s = streams[stream_of[n]];
       for (int d = 0; d < rank(); ++d)
         if (s.strides[d] != 0) depends[n] |= 1u << d;
     }

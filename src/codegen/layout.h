@@ -8,7 +8,7 @@
 namespace anew::codegen {
 
 // Where in the nest a node is computed. Places before `strip` have one value, strip and vector one per lane.
-enum class Place : std::uint8_t {
+enum class Level : std::uint8_t {
   unused,
   entry,   // once per call
   result,  // per result of a reduction
@@ -17,9 +17,9 @@ enum class Place : std::uint8_t {
   strip,   // columns: per lane, the same for all reduced elements
   vector,  // per element
 };
-constexpr bool by_lane(Place p) { return p >= Place::strip; }
+constexpr bool by_lane(Level p) { return p >= Level::strip; }
 
-struct Stream {
+struct OperandStream {
   int operand = -1;  // -1: a loop variable
   DType dtype = i64;
   std::int64_t offset = 0;            // of the first element, in elements
@@ -33,10 +33,10 @@ struct Layout {
   loops::Kernel kernel;               // with calls expanded
   std::vector<std::int64_t> extents;  // of the merged nest: outer dimensions, then reduced, then inner ones
   std::vector<int> sections;          // 0, 1, 2
-  std::vector<Stream> streams;
+  std::vector<OperandStream> streams;
   std::vector<int> stream_of;  // by node: of a load or index, else -1
   std::vector<int> stores;     // streams of the stores
-  std::vector<Place> place;    // by node
+  std::vector<Level> place;    // by node
   std::vector<bool> splat;     // by node: computed once, read by lane
 
   int rank() const { return static_cast<int>(extents.size()); }

@@ -9,15 +9,6 @@
 #include "ops/promote.h"
 
 namespace anew::nn {
-namespace {
-
-Array as_float(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
-}
-
-}  // namespace
-
 Array relu6(const ArrayLike& x) {
   PinLine pin(x.at);
   return lax::clamp(0, x, 6);
@@ -109,7 +100,7 @@ Array standardize(const ArrayLike& x, const Axes& axis, double epsilon) {
 
 Array one_hot(const ArrayLike& x, std::int64_t classes, DType dtype) {
   Array index = asarray(x);
-  if (classes < 0) throw Error(fmt::format("[one_hot] {} classes", classes), line_or(x.at));
+  if (classes < 0) fail("one_hot", x.at, fmt::format("{} classes", classes));
   PinLine pin(x.at);
   const Type type = type_of(index);
   const DType d =

@@ -44,7 +44,7 @@ Array lower_mask(const Shape& shape, std::int64_t k, bool strictly = false) {
 Array triangle(std::string_view op, const ArrayLike& x, std::int64_t k, bool lower) {
   Array a = checked(x);
   const Type type = type_of(a);
-  if (type.shape.ndim() < 2) throw Error(fmt::format("[{}] needs a matrix, got {}", op, type.str()), line_or(x.at));
+  if (type.shape.ndim() < 2) fail(op, x.at, fmt::format("needs a matrix, got {}", type.str()));
   PinLine pin(x.at);
   Array mask = lower_mask(type.shape, k, !lower);
   return lower ? where(mask, a, zero_like(a)) : where(mask, zero_like(a), a);
@@ -72,8 +72,7 @@ Array moveaxis(const ArrayLike& x, const Axes& source, const Axes& destination) 
   const Type type = type_of(checked(x));
   const int n = type.shape.ndim();
   if (source.list().size() != destination.list().size())
-    throw Error(fmt::format("[moveaxis] {} axes go to {} places", source.list().size(), destination.list().size()),
-                line_or(x.at));
+    fail("moveaxis", x.at, fmt::format("{} axes go to {} places", source.list().size(), destination.list().size()));
   std::vector<int> from, order(static_cast<std::size_t>(n), -1);
   for (std::size_t i = 0; i < source.list().size(); ++i) {
     from.push_back(checked_axis("moveaxis", source.list()[i], n, type, x.at));
@@ -83,7 +82,7 @@ Array moveaxis(const ArrayLike& x, const Axes& source, const Axes& destination) 
   std::vector<int> others = axes_without(n, from);
   if (static_cast<int>(others.size() + from.size()) != n ||
       std::count(order.begin(), order.end(), -1) != static_cast<long>(others.size()))
-    throw Error(fmt::format("[moveaxis] an axis of {} is given twice", type.str()), line_or(x.at));
+    fail("moveaxis", x.at, fmt::format("an axis of {} is given twice", type.str()));
   auto rest = others.begin();
   for (int& axis : order)
     if (axis < 0) axis = *rest++;
@@ -96,9 +95,7 @@ Array broadcast_to(const ArrayLike& x, const Shape& shape) {
   int added = shape.ndim() - type.shape.ndim();
   bool ok = added >= 0;
   for (int i = 0; ok && i < type.shape.ndim(); ++i) ok = type.shape[i] == shape[i + added] || type.shape[i] == 1;
-  if (!ok)
-    throw Error(fmt::format("[broadcast_to] {} does not broadcast to shape {}", type.str(), shape.str()),
-                line_or(x.at));
+  if (!ok) fail("broadcast_to", x.at, fmt::format("{} does not broadcast to shape {}", type.str(), shape.str()));
   return lax::broadcast_in_dim(ArrayLike(a, x.at), shape, axis_range(added, shape.ndim()));
 }
 
@@ -110,7 +107,7 @@ Array expand_dims(const ArrayLike& x, const Axes& axis) {
   for (int i : axis.list()) added.push_back(checked_axis("expand_dims", i, n, type, x.at));
   std::vector<int> kept = axes_without(n, added);
   if (static_cast<int>(kept.size()) != type.shape.ndim())
-    throw Error(fmt::format("[expand_dims] an axis is given twice for {}", type.str()), line_or(x.at));
+    fail("expand_dims", x.at, fmt::format("an axis is given twice for {}", type.str()));
   PinLine pin(x.at);
   Shape shape;
   for (int i = 0, k = 0; i < n; ++i) shape.push_back(contains(added, i) ? 1 : type.shape[k++]);
@@ -118,7 +115,7 @@ Array expand_dims(const ArrayLike& x, const Axes& axis) {
 }
 
 Array stack(const ArrayList& xs, int axis) {
-  if (xs.values.empty()) throw Error("[stack] of no arrays", line_or(xs.at));
+  if (xs.values.empty()) fail("stack", xs.at, "of no arrays");
   for (const Array& x : xs.values) check_operand(x, line_or(xs.at));
   const Type first = type_of(xs.values[0]);
   int a = checked_axis("stack", axis, first.shape.ndim() + 1, first, xs.at);
@@ -127,7 +124,7 @@ Array stack(const ArrayList& xs, int axis) {
   PinLine pin(xs.at);
   for (const Array& x : xs.values) {
     if (type_of(x).shape != first.shape)
-      throw Error(fmt::format("[stack] shapes differ: {} and {}", first.str(), type_of(x).str()), line_or(xs.at));
+      fail("stack", xs.at, fmt::format("shapes differ: {} and {}", first.str(), type_of(x).str()));
     rows.push_back(expand_dims(coerce(x, d, xs.at), a));
   }
   return concatenate(ArrayList(std::move(rows), xs.at), a);
@@ -143,8 +140,7 @@ std::vector<Array> split(const ArrayLike& x, const std::vector<std::int64_t>& po
   for (std::size_t k = 0; k <= positions.size(); ++k) {
     std::int64_t end = k < positions.size() ? positions[k] : n;
     if (end < begin || end > n)
-      throw Error(fmt::format("[split] position {} is not in order inside axis {} of {}", end, i, type.str()),
-                  line_or(x.at));
+      fail("split", x.at, fmt::format("position {} is not in order inside axis {} of {}", end, i, type.str()));
     out.push_back(part(a, i, begin, end));
     begin = end;
   }
@@ -156,8 +152,7 @@ std::vector<Array> split(const ArrayLike& x, std::int64_t n, int axis) {
   int i = checked_axis("split", axis, type.shape.ndim(), type, x.at);
   constexpr std::int64_t most_empty = 1 << 16;  // parts of nothing, as many as anybody can want
   if (n <= 0 || type.shape[i] % n != 0 || n > std::max(type.shape[i], most_empty))
-    throw Error(fmt::format("[split] axis {} of {} does not split into {} equal parts", i, type.str(), n),
-                line_or(x.at));
+    fail("split", x.at, fmt::format("axis {} of {} does not split into {} equal parts", i, type.str(), n));
   std::vector<std::int64_t> positions;
   for (std::int64_t k = 1; k < n; ++k) positions.push_back(k * (type.shape[i] / n));
   return split(x, positions, axis);
@@ -182,7 +177,7 @@ Array tile(const ArrayLike& x, const Shape& repeats) {
   Shape apart, whole;  // each axis as (repeat, size)
   std::vector<int> sizes;
   for (int i = 0; i < shape.ndim(); ++i) {
-    if (times[i] < 0) throw Error(fmt::format("[tile] a negative number of repeats: {}", repeats.str()), line_or(x.at));
+    if (times[i] < 0) fail("tile", x.at, fmt::format("a negative number of repeats: {}", repeats.str()));
     apart.push_back(times[i]);
     apart.push_back(shape[i]);
     whole.push_back(times[i] * shape[i]);
@@ -194,7 +189,7 @@ Array tile(const ArrayLike& x, const Shape& repeats) {
 Array repeat(const ArrayLike& x, std::int64_t repeats, std::optional<int> axis) {
   Array a = checked(x);
   const Type type = type_of(a);
-  if (repeats < 0) throw Error(fmt::format("[repeat] a negative number of repeats: {}", repeats), line_or(x.at));
+  if (repeats < 0) fail("repeat", x.at, fmt::format("a negative number of repeats: {}", repeats));
   PinLine pin(x.at);
   if (!axis) a = ravel(a);
   Shape shape = type_of(a).shape;
@@ -215,7 +210,7 @@ Array roll(const ArrayLike& x, const std::vector<std::int64_t>& shifts, const st
   Array a = checked(x);
   const Type type = type_of(a);
   if (shifts.size() != axes.size())
-    throw Error(fmt::format("[roll] {} shifts for {} axes", shifts.size(), axes.size()), line_or(x.at));
+    fail("roll", x.at, fmt::format("{} shifts for {} axes", shifts.size(), axes.size()));
   PinLine pin(x.at);
   for (std::size_t k = 0; k < axes.size(); ++k) {
     int i = checked_axis("roll", axes[k], type.shape.ndim(), type, x.at);
@@ -238,12 +233,11 @@ Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int
   const Type type = type_of(a);
   bool one = widths.size() == 1;  // for every axis
   if (!one && static_cast<int>(widths.size()) != type.shape.ndim())
-    throw Error(fmt::format("[pad] {} widths for {}", widths.size(), type.str()), line_or(x.at));
+    fail("pad", x.at, fmt::format("{} widths for {}", widths.size(), type.str()));
   std::vector<lax::Padding> config;
   for (int i = 0; i < type.shape.ndim(); ++i) {
     auto [before, after] = widths[one ? 0 : static_cast<std::size_t>(i)];
-    if (before < 0 || after < 0)
-      throw Error(fmt::format("[pad] negative width ({}, {})", before, after), line_or(x.at));
+    if (before < 0 || after < 0) fail("pad", x.at, fmt::format("negative width ({}, {})", before, after));
     config.emplace_back(before, after, 0);
   }
   return lax::pad(ArrayLike(a, x.at), value, config);
@@ -260,7 +254,7 @@ Array tri(std::int64_t rows, std::optional<std::int64_t> columns, std::int64_t k
 Array diagonal(const ArrayLike& x, std::int64_t k) {
   Array a = checked(x);
   const Type type = type_of(a);
-  if (type.shape.ndim() < 2) throw Error(fmt::format("[diagonal] needs a matrix, got {}", type.str()), line_or(x.at));
+  if (type.shape.ndim() < 2) fail("diagonal", x.at, fmt::format("needs a matrix, got {}", type.str()));
   PinLine pin(x.at);
   // Rows and columns that the diagonal meets form a square; its own diagonal is every (n + 1)-th element.
   k = diagonal_within({type.shape[0], type.shape[1]}, k);
@@ -284,12 +278,11 @@ Array diag(const ArrayLike& x, std::int64_t k) {
   Array a = checked(x);
   const Type type = type_of(a);
   if (type.shape.ndim() == 2) return diagonal(x, k);
-  if (type.shape.ndim() != 1)
-    throw Error(fmt::format("[diag] needs a vector or a matrix, got {}", type.str()), line_or(x.at));
+  if (type.shape.ndim() != 1) fail("diag", x.at, fmt::format("needs a vector or a matrix, got {}", type.str()));
   PinLine pin(x.at);
   std::int64_t away = saturating_abs(k), size = saturating_add(type.shape[0], away);
   if (!checked_bytes({size, size}, type.dtype))
-    throw Error(fmt::format("[diag] {} on diagonal {} makes an array that is too large", type.str(), k), line_or(x.at));
+    fail("diag", x.at, fmt::format("{} on diagonal {} makes an array that is too large", type.str(), k));
   Array row = anew::pad(a, {{k > 0 ? away : 0, k < 0 ? away : 0}},
                         zero_like(a));  // entry of each column
   Shape square{size, size};
@@ -306,7 +299,7 @@ Array diff(const ArrayLike& x, int n, int axis) {
   Array a = checked(x);
   const Type type = type_of(a);
   int i = checked_axis("diff", axis, type.shape.ndim(), type, x.at);
-  if (n < 0) throw Error(fmt::format("[diff] the order is {}, the least is 0", n), line_or(x.at));
+  if (n < 0) fail("diff", x.at, fmt::format("the order is {}, the least is 0", n));
   PinLine pin(x.at);
   for (int k = 0; k < n; ++k) {
     std::int64_t size = type_of(a).shape[i];

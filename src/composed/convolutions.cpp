@@ -10,10 +10,6 @@
 namespace anew {
 namespace {
 
-[[noreturn]] void fail(std::string_view op, const std::string& what, const Location& at, const std::string& hint = "") {
-  throw Error(fmt::format("[{}] {}", op, what), line_or(at), hint);
-}
-
 // Two named axes, then the others in the order in which `like` has them.
 std::vector<int> parse_axes(std::string_view op, const std::string& names, const std::string& first_two,
                             const std::string& like, const std::string& like_two, const Location& at) {
@@ -21,10 +17,9 @@ std::vector<int> parse_axes(std::string_view op, const std::string& names, const
   auto find = [&](char c) {
     const auto i = names.find(c);
     if (i == std::string::npos || names.find(c, i + 1) != std::string::npos)
-      fail(op,
+      fail(op, at,
            fmt::format("dimension numbers \"{}\" need each of \"{}\" and the spatial dimensions of \"{}\" once", names,
-                       first_two, like),
-           at);
+                       first_two, like));
     axes.push_back(static_cast<int>(i));
   };
   for (char c : first_two) find(c);
@@ -37,7 +32,7 @@ std::vector<int> parse_axes(std::string_view op, const std::string& names, const
 ConvAxes parse_dimensions(std::string_view op, const ConvDimensions& d, const Type& x, const Location& at) {
   for (const std::string* s : {&d.lhs, &d.rhs, &d.out})
     if (static_cast<int>(s->size()) != x.shape.ndim())
-      fail(op, fmt::format("dimension numbers \"{}\" do not name the {} axes of {}", *s, x.shape.ndim(), x.str()), at);
+      fail(op, at, fmt::format("dimension numbers \"{}\" do not name the {} axes of {}", *s, x.shape.ndim(), x.str()));
   std::vector<int> rhs = parse_axes(op, d.rhs, "OI", d.rhs, "OI", at);
   return {parse_axes(op, d.lhs, "NC", d.rhs, "OI", at), rhs, parse_axes(op, d.out, "NC", d.rhs, "OI", at)};
 }
@@ -61,15 +56,15 @@ std::pair<std::int64_t, std::int64_t> same_padding(std::int64_t in, std::int64_t
 
 void check_name(std::string_view op, const std::string& name, bool lower_too, const Location& at) {
   if (name == "SAME" || name == "VALID" || (lower_too && name == "SAME_LOWER")) return;
-  fail(op, fmt::format("padding \"{}\" is none of \"SAME\", {}\"VALID\"", name, lower_too ? "\"SAME_LOWER\", " : ""),
-       at);
+  fail(op, at,
+       fmt::format("padding \"{}\" is none of \"SAME\", {}\"VALID\"", name, lower_too ? "\"SAME_LOWER\", " : ""));
 }
 
 void require_entries(std::string_view op, int spatial, std::initializer_list<const Shape*> lists, const Location& at) {
   for (const Shape* s : lists)
     if (s->ndim() != spatial)
-      fail(op, fmt::format("strides, padding and dilations need one entry for each of {} spatial dimensions", spatial),
-           at);
+      fail(op, at,
+           fmt::format("strides, padding and dilations need one entry for each of {} spatial dimensions", spatial));
 }
 
 struct Operands {
@@ -111,7 +106,7 @@ Array conv_general_dilated(const ArrayLike& x, const ArrayLike& w, const Shape& 
   const Type &lhs = type_of(o.x), &rhs = type_of(o.w);
   const int ndim = lhs.shape.ndim(), spatial = ndim - 2;
   if (ndim < 2 || rhs.shape.ndim() != ndim)
-    fail(op, fmt::format("needs arrays of one rank, at least 2, got {} and {}", lhs.str(), rhs.str()), x.at);
+    fail(op, x.at, fmt::format("needs arrays of one rank, at least 2, got {} and {}", lhs.str(), rhs.str()));
   ConvParams p;
   if (is_default(options.dimension_numbers)) {
     const std::vector<int> axes = default_axes({}, 0, ndim);
@@ -130,7 +125,7 @@ Array conv_general_dilated(const ArrayLike& x, const ArrayLike& w, const Shape& 
     check_name(op, padding.name(), true, x.at);
     const bool same = padding.name() != "VALID";
     if (same && p.lhs_dilation != ones_unless({}, spatial))
-      fail(op, fmt::format("padding \"{}\" has no meaning for a dilated input", padding.name()), x.at,
+      fail(op, x.at, fmt::format("padding \"{}\" has no meaning for a dilated input", padding.name()),
            "give the numbers, or use conv_transpose");
     require_entries(op, spatial, {&strides, &p.rhs_dilation}, x.at);
     for (int i = 0; i < spatial; ++i) {
@@ -152,10 +147,9 @@ Array conv_transpose(const ArrayLike& x, const ArrayLike& w, const Shape& stride
   const Type &lhs = type_of(o.x), &rhs = type_of(o.w);
   const int ndim = lhs.shape.ndim(), spatial = ndim - 2;
   if (ndim < 2 || rhs.shape.ndim() != ndim || strides.ndim() != spatial)
-    fail(op,
+    fail(op, x.at,
          fmt::format("needs arrays of one rank, at least 2, and a stride per spatial dimension, got {} and {}",
-                     lhs.str(), rhs.str()),
-         x.at);
+                     lhs.str(), rhs.str()));
   ConvParams p;
   if (is_default(options.dimension_numbers))
     p.dimension_numbers = {default_axes({0, ndim - 1}, 1, ndim - 1), default_axes({ndim - 1, ndim - 2}, 0, ndim - 2),
@@ -196,7 +190,7 @@ Array slide(std::string_view op, const Array& a, const Array& v, const std::stri
   std::pair<std::int64_t, std::int64_t> pads{0, 0};
   if (mode == "full") pads = {n - 1, n - 1};
   else if (mode == "same") pads = {n / 2, n - n / 2 - 1};
-  else if (mode != "valid") fail(op, fmt::format("mode \"{}\" is none of \"full\", \"same\", \"valid\"", mode), at);
+  else if (mode != "valid") fail(op, at, fmt::format("mode \"{}\" is none of \"full\", \"same\", \"valid\"", mode));
   Array y = conv_general_dilated(reshape(a, {1, 1, -1}), reshape(v, {1, 1, -1}), {1}, ConvPadding({pads}));
   return reshape(y, {type_of(y).shape[2]});
 }
@@ -206,7 +200,7 @@ std::pair<Array, Array> vectors(std::string_view op, const ArrayLike& a, const A
   check_operand(v.value, line_or(a.at));
   const Type s = type_of(a.value), t = type_of(v.value);
   if (s.shape.ndim() != 1 || t.shape.ndim() != 1 || s.shape[0] == 0 || t.shape[0] == 0)
-    fail(op, fmt::format("needs two vectors that are not empty, got {} and {}", s.str(), t.str()), a.at);
+    fail(op, a.at, fmt::format("needs two vectors that are not empty, got {} and {}", s.str(), t.str()));
   return {strong(a.value, a.at), strong(v.value, v.at)};
 }
 

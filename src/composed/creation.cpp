@@ -33,7 +33,7 @@ Array of_numbers(std::initializer_list<Array> v, DType dtype, const Location& at
 
 Array fill(const Shape& shape, const Array& scalar, const Location& at) {
   if (std::any_of(shape.begin(), shape.end(), [](auto n) { return n < 0; }))
-    throw Error(fmt::format("[full] negative size in shape {}", shape.str()), line_or(at));
+    fail("full", at, fmt::format("negative size in shape {}", shape.str()));
   return lax::broadcast_in_dim(ArrayLike(scalar, at), shape, {});
 }
 
@@ -43,7 +43,7 @@ namespace detail {
 
 Array from_memory(const void* data, std::size_t count, DType from, const Shape& shape, DType to, const Location& at) {
   if (static_cast<std::int64_t>(count) != shape.size())
-    throw Error(fmt::format("[array] {} numbers do not fill shape {}", count, shape.str()), line_or(at));
+    fail("array", at, fmt::format("{} numbers do not fill shape {}", count, shape.str()));
   if (is_integer(from) && is_integer(to) && from != to)
     visit(from, [&]<class T>(std::type_identity<T>) {
       using Wide = std::conditional_t<std::is_unsigned_v<T>, std::uint64_t, std::int64_t>;
@@ -58,7 +58,7 @@ Array from_memory(const void* data, std::size_t count, DType from, const Shape& 
   return x;
 }
 
-void ragged(const Location& at) { throw Error("[array] rows of different lengths", line_or(at)); }
+void ragged(const Location& at) { fail("array", at, "rows of different lengths"); }
 
 }  // namespace detail
 
@@ -131,12 +131,11 @@ Array arange(const ArrayLike& start, const ArrayLike& stop, const ArrayLike& ste
   double from = is_known_number(start.value) ? start.value.value()->number : start.value.item<double>(start.at);
   double to = is_known_number(stop.value) ? stop.value.value()->number : stop.value.item<double>(start.at);
   double by = is_known_number(step.value) ? step.value.value()->number : step.value.item<double>(start.at);
-  if (by == 0) throw Error("[arange] the step is 0", line_or(start.at));
+  if (by == 0) fail("arange", start.at, "the step is 0");
   const FloatMode mode;
   const double count = std::ceil((to - from) / by);
   if (!(count < 0x1p62))  // a nan, too
-    throw Error(fmt::format("[arange] from {} to {} by {} there are too many numbers to count", from, to, by),
-                line_or(start.at));
+    fail("arange", start.at, fmt::format("from {} to {} by {} there are too many numbers to count", from, to, by));
   auto n = static_cast<std::int64_t>(std::max(0.0, count));
   PinLine pin(start.at);
   Array x = lax::iota({n}, 0, d);
@@ -145,7 +144,7 @@ Array arange(const ArrayLike& start, const ArrayLike& stop, const ArrayLike& ste
 }
 
 Array linspace(double start, double stop, std::int64_t n, DType dtype, bool endpoint, const Location& at) {
-  if (n < 0) throw Error(fmt::format("[linspace] {} points", n), line_or(at));
+  if (n < 0) fail("linspace", at, fmt::format("{} points", n));
   PinLine pin(at);
   auto parts = static_cast<double>(endpoint ? n - 1 : n);
   if (parts <= 0) return full({n}, start, dtype);

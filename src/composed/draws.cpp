@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "composed/random_bits.h"
 #include "ops/promote.h"
 #include "ops/random.h"
 
@@ -30,13 +31,11 @@ Format format_of(DType d) {
 }
 
 void require_float(std::string_view op, DType dtype, const Location& at) {
-  if (!is_float(dtype)) throw Error(fmt::format("[{}] needs a floating type, got {}", op, name_of(dtype)), line_or(at));
+  if (!is_float(dtype)) fail(op, at, fmt::format("needs a floating type, got {}", name_of(dtype)));
 }
 void require_shape(std::string_view op, const Array& x, const Shape& shape, const Location& at) {
   if (type_of(x).shape != shape)
-    throw Error(
-        fmt::format("[{}] parameters of shape {} do not fit the shape {}", op, type_of(x).shape.str(), shape.str()),
-        line_or(at));
+    fail(op, at, fmt::format("parameters of shape {} do not fit the shape {}", type_of(x).shape.str(), shape.str()));
 }
 
 // 0 <= x < 1
@@ -68,7 +67,7 @@ struct Limit {
 Limit integer_limit(std::string_view op, const Array& x, DType dtype, const Location& at) {
   check_operand(x, line_or(at));
   if (is_float(type_of(x).dtype) || type_of(x).dtype == bool_)
-    throw Error(fmt::format("[{}] bounds are integers, got {}", op, type_of(x).str()), line_or(at));
+    fail(op, at, fmt::format("bounds are integers, got {}", type_of(x).str()));
   if (dtype == i64) return {coerce(x, i64, at), Array(false)};
   const auto least = number_of_bits<std::int64_t>(dtype, extreme_bits(dtype, true));
   const std::int64_t most = dtype == u64 ? std::numeric_limits<std::int64_t>::max()
@@ -154,8 +153,7 @@ Array rademacher(const ArrayLike& key, const Shape& shape, DType dtype) {
 
 Array randint(const ArrayLike& key, const Shape& shape, const ArrayLike& lo, const ArrayLike& hi, DType dtype) {
   constexpr std::string_view op = "random.randint";
-  if (!is_integer(dtype))
-    throw Error(fmt::format("[{}] needs an integer type, got {}", op, name_of(dtype)), line_or(key.at));
+  if (!is_integer(dtype)) fail(op, key.at, fmt::format("needs an integer type, got {}", name_of(dtype)));
   checked_key(op, key);
   PinLine pin(key.at);
   if (is_stored(dtype)) {  // drawn as i32, with bounds held inside the range
@@ -199,9 +197,8 @@ Array categorical(const ArrayLike& key, const ArrayLike& logits, int axis, const
   bool fits = extra >= 0;
   for (int i = 0; fits && i < others.ndim(); ++i) fits = whole[extra + i] == others[i];
   if (!fits)
-    throw Error(fmt::format("[{}] the shape {} does not end with {}, the other axes of {}", op, whole.str(),
-                            others.str(), type.str()),
-                line_or(key.at));
+    fail(op, key.at,
+         fmt::format("the shape {} does not end with {}, the other axes of {}", whole.str(), others.str(), type.str()));
   Shape drawn = whole;
   drawn.insert(extra + axis, type.shape[axis]);
   return argmax(gumbel(key, drawn, type.dtype) + x, extra + axis);

@@ -99,7 +99,7 @@ class Einsum {
   }
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(fmt::format("[einsum] \"{}\": {}", text_, what), line_or(at_));
+    anew::fail("einsum", at_, fmt::format("\"{}\": {}", text_, what));
   }
 
   Labels read(std::string_view part) const {

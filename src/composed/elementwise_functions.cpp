@@ -13,11 +13,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-Array as_float(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
-}
-
 struct Pair {
   Array a, b;
 };

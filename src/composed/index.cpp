@@ -20,7 +20,7 @@ struct Range {
 
 Range range_of(const Slice& s, std::int64_t n, const Type& type, const Location& at) {
   Range r{.step = s.step.value.value_or(1)};
-  if (r.step == 0) throw Error(fmt::format("[index] slice step is 0 for {}", type.str()), line_or(at));
+  if (r.step == 0) fail("index", at, fmt::format("slice step is 0 for {}", type.str()));
   auto clipped = [&](std::int64_t i, std::int64_t lo, std::int64_t hi) {
     return std::clamp(i < 0 ? i + n : i, lo, hi);
   };
@@ -40,11 +40,11 @@ Range range_of(const Slice& s, std::int64_t n, const Type& type, const Location&
 // so they must be known.
 Arrays true_places(const Array& mask, const Location& at) {
   const Type type = type_of(mask);
-  if (type.shape.ndim() == 0) throw Error("[index] a boolean scalar is no index", line_or(at));
+  if (type.shape.ndim() == 0) fail("index", at, "a boolean scalar is no index");
   if (!mask.value()->concrete())
-    throw Error(
-        fmt::format("[index] a mask of type {} that is being traced selects an unknown number of elements", type.str()),
-        line_or(at), "where(mask, x, y) keeps the shape");
+    fail("index", at,
+         fmt::format("a mask of type {} that is being traced selects an unknown number of elements", type.str()),
+         "where(mask, x, y) keeps the shape");
   std::vector<std::vector<std::int32_t>> places(static_cast<std::size_t>(type.shape.ndim()));
   const std::vector<bool> values = mask.to_vector<bool>();
   for (std::size_t flat = 0; flat < values.size(); ++flat) {
@@ -84,8 +84,8 @@ class Selector {
       if (array) used += type_of(item.a).dtype == bool_ ? std::max(1, type_of(item.a).shape.ndim()) : 1;
       rests += item.kind == IndexItem::Kind::rest;
     }
-    if (rests > 1) throw Error("[index] more than one ellipsis", line_or(at_));
-    if (used > ndim()) throw Error(fmt::format("[index] {} indices for {}", used, type.str()), line_or(at_));
+    if (rests > 1) fail("index", at_, "more than one ellipsis");
+    if (used > ndim()) fail("index", at_, fmt::format("{} indices for {}", used, type.str()));
     chooses_ = chooses_ || (outside == Outside::as_mode && leaves_range(index, used));
     int groups = 0;  // of neighbouring indices that choose
     bool inside = false;
@@ -150,8 +150,7 @@ class Selector {
   std::int64_t in_range(std::int64_t given) const {
     std::int64_t n = type_.shape[axis_], i = given < 0 ? given + n : given;
     if (i < 0 || i >= n)
-      throw Error(fmt::format("[index] index {} is out of range for axis {} of {}", given, axis_, type_.str()),
-                  line_or(at_));
+      fail("index", at_, fmt::format("index {} is out of range for axis {} of {}", given, axis_, type_.str()));
     return i;
   }
   void drop(std::int64_t given) {
@@ -176,9 +175,8 @@ class Selector {
     const Arrays places = true_places(i, at_);
     for (int k = 0; k < type.shape.ndim(); ++k) {
       if (type.shape[k] != type_.shape[axis_])
-        throw Error(fmt::format("[index] a mask of type {} does not fit {} from axis {} on", type.str(), type_.str(),
-                                axis_ - k),
-                    line_or(at_));
+        fail("index", at_,
+             fmt::format("a mask of type {} does not fit {} from axis {} on", type.str(), type_.str(), axis_ - k));
       choose_from_axis(places[static_cast<std::size_t>(k)]);
     }
     return type.shape.ndim();
@@ -212,9 +210,9 @@ Array fitting(const Array& v, const Type& base, const Shape& selected, const Loc
   bool fits = added >= 0;
   for (int i = 0; fits && i < type.shape.ndim(); ++i) fits = type.shape[i] == 1 || type.shape[i] == selected[i + added];
   if (!fits)
-    throw Error(fmt::format("[at] a value of type {} does not fit the selected part of {}, of shape {}", type.str(),
-                            base.str(), selected.str()),
-                line_or(at));
+    fail("at", at,
+         fmt::format("a value of type {} does not fit the selected part of {}, of shape {}", type.str(), base.str(),
+                     selected.str()));
   return broadcast_to(x, selected);
 }
 

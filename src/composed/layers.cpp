@@ -16,11 +16,6 @@
 namespace anew::nn {
 namespace {
 
-Array as_float(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return coerce(x.value, floating(type_of(x.value).dtype), x.at);
-}
-
 // A parameter with the shape of the normalized axes, ready to be broadcast against x.
 Array along(std::string_view op, const Array& parameter, const Type& x, const std::vector<int>& axes,
             const Location& at) {
@@ -29,16 +24,16 @@ Array along(std::string_view op, const Array& parameter, const Type& x, const st
   for (int i = 0; i < x.shape.ndim(); ++i) spread.push_back(contains(axes, i) ? x.shape[i] : 1);
   Array p = coerce(parameter, x.dtype, at);
   if (type_of(p).shape != wanted && type_of(p).shape.ndim() != 0)
-    throw Error(fmt::format("[{}] a parameter {} does not fit the normalized axes of {}, of shape {}", op,
-                            type_of(p).str(), x.str(), wanted.str()),
-                line_or(at));
+    fail(op, at,
+         fmt::format("a parameter {} does not fit the normalized axes of {}, of shape {}", type_of(p).str(), x.str(),
+                     wanted.str()));
   return type_of(p).shape.ndim() == 0 ? p : reshape(p, spread);
 }
 
 }  // namespace
 
 Array layer_norm(const ArrayLike& x, const ArrayLike& scale, const ArrayLike& bias, const Axes& axis, double epsilon) {
-  Array a = as_float(x);
+  Array a = float_array(x);
   const Type type = type_of(a);
   const std::vector<int> axes = checked_axes("layer_norm", axis, type, x.at);
   PinLine pin(x.at);
@@ -49,7 +44,7 @@ Array layer_norm(const ArrayLike& x, const ArrayLike& scale, const ArrayLike& bi
 }
 
 Array rms_norm(const ArrayLike& x, const ArrayLike& scale, const Axes& axis, double epsilon) {
-  Array a = as_float(x);
+  Array a = float_array(x);
   const Type type = type_of(a);
   const std::vector<int> axes = checked_axes("rms_norm", axis, type, x.at);
   PinLine pin(x.at);
@@ -58,9 +53,8 @@ Array rms_norm(const ArrayLike& x, const ArrayLike& scale, const Axes& axis, dou
 }
 
 Array dropout(const ArrayLike& key, double rate, const ArrayLike& x) {
-  if (!(rate >= 0 && rate <= 1))
-    throw Error(fmt::format("[dropout] the rate is between 0 and 1, got {}", rate), line_or(x.at));
-  Array a = as_float(x);
+  if (!(rate >= 0 && rate <= 1)) fail("dropout", x.at, fmt::format("the rate is between 0 and 1, got {}", rate));
+  Array a = float_array(x);
   if (rate == 0) return a;
   PinLine pin(x.at);
   if (rate == 1) return zeros_like(a);
@@ -68,15 +62,15 @@ Array dropout(const ArrayLike& key, double rate, const ArrayLike& x) {
 }
 
 Array softmax_cross_entropy(const ArrayLike& logits, const ArrayLike& labels) {
-  Array a = as_float(logits);
+  Array a = float_array(logits);
   check_operand(labels.value, line_or(logits.at));
   const Type type = type_of(a), label = type_of(labels.value);
   Shape examples = type.shape;
   if (examples.ndim() > 0) examples.erase(examples.ndim() - 1);
   const bool classes = !is_float(label.dtype);
   if (type.shape.ndim() == 0 || label.shape != (classes ? examples : type.shape))
-    throw Error(fmt::format("[softmax_cross_entropy] labels {} do not fit logits {}", label.str(), type.str()),
-                line_or(logits.at), "integers have the shape of the examples, probabilities that of the logits");
+    fail("softmax_cross_entropy", logits.at, fmt::format("labels {} do not fit logits {}", label.str(), type.str()),
+         "integers have the shape of the examples, probabilities that of the logits");
   PinLine pin(logits.at);
   if (!classes) return -sum(labels.value * log_softmax(a), -1);
   const DType d = computed_type(label.dtype);  // a narrow type may not hold the number of classes
@@ -93,8 +87,7 @@ Array embedding(const ArrayLike& table, const ArrayLike& ids) {
   check_operand(ids.value, line_or(table.at));
   const Type type = type_of(table.value), index = type_of(ids.value);
   if (type.shape.ndim() == 0 || !is_integer(index.dtype))
-    throw Error(fmt::format("[embedding] needs a table and integers, got {} and {}", type.str(), index.str()),
-                line_or(table.at));
+    fail("embedding", table.at, fmt::format("needs a table and integers, got {} and {}", type.str(), index.str()));
   PinLine pin(table.at);
   Shape rows = type.shape, out = index.shape;
   rows[0] = 1;
@@ -126,8 +119,8 @@ Array dot_product_attention(const ArrayLike& q, const ArrayLike& k, const ArrayL
            tq.shape[2] % tk.shape[2] == 0;
   };
   if (!fits())
-    throw Error(fmt::format("[{}] q {}, k {} and v {} do not fit", op, tq.str(), tk.str(), tv.str()), line_or(q.at),
-                "q is [batch, queries, heads, size], k and v are [batch, keys, heads, size]");
+    fail(op, q.at, fmt::format("q {}, k {} and v {} do not fit", tq.str(), tk.str(), tv.str()),
+         "q is [batch, queries, heads, size], k and v are [batch, keys, heads, size]");
   const std::int64_t batch = tq.shape[0], queries = tq.shape[1], heads = tq.shape[2], size = tq.shape[3],
                      keys = tk.shape[1], shared = tk.shape[2], group = heads / shared;
   // Scores are computed and normalized in f32 where the type is narrower.

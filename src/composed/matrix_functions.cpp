@@ -59,8 +59,7 @@ Array solve(const ArrayLike& a, const ArrayLike& b) {
   const Shape sa = type_of(x).shape, sb = type_of(y).shape;
   const bool vector = sb.ndim() == 1;
   if (sb.ndim() == 0 || sb[vector ? -1 : -2] != sa[-1])
-    throw Error(fmt::format("[solve] the operands do not fit: {} and {}", type_of(x).str(), type_of(y).str()),
-                line_or(a.at));
+    fail("solve", a.at, fmt::format("the operands do not fit: {} and {}", type_of(x).str(), type_of(y).str()));
   PinLine pin(a.at);
   if (vector) y = expand_dims(y, -1);
   // Only the batch axes broadcast.
@@ -93,8 +92,7 @@ Array lstsq(const ArrayLike& a, const ArrayLike& b, std::optional<double> rtol) 
   require_matrix("lstsq", type_of(x), a.at);
   const Shape sa = type_of(x).shape, sb = type_of(y).shape;
   if (sa.ndim() != 2 || sb.ndim() < 1 || sb.ndim() > 2 || sb[0] != sa[0])
-    throw Error(fmt::format("[lstsq] the operands do not fit: {} and {}", type_of(x).str(), type_of(y).str()),
-                line_or(a.at));
+    fail("lstsq", a.at, fmt::format("the operands do not fit: {} and {}", type_of(x).str(), type_of(y).str()));
   PinLine pin(a.at);
   return converted(matmul(pinv(x, rtol), y), dtype);
 }
@@ -135,9 +133,9 @@ namespace {
 
 [[noreturn]] void unknown_order(std::string_view op, const NormOrder& ord, std::string_view of, const Type& type,
                                 const Location& at) {
-  throw Error(fmt::format("[{}] there is no order {} for {} of {}", op,
-                          ord.number() ? fmt::format("{}", *ord.number()) : ord.name(), of, type.str()),
-              line_or(at));
+  fail(op, at,
+       fmt::format("there is no order {} for {} of {}", ord.number() ? fmt::format("{}", *ord.number()) : ord.name(),
+                   of, type.str()));
 }
 
 // Of the last two axes, which the result keeps as size 1.
@@ -169,8 +167,7 @@ Array norm(const ArrayLike& x, const NormOrder& ord, const Axes& axis, bool keep
   if (axes.size() == 1 && ord.number()) return converted(anew::norm(a, axes, keepdims, *ord.number()), dtype);
   if (axes.size() == 1) unknown_order("norm", ord, "a vector", type, x.at);
   if (axes.size() != 2 || axes[0] == axes[1])
-    throw Error(fmt::format("[norm] with an order is of one axis or two, got {} of {}", axes.size(), type.str()),
-                line_or(x.at));
+    fail("norm", x.at, fmt::format("with an order is of one axis or two, got {} of {}", axes.size(), type.str()));
   Array y = moveaxis(matrix_norm(moveaxis(a, axes, {-2, -1}), ord, type, x.at), {-2, -1}, axes);
   return converted(keepdims ? y : squeeze(y, axes), dtype);
 }
@@ -203,7 +200,7 @@ Array matrix_power(const ArrayLike& x, std::int64_t n) {
 // The cheapest order of a chain of products: cost[i][j] is that of factors i to j, cut[i][j] the last product in it.
 Array multi_dot(const ArrayList& xs) {
   const std::size_t n = xs.values.size();
-  if (n == 0) throw Error("[multi_dot] needs at least one array", line_or(xs.at));
+  if (n == 0) fail("multi_dot", xs.at, "needs at least one array");
   PinLine pin(xs.at);
   std::vector<std::int64_t> size;
   for (std::size_t i = 0; i < n; ++i) {
@@ -211,17 +208,15 @@ Array multi_dot(const ArrayList& xs) {
     const Type type = type_of(xs.values[i]);
     const bool end = i == 0 || i + 1 == n;
     if (type.shape.ndim() != 2 && !(end && type.shape.ndim() == 1))
-      throw Error(fmt::format("[multi_dot] needs matrices (or vectors at the ends), got {}", type.str()),
-                  line_or(xs.at));
+      fail("multi_dot", xs.at, fmt::format("needs matrices (or vectors at the ends), got {}", type.str()));
     const bool row = type.shape.ndim() == 1 && i == 0;
     const std::int64_t rows = row ? 1 : type.shape[0], columns = row                      ? type.shape[0]
                                                                  : type.shape.ndim() == 1 ? 1
                                                                                           : type.shape[1];
     if (i == 0) size.push_back(rows);
     else if (rows != size.back())
-      throw Error(fmt::format("[multi_dot] contracting dimensions differ: {} and {}", type_of(xs.values[i - 1]).str(),
-                              type.str()),
-                  line_or(xs.at));
+      fail("multi_dot", xs.at,
+           fmt::format("contracting dimensions differ: {} and {}", type_of(xs.values[i - 1]).str(), type.str()));
     size.push_back(columns);
   }
   std::vector<std::vector<double>> cost(n, std::vector<double>(n, 0));

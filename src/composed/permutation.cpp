@@ -6,8 +6,8 @@
 
 #include <cmath>
 
+#include "composed/random_bits.h"
 #include "ops/promote.h"
-#include "ops/random.h"
 
 namespace anew::random {
 namespace {
@@ -27,7 +27,7 @@ Array shuffled(std::string_view op, Array key, Array x, int axis, const Location
 
 std::int64_t count_of(std::string_view op, const Array& x, const Location& at) {
   if (!is_integer(type_of(x).dtype))
-    throw Error(fmt::format("[{}] needs an integer or an array with axes, got {}", op, type_of(x).str()), line_or(at));
+    fail(op, at, fmt::format("needs an integer or an array with axes, got {}", type_of(x).str()));
   return is_known_number(x) ? x.value()->integer : x.item<std::int64_t>(at);
 }
 
@@ -59,11 +59,11 @@ Array choice(const ArrayLike& key, const ArrayLike& a, const Shape& shape, const
   Shape result = type.shape;
   if (!numbers) result.erase(axis);
   for (int i = 0; i < shape.ndim(); ++i) result.insert(axis + i, shape[i]);
-  if (n <= 0 && draws > 0) throw Error(fmt::format("[{}] from no elements", op), line_or(key.at));
+  if (n <= 0 && draws > 0) fail(op, key.at, "from no elements");
   if (!options.replace && draws > n)
-    throw Error(fmt::format("[{}] {} draws from {} elements without replacement", op, draws, n), line_or(key.at));
+    fail(op, key.at, fmt::format("{} draws from {} elements without replacement", draws, n));
   if (options.p && options.p->shape() != Shape(n))
-    throw Error(fmt::format("[{}] probabilities {} for {} elements", op, options.p->type().str(), n), line_or(key.at));
+    fail(op, key.at, fmt::format("probabilities {} for {} elements", options.p->type().str(), n));
   Array index;
   if (!options.p && options.replace) {
     index = randint(key, Shape(draws), 0, n);

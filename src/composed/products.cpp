@@ -25,9 +25,9 @@ Array contract(std::string_view op, const Array& a, const Array& b, const lax::D
   for (std::size_t i = 0; i < d.lhs_contracting.size(); ++i) {
     int l = d.lhs_contracting[i], r = d.rhs_contracting[i];
     if (x.shape[l] != y.shape[r])
-      throw Error(fmt::format("[{}] contracting dimensions differ: {} axis {} has {}, {} axis {} has {}", op, x.str(),
-                              l, x.shape[l], y.str(), r, y.shape[r]),
-                  line_or(at));
+      fail(op, at,
+           fmt::format("contracting dimensions differ: {} axis {} has {}, {} axis {} has {}", x.str(), l, x.shape[l],
+                       y.str(), r, y.shape[r]));
   }
   return lax::dot_general(ArrayLike(a, at), b, d);
 }
@@ -46,13 +46,13 @@ Array matmul(const ArrayLike& x, const ArrayLike& y) {
   auto [a, b] = promoted(x, y);
   const Type ta = type_of(a), tb = type_of(b);
   if (ndim(a) == 0 || ndim(b) == 0)
-    throw Error(fmt::format("[matmul] needs arrays of at least one axis, got {} and {}", ta.str(), tb.str()),
-                line_or(x.at), "multiply by a scalar with *");
+    fail("matmul", x.at, fmt::format("needs arrays of at least one axis, got {} and {}", ta.str(), tb.str()),
+         "multiply by a scalar with *");
   if (ndim(b) <= 2) return contract("matmul", a, b, {{ndim(a) - 1}, {ndim(b) == 1 ? 0 : ndim(b) - 2}}, x.at);
   if (ta.shape[-1] != tb.shape[-2])  // before axes are dropped, so that the message counts as the user does
-    throw Error(fmt::format("[matmul] contracting dimensions differ: {} axis {} has {}, {} axis {} has {}", ta.str(),
-                            ndim(a) - 1, ta.shape[-1], tb.str(), ndim(b) - 2, tb.shape[-2]),
-                line_or(x.at));
+    fail("matmul", x.at,
+         fmt::format("contracting dimensions differ: {} axis {} has {}, {} axis {} has {}", ta.str(), ndim(a) - 1,
+                     ta.shape[-1], tb.str(), ndim(b) - 2, tb.shape[-2]));
   // A batch axis that both have is a batch axis of the product; one that only one has, or that is 1 in the other, goes
   // through it as a free axis. `out` says where each axis of the product belongs.
   PinLine pin(x.at);
@@ -65,8 +65,7 @@ Array matmul(const ArrayLike& x, const ArrayLike& y) {
     int ia = i - (batch - batch_a), ib = i - (batch - batch_b);
     std::int64_t na = ia < 0 ? 1 : ta.shape[ia], nb = ib < 0 ? 1 : tb.shape[ib];
     if (na != nb && na != 1 && nb != 1)
-      throw Error(fmt::format("[matmul] batch dimensions do not broadcast: {} and {}", ta.str(), tb.str()),
-                  line_or(x.at));
+      fail("matmul", x.at, fmt::format("batch dimensions do not broadcast: {} and {}", ta.str(), tb.str()));
     int at_a = ia - static_cast<int>(drop_a.size()), at_b = ib - static_cast<int>(drop_b.size());
     if (ia >= 0 && ib >= 0 && na == nb) {
       d.lhs_batch.push_back(at_a);
@@ -125,9 +124,8 @@ Array cross(const ArrayLike& x, const ArrayLike& y) {
   auto [a, b] = promoted(x, y);
   for (const Array& v : {a, b})
     if (ndim(v) == 0 || type_of(v).shape[-1] != 3)
-      throw Error(fmt::format("[cross] needs vectors of 3 along the last axis, got {} and {}", type_of(a).str(),
-                              type_of(b).str()),
-                  line_or(x.at));
+      fail("cross", x.at,
+           fmt::format("needs vectors of 3 along the last axis, got {} and {}", type_of(a).str(), type_of(b).str()));
   PinLine pin(x.at);
   auto left = [](const Array& v) { return roll(v, -1, -1); };
   auto right = [](const Array& v) { return roll(v, 1, -1); };
@@ -138,7 +136,7 @@ Array tensordot(const ArrayLike& x, const ArrayLike& y, const std::vector<int>& 
                 const std::vector<int>& b_axes) {
   auto [a, b] = promoted(x, y);
   if (a_axes.size() != b_axes.size())
-    throw Error(fmt::format("[tensordot] {} axes against {}", a_axes.size(), b_axes.size()), line_or(x.at));
+    fail("tensordot", x.at, fmt::format("{} axes against {}", a_axes.size(), b_axes.size()));
   lax::DotDimensions d;
   for (int i : a_axes) d.lhs_contracting.push_back(checked_axis("tensordot", i, ndim(a), type_of(a), x.at));
   for (int i : b_axes) d.rhs_contracting.push_back(checked_axis("tensordot", i, ndim(b), type_of(b), x.at));
@@ -148,8 +146,7 @@ Array tensordot(const ArrayLike& x, const ArrayLike& y, const std::vector<int>& 
 Array tensordot(const ArrayLike& x, const ArrayLike& y, int axes) {
   auto [a, b] = promoted(x, y);
   if (axes < 0 || axes > ndim(a) || axes > ndim(b))
-    throw Error(fmt::format("[tensordot] {} axes of {} and {}", axes, type_of(a).str(), type_of(b).str()),
-                line_or(x.at));
+    fail("tensordot", x.at, fmt::format("{} axes of {} and {}", axes, type_of(a).str(), type_of(b).str()));
   return contract("tensordot", a, b, {axis_range(ndim(a) - axes, ndim(a)), axis_range(0, axes)}, x.at);
 }
 

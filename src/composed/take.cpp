@@ -13,8 +13,7 @@ namespace anew {
 
 void check_mode(std::string_view op, std::string_view mode, const Location& at) {
   if (mode != "clip" && mode != "fill" && mode != "drop" && mode != "wrap" && mode != "promise_in_bounds")
-    throw Error(fmt::format("[{}] no mode \"{}\"", op, mode), line_or(at),
-                "modes are clip, fill, drop, wrap, promise_in_bounds");
+    fail(op, at, fmt::format("no mode \"{}\"", mode), "modes are clip, fill, drop, wrap, promise_in_bounds");
 }
 
 Resolved resolve(std::string_view op, const Type& x, const Choice& choice, std::string_view mode, const Location& at) {
@@ -55,7 +54,7 @@ Resolved resolve(std::string_view op, const Type& x, const Choice& choice, std::
   r.dimensions.start_index_map = axes;
   std::sort(r.dimensions.collapsed_slice_dims.begin(), r.dimensions.collapsed_slice_dims.end());
   if (r.nothing && r.result.size() > 0)
-    throw Error(fmt::format("[{}] cannot choose elements along an axis of size 0 of {}", op, x.str()), line_or(at));
+    fail(op, at, fmt::format("cannot choose elements along an axis of size 0 of {}", x.str()));
   r.nothing = r.nothing || r.result.size() == 0;
   return r;
 }
@@ -93,9 +92,7 @@ Lines lines(std::string_view op, Array x, Array indices, int axis, const Locatio
     whole[i] = chosen[i] = whole[i] == 1 ? chosen[i] : whole[i];
   }
   if (!fits)
-    throw Error(
-        fmt::format("[{}] indices {} do not fit {} along axis {}", op, type_of(indices).str(), type.str(), axis),
-        line_or(at));
+    fail(op, at, fmt::format("indices {} do not fit {} along axis {}", type_of(indices).str(), type.str(), axis));
   Lines l{broadcast_to(x, whole), expand_dims(broadcast_to(indices, chosen), -1), {}, {}};
   std::vector<int> others = axes_without(whole.ndim(), {axis});
   l.dimensions = {{}, {axis}, {axis}, others, others};
@@ -107,8 +104,7 @@ lax::IndexMode read_mode(std::string_view op, std::string_view mode, const Locat
   if (mode == "fill") return lax::IndexMode::fill_or_drop;
   if (mode == "clip") return lax::IndexMode::clip;
   if (mode == "wrap" || mode == "promise_in_bounds") return lax::IndexMode::promise_in_bounds;
-  throw Error(fmt::format("[{}] no mode \"{}\"", op, mode), line_or(at),
-              "modes are clip, fill, wrap, promise_in_bounds");
+  fail(op, at, fmt::format("no mode \"{}\"", mode), "modes are clip, fill, wrap, promise_in_bounds");
 }
 
 // Where the k-th of `total` elements comes from, so that element i comes counts[i] times.
@@ -137,8 +133,8 @@ Array segments(std::string_view op, Segment kind, const ArrayLike& data, const A
   Array x = checked(data), i = index_operand(op, ids.value, data.at);
   const Type type = type_of(x), id = type_of(i);
   if (id.shape.ndim() != 1 || type.shape.ndim() == 0 || type.shape[0] != id.shape[0] || count < 0)
-    throw Error(fmt::format("[{}] {} segments of {} by ids {}", op, count, type.str(), id.str()), line_or(data.at),
-                "ids has one integer per row of the data");
+    fail(op, data.at, fmt::format("{} segments of {} by ids {}", count, type.str(), id.str()),
+         "ids has one integer per row of the data");
   PinLine pin(data.at);
   Shape out = type.shape;
   out[0] = count;
@@ -197,9 +193,8 @@ Array put_along_axis(const ArrayLike& x, const ArrayLike& indices, const ArrayLi
   if (!axis) a = ravel(a), i = ravel(i);
   Lines l = lines("put_along_axis", a, counted_from_end(i, type_of(a).shape[along]), along, x.at);
   if (type_of(l.x).shape != type_of(a).shape)
-    throw Error(fmt::format("[put_along_axis] indices {} do not fit {} along axis {}", type_of(i).str(),
-                            type_of(a).str(), along),
-                line_or(x.at));
+    fail("put_along_axis", x.at,
+         fmt::format("indices {} do not fit {} along axis {}", type_of(i).str(), type_of(a).str(), along));
   Shape out = type_of(l.indices).shape;
   out.erase(out.ndim() - 1);
   Array v = broadcast_to(coerce(values.value, type.dtype, x.at), out);
@@ -229,13 +224,12 @@ Array repeat(const ArrayLike& x, const std::vector<std::int64_t>& counts, std::o
   int along = axis ? checked_axis("repeat", *axis, type.shape.ndim(), type, x.at) : 0;
   const std::int64_t n = axis ? type.shape[along] : type.shape.size();
   if (static_cast<std::int64_t>(counts.size()) != n)
-    throw Error(fmt::format("[repeat] {} counts for {} elements of {}", counts.size(), n, type.str()), line_or(x.at));
+    fail("repeat", x.at, fmt::format("{} counts for {} elements of {}", counts.size(), n, type.str()));
   std::int64_t total = 0;
   for (std::int64_t c : counts) {
-    if (c < 0) throw Error(fmt::format("[repeat] a negative number of repeats: {}", c), line_or(x.at));
+    if (c < 0) fail("repeat", x.at, fmt::format("a negative number of repeats: {}", c));
     if (__builtin_add_overflow(total, c, &total) || total > most_indices)
-      throw Error(fmt::format("[repeat] more than {} elements along an axis of {}", most_indices, type.str()),
-                  line_or(x.at));
+      fail("repeat", x.at, fmt::format("more than {} elements along an axis of {}", most_indices, type.str()));
   }
   PinLine pin(x.at);
   const auto from = with_line("repeat", line_or(x.at), [&] {
@@ -258,9 +252,8 @@ Array repeat(const ArrayLike& x, const ArrayLike& counts, std::optional<int> axi
   const std::int64_t n = type_of(a).shape[along];
   if (type_of(c).shape.ndim() == 0) c = broadcast_to(c, {n});
   if (type_of(c).shape != Shape{n} || total < 0)
-    throw Error(fmt::format("[repeat] counts {} and a total of {} for {} elements of {}", type_of(c).str(), total, n,
-                            type.str()),
-                line_or(x.at));
+    fail("repeat", x.at,
+         fmt::format("counts {} and a total of {} for {} elements of {}", type_of(c).str(), total, n, type.str()));
   return choose("repeat", a, {{{along, sources(c, total)}}}, "clip", x.at);
 }
 
@@ -269,22 +262,19 @@ Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int
   const Type type = type_of(a);
   if (mode.text == "constant") return pad(x, widths, zero_like(a));
   if (mode.text != "edge" && mode.text != "reflect" && mode.text != "symmetric" && mode.text != "wrap")
-    throw Error(fmt::format("[pad] no mode \"{}\"", mode.text), line_or(x.at),
-                "modes are constant, edge, reflect, symmetric, wrap");
+    fail("pad", x.at, fmt::format("no mode \"{}\"", mode.text), "modes are constant, edge, reflect, symmetric, wrap");
   const bool one = widths.size() == 1;
   if (!one && static_cast<int>(widths.size()) != type.shape.ndim())
-    throw Error(fmt::format("[pad] {} widths for {}", widths.size(), type.str()), line_or(x.at));
+    fail("pad", x.at, fmt::format("{} widths for {}", widths.size(), type.str()));
   PinLine pin(x.at);
   for (int i = 0; i < type.shape.ndim(); ++i) {
     auto [before, after] = widths[one ? 0 : static_cast<std::size_t>(i)];
     const std::int64_t n = type.shape[i];
-    if (before < 0 || after < 0)
-      throw Error(fmt::format("[pad] negative width ({}, {})", before, after), line_or(x.at));
+    if (before < 0 || after < 0) fail("pad", x.at, fmt::format("negative width ({}, {})", before, after));
     if (before == 0 && after == 0) continue;
     if (before > most_indices || after > most_indices || n > most_indices - before - after)
-      throw Error(fmt::format("[pad] more than {} elements along axis {} of {}", most_indices, i, type.str()),
-                  line_or(x.at));
-    if (n == 0) throw Error(fmt::format("[pad] nothing to repeat along axis {} of {}", i, type.str()), line_or(x.at));
+      fail("pad", x.at, fmt::format("more than {} elements along axis {} of {}", most_indices, i, type.str()));
+    if (n == 0) fail("pad", x.at, fmt::format("nothing to repeat along axis {} of {}", i, type.str()));
     const auto from = with_line("pad", line_or(x.at), [&] {
       std::vector<std::int32_t> list;
       list.reserve(static_cast<std::size_t>(before + n + after));

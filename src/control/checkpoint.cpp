@@ -1,5 +1,5 @@
 // checkpoint: computes what its body computes; differentiated, it keeps its inputs and what the policy lets be saved,
-// and recomputes the rest inside the equation that consumes the cotangent (spec/checkpoint.md part 1).
+// and recomputes the rest inside the equation that consumes the cotangent.
 #include <fmt/format.h>
 
 #include "control/checkpoint_warnings.h"
@@ -9,7 +9,7 @@
 namespace anew {
 namespace {
 
-const CheckpointParams& of(const ParamsRef& p) { return static_cast<const CheckpointParams&>(*p); }
+const CheckpointParams& of(const ParamsRef& p) { return p->as<CheckpointParams>(); }
 
 MakeParams with_program(const CheckpointParams& like, bool differentiated) {
   return [policy = like.policy, differentiated](ir::ProgramRef program) {
@@ -63,27 +63,26 @@ const ir::Primitive& checkpoint_row() {
   static const ir::Primitive& row = *new ir::Primitive{
       .name = "checkpoint",
       .infer =
-          [](const ir::InferArgs& a) {
-            return infer_nested(static_cast<const CheckpointParams&>(a.params).program, a, "checkpoint");
-          },
+          [](const ir::InferArgs& a) { return infer_nested(a.params.as<CheckpointParams>().program, a, "checkpoint"); },
       .parse = &CheckpointParams::parse,
+      .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
+      .jvp =
+          [](const ir::JvpArgs& a) {
+            refuse_io(of(a.params), a.at);
+            return jvp_nested(checkpoint_row(), with_program(of(a.params), of(a.params).differentiated),
+                              of(a.params).program, a);
+          },
+      .transpose =
+          [](const ir::TransposeArgs& a) {
+            return transpose_nested(checkpoint_row(), with_program(of(a.params), true), of(a.params).program, a);
+          },
       .batch =
           [](const ir::BatchArgs& a) {
             return batch_nested(checkpoint_row(), with_program(of(a.params), of(a.params).differentiated),
                                 of(a.params).program, a);
           },
-      .facts = {.inlines = true},
-      .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
-      .nested_jvp =
-          [](const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {
-            refuse_io(of(p), at);
-            return jvp_nested(checkpoint_row(), with_program(of(p), of(p).differentiated), of(p).program, x, t, at);
-          },
+      .facts = {.holds_programs = true, .inlines = true},
       .split = split_checkpoint,
-      .nested_transpose =
-          [](const ir::NestedTransposeArgs& a) {
-            return transpose_nested(checkpoint_row(), with_program(of(a.params), true), of(a.params).program, a);
-          },
       .dce =
           [](const ir::Eqn& e, const std::vector<bool>& used) {
             return dce_nested(with_program(of(e.params), of(e.params).differentiated), of(e.params).program, e, used);

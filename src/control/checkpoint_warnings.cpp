@@ -8,7 +8,6 @@
 #include <set>
 
 #include "base/environment.h"
-#include "ops/known_rows.h"
 
 namespace anew {
 
@@ -18,7 +17,7 @@ void report_unmatched_names(const Policy& policy, const ir::Program& body, const
   std::set<std::string> found;
   ir::for_each_program(body, [&](const ir::Program& p) {
     for (const ir::Eqn& e : p.eqns)
-      if (e.primitive == &name_row()) found.insert(static_cast<const NameParams&>(*e.params).name);
+      if (e.primitive->facts.name) found.insert(e.primitive->facts.name(*e.params));
   });
   for (const std::string& name : wanted)
     if (!found.count(name))
@@ -35,7 +34,7 @@ void report_nothing_repeated(const Split& s, const Location& at) {
            a.at.column() == b.at.column();
   };
   for (const ir::Eqn& again : s.staged.eqns)
-    if (again.primitive->higher_order() ||
+    if (again.primitive->run ||
         std::any_of(s.known.eqns.begin(), s.known.eqns.end(), [&](const ir::Eqn& e) { return same(e, again); }))
       return;
   warn("[checkpoint] this checkpoint changes nothing: the backward pass repeats none of its equations", at);

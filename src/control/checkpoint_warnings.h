@@ -1,4 +1,4 @@
-// Warnings about checkpoints (spec/checkpoint.md 2.7): a policy name that matches nothing, a checkpoint that changes nothing.
+// Warnings about checkpoints: a policy name that matches nothing, a checkpoint that changes nothing.
 // With ANEW_LOG=residuals in the environment, what each differentiated checkpoint keeps, on stderr.
 #pragma once
 #include <anew/policy.h>

@@ -1,4 +1,4 @@
-// cond: one of several branches, chosen by an index when it runs; every branch is traced (spec/checkpoint.md 3.6).
+// cond: one of several branches, chosen by an index when it runs; every branch is traced.
 // The row clamps its index, so that any i32 chooses a branch.
 #include "control/cond.h"
 
@@ -15,10 +15,10 @@
 namespace anew {
 namespace {
 
-const CondParams& of(const ParamsRef& p) { return static_cast<const CondParams&>(*p); }
+const CondParams& of(const ParamsRef& p) { return p->as<CondParams>(); }
 
 Types infer_cond(const ir::InferArgs& a) {
-  const auto& p = static_cast<const CondParams&>(a.params);
+  const auto& p = a.params.as<CondParams>();
   auto fit = [&](bool ok, std::string_view what) { require_fit(ok, "cond", what, a.at); };
   fit(!p.branches.empty(), "has no branches");
   fit(!a.in.empty() && a.in[0] == Type{{}, i32}, "operand 0 is not an i32 index");
@@ -48,11 +48,12 @@ const ir::Primitive& cond_row() {
       .name = "cond",
       .infer = infer_cond,
       .parse = &CondParams::parse,
-      .batch = batch_cond,
       .run = run_cond,
-      .nested_jvp = jvp_cond,
+      .jvp = jvp_cond,
+      .transpose = transpose_cond,
+      .batch = batch_cond,
+      .facts = {.holds_programs = true},
       .split = split_cond,
-      .nested_transpose = transpose_cond,
       .dce = dce_cond,
   };
   return row;

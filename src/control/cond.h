@@ -17,9 +17,9 @@ Joined join_captured(std::vector<Staged> staged, std::span<const Array> inputs);
 // Binds a cond in canonical form (transforms/nested.h) under the current trace; one array per output of the branches.
 Arrays bind_cond(BranchPrograms branches, const Array& index, std::span<const Array> operands, const Location& at);
 
-ir::NestedJvp jvp_cond(const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at);
+ir::Tangents jvp_cond(const ir::JvpArgs& a);
 Arrays split_cond(const ir::SplitArgs& a);
-Arrays transpose_cond(const ir::NestedTransposeArgs& a);
+Arrays transpose_cond(const ir::TransposeArgs& a);
 ir::Batched batch_cond(const ir::BatchArgs& a);
 ir::DceResult dce_cond(const ir::Eqn& e, const std::vector<bool>& used_outputs);
 

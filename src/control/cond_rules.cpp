@@ -1,6 +1,5 @@
 // Rules of cond, branch by branch. What is true of an output in one branch (nonzero, unknown, mapped) is made true in
-// all. Residuals of the branches share slots by type, so that memory is the union over branches and not their sum
-// (spec/checkpoint.md 3.6).
+// all. Residuals of the branches share slots by type, so that memory is the union over branches and not their sum.
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -18,9 +17,7 @@ namespace {
 
 using Flags = std::vector<bool>;
 
-const std::vector<ir::ProgramRef>& branches_of(const ParamsRef& p) {
-  return static_cast<const CondParams&>(*p).branches;
-}
+const std::vector<ir::ProgramRef>& branches_of(const ParamsRef& p) { return p->as<CondParams>().branches; }
 
 void merge(Flags& a, const Flags& b) {
   if (a.empty()) a.resize(b.size());
@@ -241,12 +238,11 @@ Arrays split_cond(const ir::SplitArgs& a) {
   return out;
 }
 
-ir::NestedJvp jvp_cond(const ParamsRef& params, std::span<const Array> x, std::span<const Array> t,
-                       const Location& at) {
-  const std::vector<ir::ProgramRef>& branches = branches_of(params);
+ir::Tangents jvp_cond(const ir::JvpArgs& a) {
+  const std::vector<ir::ProgramRef>& branches = branches_of(a.params);
   Flags nonzero, nonzero_out;
-  Arrays in(x.begin() + 1, x.end());
-  for (const Array& dx : t.subspan(1)) {
+  Arrays in(a.x.begin() + 1, a.x.end());
+  for (const Array& dx : a.t.subspan(1)) {
     nonzero.push_back(dx.value() != nullptr);
     if (dx.value()) in.push_back(dx);
   }
@@ -261,44 +257,27 @@ ir::NestedJvp jvp_cond(const ParamsRef& params, std::span<const Array> x, std::s
     std::rotate(p.inputs.begin(), p.inputs.end() - p.constants, p.inputs.end());
   }
   Joined joined = join_captured(std::move(both), in);
-  Arrays made = bind_cond(std::move(joined.branches), x[0], joined.inputs, at);
-  std::size_t n = nonzero_out.size(), next = n;
-  ir::NestedJvp result{Arrays(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(n)), {}};
-  for (std::size_t i = 0; i < n; ++i) result.t.push_back(nonzero_out[i] ? made[next++] : Array());
-  return result;
+  return values_and_tangents(bind_cond(std::move(joined.branches), a.x[0], joined.inputs, a.at), nonzero_out);
 }
 
-Arrays transpose_cond(const ir::NestedTransposeArgs& a) {
+Arrays transpose_cond(const ir::TransposeArgs& a) {
   const std::vector<ir::ProgramRef>& branches = branches_of(a.params);
   if (a.linear[0]) throw InternalError("[cond] is not linear in its index");
   std::size_t inputs = a.in.size() - 1;
   Flags linear(a.linear.begin() + 1, a.linear.end());
-  // Operands of the new equation: what is not linear, the cotangents, the accumulators; whatever of them exists.
-  Arrays operands;
-  std::vector<int> x_at, ct_at, acc_at;
-  auto add = [&](const Array& v, std::vector<int>& at) {
-    at.push_back(v.value() ? static_cast<int>(operands.size()) : -1);
-    if (v.value()) operands.push_back(v);
-  };
-  for (const Array& v : a.x.subspan(1)) add(v, x_at);
-  for (const Array& v : a.ct) add(v, ct_at);
-  for (const Array& v : a.accumulated.subspan(1)) add(v, acc_at);
-
+  const Present present{a.x.subspan(1), a.ct, a.accumulated.subspan(1)};  // operands of the new equation
   // Cotangents of the inputs in each branch, accumulated upon what there is. Where only other branches have one it is
   // zero: added behind the branch, so that each is transposed once.
   std::vector<Staged> staged;
   std::vector<Flags> found;
-  Types types = types_of(operands, a.at);
+  Types types = types_of(present.operands(), a.at);
   for (const ir::ProgramRef& p : branches) {
     Flags& has = found.emplace_back();
     auto pull_back = [&](std::span<const Array> in) {
-      auto get = [&](const std::vector<int>& at) {
-        Arrays list;
-        for (int i : at) list.push_back(i < 0 ? Array() : in[static_cast<std::size_t>(i)]);
-        return list;
-      };
-      Arrays x = get(x_at), ct = get(ct_at), accumulated = get(acc_at), out;
-      for (const Array& y : transpose_program(p, {a.params, ct, x, a.in.subspan(1), linear, accumulated, a.at})) {
+      const std::vector<Arrays> given = present.lists(in);
+      Arrays out;
+      for (const Array& y :
+           transpose_program(p, {a.params, given[1], given[0], a.in.subspan(1), linear, given[2], a.at})) {
         has.push_back(y.value() != nullptr);
         if (y.value()) out.push_back(y);
       }
@@ -321,7 +300,7 @@ Arrays transpose_cond(const ir::NestedTransposeArgs& a) {
     staged[b].program = stage(fill, staged[b].program.input_types(), "transpose", a.at).program;
     staged[b].program.constants = static_cast<int>(captured);
   }
-  Joined j = join_captured(std::move(staged), operands);
+  Joined j = join_captured(std::move(staged), present.operands());
   Arrays made = bind_cond(std::move(j.branches), a.x[0], j.inputs, a.at), out(a.in.size());
   std::size_t next = 0;
   for (std::size_t i = 0; i < inputs; ++i)
@@ -395,8 +374,8 @@ ir::DceResult dce_cond(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
     params->branches.push_back(share(std::move(fewer)));
   }
   used.insert(used.begin(), true);
-  if (same) return {false, e.params, used, used_outputs};
-  return {false, params, used, used_outputs};
+  if (same) return {e.params, used, used_outputs};
+  return {params, used, used_outputs};
 }
 
 }  // namespace anew

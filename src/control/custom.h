@@ -51,7 +51,7 @@ struct CustomVjpParams final : ir::ParamsOf<CustomVjpParams>, CustomCall {
 };
 // The row of one kind; `op` is what users call it. Evaluated, it is f; its derivative is the rule's.
 ir::Primitive custom_row(std::string op, decltype(ir::Primitive::parse) parse, decltype(ir::Primitive::batch) batch,
-                         decltype(ir::Primitive::nested_jvp) jvp);
+                         decltype(ir::Primitive::jvp) jvp);
 // Traces f into `call`, the part of p that both kinds have, and binds the row.
 Arrays bind_custom(const ir::Primitive& row, const ParamsRef& p, CustomCall& call, std::string_view op,
                    const FlatFunction& f, std::span<const Array> x, const CustomOptions& options, const Location& at);

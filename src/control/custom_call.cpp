@@ -103,25 +103,22 @@ Closed close_custom(const FlatFunction& f, std::span<const Array> args, std::str
 }
 
 ir::Primitive custom_row(std::string op, decltype(ir::Primitive::parse) parse, decltype(ir::Primitive::batch) batch,
-                         decltype(ir::Primitive::nested_jvp) jvp) {
-  auto program = [](const ir::Params& p) -> const ir::ProgramRef& {
-    return dynamic_cast<const CustomCall&>(p).program;
-  };
+                         decltype(ir::Primitive::jvp) jvp) {
+  auto program = [](const ir::Params& p) -> const ir::ProgramRef& { return p.as<CustomCall>().program; };
   return {
       .name = op + "_call",
       .infer =
           [op, program](const ir::InferArgs& a) {
-            require_groups(op, {dynamic_cast<const CustomCall&>(a.params).constants}, a.in.size(), a.at);
+            require_groups(op, {a.params.as<CustomCall>().constants}, a.in.size(), a.at);
             return infer_nested(program(a.params), a, op);
           },
       .parse = std::move(parse),
-      .batch = std::move(batch),
-      .facts = {.inlines = true, .calls_user = true},
       .run = [program](const ParamsRef& p, std::span<const Array> x,
                        const Location&) { return evaluate(*program(*p), x); },
-      .nested_jvp = std::move(jvp),
-      .nested_transpose =
-          [program](const ir::NestedTransposeArgs& a) { return transpose_program(program(*a.params), a); },
+      .jvp = std::move(jvp),
+      .transpose = [program](const ir::TransposeArgs& a) { return transpose_program(program(*a.params), a); },
+      .batch = std::move(batch),
+      .facts = {.holds_programs = true, .inlines = true, .calls_user = true},
   };
 }
 

@@ -65,15 +65,15 @@ void outputs_of_rule(Arrays& y, const BatchTrace& trace, bool mapped, const std:
 
 namespace {
 
-const CustomJvpParams& of(const ParamsRef& p) { return static_cast<const CustomJvpParams&>(*p); }
+const CustomJvpParams& of(const ParamsRef& p) { return p->as<CustomJvpParams>(); }
 
-ir::NestedJvp jvp_custom(const ParamsRef& params, std::span<const Array> x, std::span<const Array> t,
-                         const Location& at) {
-  const CustomJvpParams& p = of(params);
-  check_captured(t, p.constants, x, "custom_jvp", at);
+ir::Tangents jvp_custom(const ir::JvpArgs& a) {
+  const CustomJvpParams& p = of(a.params);
+  const Location& at = a.at;
+  check_captured(a.t, p.constants, a.x, "custom_jvp", at);
   auto n = static_cast<std::size_t>(p.constants);
-  std::span<const Array> primals = x.subspan(n);
-  Arrays tangents(t.begin() + p.constants, t.end());
+  std::span<const Array> primals = a.x.subspan(n);
+  Arrays tangents(a.t.begin() + p.constants, a.t.end());
   for (std::size_t i = 0; i < tangents.size(); ++i)
     if (!tangents[i].value() && !p.symbolic_zeros) tangents[i] = zeros_for_user(type_of(primals[i]));
   std::pair<Arrays, Arrays> made;
@@ -95,7 +95,7 @@ ir::NestedJvp jvp_custom(const ParamsRef& params, std::span<const Array> x, std:
     if (!is_float(want[i].dtype)) dy[i] = {};
     else dy[i] = checked_result(dy[i], want[i], p.out[i], fmt::format("[custom_jvp] tangent {} of the rule", i), at);
   }
-  return {std::move(y), std::move(dy)};
+  return {std::move(dy), std::move(y)};
 }
 
 ir::Batched batch_custom(const ir::BatchArgs& a) {

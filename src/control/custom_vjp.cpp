@@ -13,14 +13,14 @@
 namespace anew {
 namespace {
 
-const CustomVjpParams& of(const ParamsRef& p) { return static_cast<const CustomVjpParams&>(*p); }
-const CustomLinParams& lin_of(const ParamsRef& p) { return static_cast<const CustomLinParams&>(*p); }
+const CustomVjpParams& of(const ParamsRef& p) { return p->as<CustomVjpParams>(); }
+const CustomLinParams& lin_of(const ParamsRef& p) { return p->as<CustomLinParams>(); }
 
-ir::NestedJvp jvp_custom(const ParamsRef& params, std::span<const Array> x, std::span<const Array> t,
-                         const Location& at) {
-  const CustomVjpParams& p = of(params);
-  check_captured(t, p.constants, x, "custom_vjp", at);
-  std::span<const Array> primals = x.subspan(static_cast<std::size_t>(p.constants));
+ir::Tangents jvp_custom(const ir::JvpArgs& a) {
+  const CustomVjpParams& p = of(a.params);
+  const Location& at = a.at;
+  check_captured(a.t, p.constants, a.x, "custom_vjp", at);
+  std::span<const Array> primals = a.x.subspan(static_cast<std::size_t>(p.constants));
   detail::VjpResult made;
   {
     RuleScope rule(&custom_vjp_row(), at);
@@ -43,17 +43,17 @@ ir::NestedJvp jvp_custom(const ParamsRef& params, std::span<const Array> x, std:
   auto q = std::make_shared<CustomLinParams>();
   q->residuals = static_cast<int>(operands.size());
   for (std::size_t i = 0; i < primals.size(); ++i) {
-    const Array& dx = t[static_cast<std::size_t>(p.constants) + i];
+    const Array& dx = a.t[static_cast<std::size_t>(p.constants) + i];
     map.in.push_back(type_of(primals[i]));
     map.active.push_back(dx.value() != nullptr);
     if (dx.value()) operands.push_back(dx);
   }
   q->backward = {std::move(map), detail::new_rule_key(), "backward"};
   Arrays tangents = anew::bind(custom_lin_row(), q, operands, at);
-  ir::NestedJvp result{std::move(made.y), {}};
+  Arrays t;
   std::size_t next = 0;
-  for (const Type& type : q->backward.f.out) result.t.push_back(is_float(type.dtype) ? tangents[next++] : Array());
-  return result;
+  for (const Type& type : q->backward.f.out) t.push_back(is_float(type.dtype) ? tangents[next++] : Array());
+  return {std::move(t), std::move(made.y)};
 }
 
 // The user's backward pass, between batched arrays.
@@ -116,7 +116,7 @@ ir::Batched batch_custom(const ir::BatchArgs& a) {
 
 // ---- custom_lin
 Types infer_lin(const ir::InferArgs& a) {
-  const auto& p = static_cast<const CustomLinParams&>(a.params);
+  const auto& p = a.params.as<CustomLinParams>();
   const LinearMap& map = p.backward.f;
   require_groups("custom_lin", {p.residuals}, a.in.size(), a.at);
   Types tangents(a.in.begin() + p.residuals, a.in.end()), active;
@@ -134,7 +134,7 @@ Types infer_lin(const ir::InferArgs& a) {
               "use vjp or grad, or give the function a custom_jvp");
 }
 
-Arrays transpose_lin(const ir::NestedTransposeArgs& a) {
+Arrays transpose_lin(const ir::TransposeArgs& a) {
   const CustomLinParams& p = lin_of(a.params);
   const LinearMap& map = p.backward.f;
   auto n = static_cast<std::size_t>(p.residuals);
@@ -164,7 +164,7 @@ Arrays transpose_lin(const ir::NestedTransposeArgs& a) {
     Array c = checked_result(made[i], map.in[i], map.in_forms[i],
                              fmt::format("[custom_vjp] cotangent {} of the backward rule", i), a.at);
     if (!map.active[i]) continue;
-    if (a.linear[next]) out[next] = add_cotangents(a.accumulated[next], c, a.at);
+    if (a.linear[next]) out[next] = c;
     ++next;
   }
   return out;
@@ -203,11 +203,11 @@ const ir::Primitive& custom_lin_row() {
       .name = "custom_lin",
       .infer = infer_lin,
       .parse = &CustomLinParams::parse,
-      .batch = batch_lin,
       .run = [](const ParamsRef&, std::span<const Array>, const Location& at) -> Arrays { no_forward_mode(at); },
-      .nested_jvp = [](const ParamsRef&, std::span<const Array>, std::span<const Array>,
-                       const Location& at) -> ir::NestedJvp { no_forward_mode(at); },
-      .nested_transpose = transpose_lin,
+      .jvp = [](const ir::JvpArgs& a) -> ir::Tangents { no_forward_mode(a.at); },
+      .transpose = transpose_lin,
+      .batch = batch_lin,
+      .facts = {.transpose_only = true},
   };
   return row;
 }

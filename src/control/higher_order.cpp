@@ -5,7 +5,6 @@
 
 #include "base/float_mode.h"
 #include "control/loop.h"
-#include "ops/known_rows.h"
 #include "ops/rows.h"
 
 namespace anew {
@@ -13,9 +12,8 @@ namespace anew {
 const std::vector<const ir::Primitive*>& all_rows() {
   static const auto& rows = *new std::vector<const ir::Primitive*>([] {
     std::vector<const ir::Primitive*> all = first_order_rows();
-    for (const ir::Primitive* p :
-         {&jit_row(), &checkpoint_row(), &scan_row(), &cond_row(), &custom_jvp_row(), &custom_vjp_row(),
-          &custom_lin_row(), &while_row(), &unwind_row(), &softmax_row(), &normalize_row()})
+    for (const ir::Primitive* p : {&jit_row(), &checkpoint_row(), &scan_row(), &cond_row(), &custom_jvp_row(),
+                                   &custom_vjp_row(), &custom_lin_row(), &while_row(), &unwind_row()})
       all.push_back(p);
     return all;
   }());

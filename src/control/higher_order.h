@@ -1,4 +1,4 @@
-// The higher-order rows, one file each, and the list of all rows of the language.
+// The higher-order rows, whose params hold Programs, one file each, and the list of all rows of the language.
 #pragma once
 #include <anew/policy.h>
 

@@ -5,7 +5,7 @@
 namespace anew {
 namespace {
 
-const JitParams& of(const ParamsRef& p) { return static_cast<const JitParams&>(*p); }
+const JitParams& of(const ParamsRef& p) { return p->as<JitParams>(); }
 
 MakeParams with_program(const JitParams& like) {
   return [name = like.name](ir::ProgramRef program) { return jit_params(name, std::move(program)); };
@@ -25,33 +25,30 @@ ParamsRef jit_params(std::string name, ir::ProgramRef program) {
 const ir::Primitive& jit_row() {
   static const ir::Primitive& row = *new ir::Primitive{
       .name = "jit",
-      .infer =
-          [](const ir::InferArgs& a) {
-            return infer_nested(static_cast<const JitParams&>(a.params).program, a, "jit");
-          },
+      .infer = [](const ir::InferArgs& a) { return infer_nested(a.params.as<JitParams>().program, a, "jit"); },
       .parse = &JitParams::parse,
-      .batch =
-          [](const ir::BatchArgs& a) {
-            return batch_nested(jit_row(), with_program(of(a.params)), of(a.params).program, a);
-          },
-      .facts = {.inlines = true},
       .run =
           [](const ParamsRef& p, std::span<const Array> x, const Location& at) {
             return run_compiled ? run_compiled(of(p).program, x, at) : evaluate(*of(p).program, x);
           },
-      .nested_jvp =
-          [](const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {
-            return jvp_nested(jit_row(), with_program(of(p)), of(p).program, x, t, at);
+      .jvp =
+          [](const ir::JvpArgs& a) {
+            return jvp_nested(jit_row(), with_program(of(a.params)), of(a.params).program, a);
           },
+      .transpose =
+          [](const ir::TransposeArgs& a) {
+            return transpose_nested(jit_row(), with_program(of(a.params)), of(a.params).program, a);
+          },
+      .batch =
+          [](const ir::BatchArgs& a) {
+            return batch_nested(jit_row(), with_program(of(a.params)), of(a.params).program, a);
+          },
+      .facts = {.holds_programs = true, .inlines = true},
       .split =
           [](const ir::SplitArgs& a) {
             MakeParams params = with_program(of(a.params));
             return split_nested(jit_row(), of(a.params).program, a,
                                 {.policy = a.trace.policy(), .known = params, .staged = params});
-          },
-      .nested_transpose =
-          [](const ir::NestedTransposeArgs& a) {
-            return transpose_nested(jit_row(), with_program(of(a.params)), of(a.params).program, a);
           },
       .dce =
           [](const ir::Eqn& e, const std::vector<bool>& used) {

@@ -8,6 +8,7 @@
 
 #include "base/stop.h"
 #include "control/signature.h"
+#include "ops/known_rows.h"
 #include "plan/revolve.h"
 #include "runtime/strided.h"
 
@@ -107,16 +108,16 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
 
 template <class P>
 const ir::Primitive& row(std::string name) {
-  return *new ir::Primitive{
-      .name = name,
-      .infer = [name](const ir::InferArgs& a) { return infer_loop(name, static_cast<const P&>(a.params), a); },
-      .parse = &P::parse,
-      .batch = batch_loop,
-      .run = run_loop,
-      .nested_jvp = jvp_loop,
-      .split = split_loop,
-      .nested_transpose = transpose_loop,
-      .dce = dce_loop};
+  return *new ir::Primitive{.name = name,
+                            .infer = [name](const ir::InferArgs& a) { return infer_loop(name, a.params.as<P>(), a); },
+                            .parse = &P::parse,
+                            .run = run_loop,
+                            .jvp = jvp_loop,
+                            .transpose = transpose_loop,
+                            .batch = batch_loop,
+                            .facts = {.holds_programs = true},
+                            .split = split_loop,
+                            .dce = dce_loop};
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ const ir::Primitive& while_row() {
   return r;
 }
 const ir::Primitive& loop_row(const LoopParams& p) { return p.condition ? while_row() : scan_row(); }
-const LoopParams& loop_of(const ParamsRef& p) { return dynamic_cast<const LoopParams&>(*p); }
+const LoopParams& loop_of(const ParamsRef& p) { return p->as<LoopParams>(); }
 
 ParamsRef params_of(const LoopParams& p) {
   auto as = [&](auto params) -> ParamsRef {
@@ -154,7 +155,7 @@ std::int64_t rows_of(const LoopParams& p, int output) {
 std::optional<LoopCounter> counter_of(const LoopParams& p) {
   if (!p.condition) return {};
   const ir::Program &c = *p.condition, &b = *p.body;
-  if (c.eqns.size() != 1 || c.eqns[0].primitive->name != "lt" || !(c.outputs[0] == ir::Atom(c.eqns[0].outputs[0])))
+  if (c.eqns.size() != 1 || c.eqns[0].primitive != &lt_row() || !(c.outputs[0] == ir::Atom(c.eqns[0].outputs[0])))
     return {};
   auto input = [](const ir::Program& q, const ir::Atom& a) {
     auto it = std::find(q.inputs.begin(), q.inputs.end(), a.is_var() ? a.var : -1);
@@ -167,7 +168,7 @@ std::optional<LoopCounter> counter_of(const LoopParams& p) {
   const ir::Atom& next = b.outputs[static_cast<std::size_t>(at - p.constants)];
   for (const ir::Eqn& e : b.eqns) {
     if (!next.is_var() || e.outputs.empty() || e.outputs[0] != next.var) continue;
-    bool adds = e.primitive->name == "add" && e.inputs[0] == ir::Atom(b.inputs[static_cast<std::size_t>(at)]) &&
+    bool adds = e.primitive == &add_row() && e.inputs[0] == ir::Atom(b.inputs[static_cast<std::size_t>(at)]) &&
                 !e.inputs[1].is_var() && e.inputs[1].literal.as_integer() == 1;
     if (!adds) return {};
     return LoopCounter{at - p.constants, end_at, end_at < 0 ? end.literal.as_integer() : 0};

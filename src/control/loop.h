@@ -136,21 +136,21 @@ Arrays split_whole(const ir::Primitive& row, const ir::SplitArgs& a, const Flags
 Arrays bind_loop(LoopParams params, std::span<const Array> inputs, const Location& at);
 
 // ---- rules
-ir::NestedJvp jvp_loop(const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at);
+ir::Tangents jvp_loop(const ir::JvpArgs& a);
 Arrays split_loop(const ir::SplitArgs& a);
-Arrays transpose_loop(const ir::NestedTransposeArgs& a);
+Arrays transpose_loop(const ir::TransposeArgs& a);
 ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs);
 ir::Batched batch_loop(const ir::BatchArgs& a);
 
-ir::NestedJvp jvp_unwind(const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at);
+ir::Tangents jvp_unwind(const ir::JvpArgs& a);
 Arrays split_unwind(const ir::SplitArgs& a);
-Arrays transpose_unwind(const ir::NestedTransposeArgs& a);
+Arrays transpose_unwind(const ir::TransposeArgs& a);
 ir::DceResult dce_unwind(const ir::Eqn& e, const std::vector<bool>& used_outputs);
 ir::Batched batch_unwind(const ir::BatchArgs& a);
 
 // ---- arrays with a leading axis of steps or states
 Type stacked(const Type& t, std::int64_t length);
-// Element i along the leading axis, as a look at the same memory; and writing it, where y is not shared yet.
+// Element i along the leading axis, as a view of the same memory; and writing it, where y is not shared yet.
 Array row_of(const Array& stack, std::int64_t i);
 void write_row(const Array& stack, std::int64_t i, const Array& y);
 std::int64_t integer_of(const Array& x);  // of an integer scalar

@@ -75,9 +75,9 @@ FormJvp jvp_form(const LoopForm& f, std::span<const Array> x, std::span<const Ar
 }
 
 // Values and tangents of the results, apart again.
-ir::NestedJvp ungrouped(const LoopForm& f, const FormJvp& j, const Arrays& made) {
+ir::Tangents ungrouped(const LoopForm& f, const FormJvp& j, const Arrays& made) {
   Lists<Array> got = j.form.results.partition(made);
-  ir::NestedJvp result;
+  ir::Tangents result({});
   for (Role r : f.results.order()) {
     auto tangents = got[r].begin() + static_cast<std::ptrdiff_t>(f.results.size(r));
     append(result.y, {got[r].begin(), tangents});
@@ -88,11 +88,10 @@ ir::NestedJvp ungrouped(const LoopForm& f, const FormJvp& j, const Arrays& made)
 
 }  // namespace
 
-ir::NestedJvp jvp_loop(const ParamsRef& params, std::span<const Array> x, std::span<const Array> t,
-                       const Location& at) {
-  const LoopParams& p = loop_of(params);
+ir::Tangents jvp_loop(const ir::JvpArgs& a) {
+  const LoopParams& p = loop_of(a.params);
   const LoopForm f = form_of(p);
-  const FormJvp j = jvp_form(f, x, t, at);
+  const FormJvp j = jvp_form(f, a.x, a.t, a.at);
   const Flags& carried = j.nonzero[Role::carries];
   LoopParams q = p;
   set_form(q, j.form);
@@ -102,8 +101,8 @@ ir::NestedJvp jvp_loop(const ParamsRef& params, std::span<const Array> x, std::s
     if (recorded.back())
       q.record.push_back(p.carries + static_cast<int>(std::count(carried.begin(), carried.begin() + r, true)));
   }
-  const Arrays made = bind_loop(q, j.operands, at);
-  ir::NestedJvp result = ungrouped(f, j, made);
+  const Arrays made = bind_loop(q, j.operands, a.at);
+  ir::Tangents result = ungrouped(f, j, made);
   if (!p.records) return result;
   auto counters = made.begin() + static_cast<std::ptrdiff_t>(j.form.results.size());
   auto states = counters + (p.condition ? 2 : 0), tangents = states + std::ssize(p.record);
@@ -113,13 +112,12 @@ ir::NestedJvp jvp_loop(const ParamsRef& params, std::span<const Array> x, std::s
   return result;
 }
 
-ir::NestedJvp jvp_unwind(const ParamsRef& params, std::span<const Array> x, std::span<const Array> t,
-                         const Location& at) {
-  auto q = std::make_shared<UnwindParams>(static_cast<const UnwindParams&>(*params));
+ir::Tangents jvp_unwind(const ir::JvpArgs& a) {
+  auto q = std::make_shared<UnwindParams>(a.params->as<UnwindParams>());
   const LoopForm f = form_of(*q);
-  const FormJvp j = jvp_form(f, x, t, at);
+  const FormJvp j = jvp_form(f, a.x, a.t, a.at);
   set_form(*q, j.form);
-  return ungrouped(f, j, anew::bind(unwind_row(), q, j.operands, at));
+  return ungrouped(f, j, anew::bind(unwind_row(), q, j.operands, a.at));
 }
 
 // ---- dead code
@@ -155,7 +153,7 @@ ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
   const LoopForm fewer = narrowed(f, used);
   Flags inputs = used.merge(f.operands.order()), kept = used.merge(f.results.order());
   kept.insert(kept.end(), used_outputs.begin() + static_cast<std::ptrdiff_t>(counters), used_outputs.end());
-  if (all(inputs) && all(kept) && same_parts(f, fewer)) return {false, e.params, inputs, kept};
+  if (all(inputs) && all(kept) && same_parts(f, fewer)) return {e.params, inputs, kept};
   set_form(q, fewer);
   for (std::size_t i = counters; q.records && i < states; ++i) kept[i] = true;
   q.record.clear();
@@ -163,20 +161,20 @@ ir::DceResult dce_loop(const ir::Eqn& e, const std::vector<bool>& used_outputs) 
   for (std::size_t i = 0; i < p.record.size(); ++i)
     if (kept[states + i])
       q.record.push_back(static_cast<int>(std::count(carried.begin(), carried.begin() + p.record[i], true)));
-  return {false, params_of(q), inputs, kept};
+  return {params_of(q), inputs, kept};
 }
 
 ir::DceResult dce_unwind(const ir::Eqn& e, const std::vector<bool>& used_outputs) {
-  auto q = std::make_shared<UnwindParams>(static_cast<const UnwindParams&>(*e.params));
+  auto q = std::make_shared<UnwindParams>(e.params->as<UnwindParams>());
   const LoopForm f = form_of(*q);
   Lists<bool> used = only_results(f, used_outputs);
   used[Role::counters].assign(f.operands.size(Role::counters), true);
   used = needed(f, std::move(used));
   const LoopForm fewer = narrowed(f, used);
   const Flags inputs = used.merge(f.operands.order()), kept = used.merge(f.results.order());
-  if (all(inputs) && all(kept) && same_parts(f, fewer)) return {false, e.params, inputs, kept};
+  if (all(inputs) && all(kept) && same_parts(f, fewer)) return {e.params, inputs, kept};
   set_form(*q, fewer);
-  return {false, q, inputs, kept};
+  return {q, inputs, kept};
 }
 
 // ---- vmap
@@ -276,7 +274,7 @@ ir::Batched batch_loop(const ir::BatchArgs& a) {
 }
 
 ir::Batched batch_unwind(const ir::BatchArgs& a) {
-  auto q = std::make_shared<UnwindParams>(static_cast<const UnwindParams&>(*a.params));
+  auto q = std::make_shared<UnwindParams>(a.params->as<UnwindParams>());
   const LoopForm f = form_of(*q);
   Lists<bool> mapped = f.operands.partition(a.mapped);
   Lists<Array> x = f.operands.partition(a.x);

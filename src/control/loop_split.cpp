@@ -260,7 +260,7 @@ Arrays split_loop(const ir::SplitArgs& a) {
 }
 
 Arrays split_unwind(const ir::SplitArgs& a) {
-  const LoopForm f = form_of(static_cast<const UnwindParams&>(*a.params));
+  const LoopForm f = form_of(a.params->as<UnwindParams>());
   return split_whole(unwind_row(), a, unknown_of(f, a).merge(f.results.order()));
 }
 

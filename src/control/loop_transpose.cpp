@@ -48,7 +48,7 @@ Flags inverse(Flags f) {
   return f;
 }
 
-// The loop over such steps, backwards. Constants and xs: those there are, then the linear ones that are known. Linear
+// The loop over such steps, backwards. Constants and xs: those of the scan, then the linear ones that are known. Linear
 // carries: accumulated cotangents of linear constants, then cotangents of the carries. Linear xs: cotangents of ys that
 // exist. Its results: accumulated cotangents, those of the carries, and those of linear xs.
 struct Backwards {
@@ -119,7 +119,7 @@ Lists<Array> cotangents(const LinearStep& s, const Lists<bool>& wanted, const Ar
   return result;
 }
 
-Arrays transpose_scan(const LoopParams& p, const ir::NestedTransposeArgs& a) {
+Arrays transpose_scan(const LoopParams& p, const ir::TransposeArgs& a) {
   const LoopForm f = form_of(p);
   const Groups takes{{Role::linear_constants, f.operands.size(Role::constants)},
                      {Role::linear_carries, f.operands.size(Role::carries)},
@@ -226,7 +226,7 @@ Arrays expanded(const UnwindParams& p, std::span<const Array> x, const Location&
 
 }  // namespace
 
-Arrays transpose_loop(const ir::NestedTransposeArgs& a) {
+Arrays transpose_loop(const ir::TransposeArgs& a) {
   const LoopParams& p = loop_of(a.params);
   if (!p.condition && p.checkpoints == 0) return transpose_scan(p, a);
   if (p.records && p.condition) no_reverse_over_reverse(a.at);
@@ -237,8 +237,8 @@ Arrays transpose_loop(const ir::NestedTransposeArgs& a) {
   return transpose_program(share(std::move(s.program)), a);
 }
 
-Arrays transpose_unwind(const ir::NestedTransposeArgs& a) {
-  const auto& p = static_cast<const UnwindParams&>(*a.params);
+Arrays transpose_unwind(const ir::TransposeArgs& a) {
+  const auto& p = a.params->as<UnwindParams>();
   const LoopForm f = form_of(p);
   const Lists<bool> wanted = f.operands.partition(a.linear);
   if (count(wanted.merge({Role::constants, Role::xs, Role::counters, Role::carries})) > 0) {

@@ -17,21 +17,17 @@ Types infer_nested(const ir::ProgramRef& p, const ir::InferArgs& a, std::string_
   return s.out;
 }
 
-ir::NestedJvp jvp_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
-                         std::span<const Array> x, std::span<const Array> t, const Location& at) {
+ir::Tangents jvp_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p, const ir::JvpArgs& a) {
   std::vector<bool> nonzero;
-  Arrays in(x.begin(), x.end());
-  for (const Array& dx : t) {
+  Arrays in(a.x.begin(), a.x.end());
+  for (const Array& dx : a.t) {
     nonzero.push_back(dx.value() != nullptr);
     if (dx.value()) in.push_back(dx);
   }
   JvpProgram j = jvp_program(p, nonzero);
   in.insert(in.end(), j.captured.begin(), j.captured.end());
-  Arrays out = bind_nested(row, params, j.program, in, at);
-  std::size_t n = p->outputs.size(), next = n;
-  ir::NestedJvp result{Arrays(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(n)), {}};
-  for (std::size_t i = 0; i < n; ++i) result.t.push_back(j.nonzero[i] ? out[next++] : Array());
-  return result;
+  Arrays out = bind_nested(row, params, j.program, in, a.at);
+  return values_and_tangents(out, j.nonzero);
 }
 
 Arrays split_nested(const Primitive& row, const ir::ProgramRef& p, const ir::SplitArgs& a, const NestedSplit& how) {
@@ -74,7 +70,26 @@ Arrays split_nested(const Primitive& row, const ir::ProgramRef& p, const ir::Spl
   return out;
 }
 
-Arrays transpose_program(const ir::ProgramRef& p, const ir::NestedTransposeArgs& a) {
+Present::Present(std::initializer_list<std::span<const Array>> lists) {
+  for (std::span<const Array> list : lists) {
+    std::vector<bool>& exist = exist_.emplace_back();
+    for (const Array& x : list) {
+      exist.push_back(x.value() != nullptr);
+      if (x.value()) operands_.push_back(x);
+    }
+  }
+}
+std::vector<Arrays> Present::lists(std::span<const Array> operands) const {
+  std::vector<Arrays> out;
+  std::size_t next = 0;
+  for (const std::vector<bool>& exist : exist_) {
+    Arrays& list = out.emplace_back();
+    for (bool here : exist) list.push_back(here ? operands[next++] : Array());
+  }
+  return out;
+}
+
+Arrays transpose_program(const ir::ProgramRef& p, const ir::TransposeArgs& a) {
   Split s = split(p, a.linear);
   Arrays known_in, ct, result(a.in.size());
   for (std::size_t i = 0; i < a.in.size(); ++i) {
@@ -98,34 +113,19 @@ Arrays transpose_program(const ir::ProgramRef& p, const ir::NestedTransposeArgs&
 }
 
 Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
-                        const ir::NestedTransposeArgs& a) {
-  // Operands of the new equation: what is not linear, the cotangents, the accumulators; whatever of them exists.
-  Arrays operands;
-  std::vector<int> x_at, ct_at, acc_at;
-  auto add = [&](const Array& v, std::vector<int>& at) {
-    at.push_back(v.value() ? static_cast<int>(operands.size()) : -1);
-    if (v.value()) operands.push_back(v);
-  };
-  for (const Array& v : a.x) add(v, x_at);
-  for (const Array& v : a.ct) add(v, ct_at);
-  for (const Array& v : a.accumulated) add(v, acc_at);
-
+                        const ir::TransposeArgs& a) {
+  const Present present{a.x, a.ct, a.accumulated};  // operands of the new equation
   std::vector<bool> nonzero(a.in.size());
   auto body = [&](std::span<const Array> in) {
-    auto get = [&](const std::vector<int>& at) {
-      Arrays out;
-      for (int i : at) out.push_back(i < 0 ? Array() : in[static_cast<std::size_t>(i)]);
-      return out;
-    };
-    Arrays x = get(x_at), ct = get(ct_at), accumulated = get(acc_at), present;
-    Arrays result = transpose_program(p, {a.params, ct, x, a.in, a.linear, accumulated, a.at});
+    const std::vector<Arrays> given = present.lists(in);
+    Arrays result = transpose_program(p, {a.params, given[1], given[0], a.in, a.linear, given[2], a.at}), some;
     for (std::size_t i = 0; i < result.size(); ++i) {
       nonzero[i] = result[i].value() != nullptr;
-      if (nonzero[i]) present.push_back(result[i]);
+      if (nonzero[i]) some.push_back(result[i]);
     }
-    return present;
+    return some;
   };
-  Closed c = close_over(body, operands, "transpose", a.at);
+  Closed c = close_over(body, present.operands(), "transpose", a.at);
   Arrays made = bind_nested(row, params, c.program, c.inputs, a.at), out(a.in.size());
   std::size_t next = 0;
   for (std::size_t i = 0; i < out.size(); ++i)
@@ -142,7 +142,7 @@ ir::Batched batch_nested(const Primitive& row, const MakeParams& params, const i
 ir::DceResult dce_nested(const MakeParams& params, const ir::ProgramRef& p, const ir::Eqn& e,
                          const std::vector<bool>& used_outputs) {
   ir::SharedDce d = ir::eliminate_dead_code(p, used_outputs);
-  return {false, d.program == p ? e.params : params(d.program), d.used_inputs, used_outputs};
+  return {d.program == p ? e.params : params(d.program), d.used_inputs, used_outputs};
 }
 
 }  // namespace anew

@@ -8,8 +8,7 @@
 namespace anew {
 
 Types infer_nested(const ir::ProgramRef& p, const ir::InferArgs& a, std::string_view name);
-ir::NestedJvp jvp_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
-                         std::span<const Array> x, std::span<const Array> t, const Location& at);
+ir::Tangents jvp_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p, const ir::JvpArgs& a);
 
 struct NestedSplit {
   std::optional<Policy> policy = {};                    // that the body is split by
@@ -20,11 +19,23 @@ struct NestedSplit {
 };
 Arrays split_nested(const Primitive& row, const ir::ProgramRef& p, const ir::SplitArgs& a, const NestedSplit& how);
 
+// What exists of several lists of arrays, as one list of operands; and operands in those places again.
+class Present {
+ public:
+  Present(std::initializer_list<std::span<const Array>> lists);
+  const Arrays& operands() const { return operands_; }
+  std::vector<Arrays> lists(std::span<const Array> operands) const;
+
+ private:
+  Arrays operands_;
+  std::vector<std::vector<bool>> exist_;
+};
+
 // Now, under the current trace: what does not depend on linear inputs, then the backward pass.
-Arrays transpose_program(const ir::ProgramRef& p, const ir::NestedTransposeArgs& a);
+Arrays transpose_program(const ir::ProgramRef& p, const ir::TransposeArgs& a);
 // One equation that first recomputes what does not depend on linear inputs, then runs the backward pass.
 Arrays transpose_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
-                        const ir::NestedTransposeArgs& a);
+                        const ir::TransposeArgs& a);
 
 ir::Batched batch_nested(const Primitive& row, const MakeParams& params, const ir::ProgramRef& p,
                          const ir::BatchArgs& a);

@@ -43,7 +43,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-bool is_dot_without_batch(const PolicyQuery& q) { return q.primitive == "dot_general" && !q.batched_dot; }
+bool is_dot_without_batch(const PolicyQuery& q) { return q.dot && !q.batched_dot; }
 
 Save save_if(bool yes) { return yes ? Save::save : Save::recompute; }
 
@@ -74,12 +74,12 @@ void check_memories(std::string_view function, const std::string& src, const std
 }  // namespace
 
 Save Policy::operator()(const PolicyQuery& q) const {
-  const bool named = q.primitive == "name";
+  const bool named = !q.name.empty();
   switch (kind_) {
     case Kind::everything:
     case Kind::automatic: return Save::save;
     case Kind::nothing: return Save::recompute;
-    case Kind::dots: return save_if(q.primitive == "dot_general" || q.primitive == "conv_general_dilated");
+    case Kind::dots: return save_if(q.dot);
     case Kind::dots_no_batch: return save_if(is_dot_without_batch(q));
     case Kind::only_names: return save_if(named && contains(details_->names, q.name));
     case Kind::names_but: return save_if(named && !contains(details_->names, q.name));

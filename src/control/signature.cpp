@@ -5,7 +5,7 @@
 namespace anew {
 
 void require_fit(bool ok, std::string_view op, std::string_view what, const Location& at) {
-  if (!ok) throw Error(fmt::format("[{}] {}", op, what), line_or(at));
+  if (!ok) fail(op, at, what);
 }
 
 Signature signature_of(std::string_view op, std::string_view what, const ir::ProgramRef& p, const Location& at) {

@@ -10,7 +10,7 @@ namespace anew {
 namespace {
 
 Types infer_unwind(const ir::InferArgs& a) {
-  const auto& p = static_cast<const UnwindParams&>(a.params);
+  const auto& p = a.params.as<UnwindParams>();
   auto check = [&](bool ok, std::string_view what = "operands do not fit the loop") {
     require_fit(ok, "unwind", what, a.at);
   };
@@ -143,12 +143,13 @@ const ir::Primitive& unwind_row() {
       .name = "unwind",
       .infer = infer_unwind,
       .parse = &UnwindParams::parse,
-      .batch = batch_unwind,
       .run = [](const ParamsRef& p, std::span<const Array> x,
-                const Location& at) { return Runner(static_cast<const UnwindParams&>(*p), x, at).run(); },
-      .nested_jvp = jvp_unwind,
+                const Location& at) { return Runner(p->as<UnwindParams>(), x, at).run(); },
+      .jvp = jvp_unwind,
+      .transpose = transpose_unwind,
+      .batch = batch_unwind,
+      .facts = {.holds_programs = true},
       .split = split_unwind,
-      .nested_transpose = transpose_unwind,
       .dce = dce_unwind,
   };
   return row;

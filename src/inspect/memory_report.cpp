@@ -21,18 +21,18 @@ using passes::Body;
 
 class Times final : public StepWatch {
  public:
-  struct Step {
+  struct StepTime {
     std::int64_t runs = 0;
     double nanoseconds = 0;
   };
   void ran(const Code& code, std::size_t step, double nanoseconds) override {
-    std::vector<Step>& steps = codes_[&code];
+    std::vector<StepTime>& steps = codes_[&code];
     if (steps.empty()) steps.resize(code.steps.size());
     ++steps[step].runs;
     steps[step].nanoseconds += nanoseconds;
   }
   // Nothing where the step did not run.
-  const Step* of(const Code* code, std::size_t step) const {
+  const StepTime* of(const Code* code, std::size_t step) const {
     auto it = codes_.find(code);
     return it == codes_.end() || it->second[step].runs == 0 ? nullptr : &it->second[step];
   }
@@ -46,7 +46,7 @@ class Times final : public StepWatch {
   }
 
  private:
-  std::unordered_map<const Code*, std::vector<Step>> codes_;
+  std::unordered_map<const Code*, std::vector<StepTime>> codes_;
 };
 
 class Stopwatch {
@@ -220,7 +220,7 @@ class Gathering {
     row.live_bytes = live;
     row.runs = runs;
     if (measured_) {
-      const Times::Step* t = (depth == 0 ? measured_->outer : measured_->nested).of(code, code->doer[i]);
+      const Times::StepTime* t = (depth == 0 ? measured_->outer : measured_->nested).of(code, code->doer[i]);
       row.runs = t ? t->runs : 0;
       row.seconds = t ? t->nanoseconds * 1e-9 : 0;
     }

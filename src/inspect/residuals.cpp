@@ -1,10 +1,9 @@
-// What the backward pass keeps, as data and as text (spec/checkpoint.md part 2).
+// What the backward pass keeps, as data and as text.
 #include <fmt/format.h>
 
 #include <cstdio>
 
 #include "control/loop.h"
-#include "ops/known_rows.h"
 #include "transforms/linearize.h"
 
 namespace anew {
@@ -40,15 +39,15 @@ Residual describe(const ResidualSource& s, const Type& type, const std::vector<s
     const Origin& o = s.origin;
     r.primitive = o.primitive->name;
     r.location = source_line(o.at);
-    if (o.primitive == &name_row()) {
-      r.name = static_cast<const NameParams&>(*o.params).name;
+    if (o.primitive->facts.name) {
+      r.name = o.primitive->facts.name(*o.params);
       what = fmt::format("named '{}'", r.name);
-    } else if (o.primitive == &jit_row()) {
-      what = fmt::format("output of jitted function '{}'", static_cast<const JitParams&>(*o.params).name);
+    } else if (auto* jit = o.params->if_a<JitParams>()) {
+      what = fmt::format("output of jitted function '{}'", jit->name);
     } else {
       what = "output of " + r.primitive;
     }
-    if (o.primitive == &scan_row() || o.primitive == &while_row()) r.trips = rows_of(loop_of(o.params), o.output);
+    if (auto* loop = o.params->if_a<LoopParams>()) r.trips = rows_of(*loop, o.output);
     what += " from " + r.location.str();
   }
   r.text = type.str() + " " + what;

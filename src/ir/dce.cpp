@@ -57,7 +57,6 @@ Dce eliminate_dead_code(const Program& p, const std::vector<bool>& used_outputs,
     Eqn copy = e;
     if (e.primitive->dce) {
       DceResult r = e.primitive->dce(e, used);
-      if (r.drop) continue;
       copy.params = r.params;
       copy.inputs = select(e.inputs, r.used_inputs);
       copy.outputs = select(e.outputs, r.kept_outputs);

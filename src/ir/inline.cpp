@@ -63,7 +63,7 @@ class Inliner {
   }
 
   ProgramRef call(const Eqn& e, const Program& out) const {
-    if (!e.primitive->higher_order()) return nullptr;
+    if (!e.primitive->run) return nullptr;
     std::vector<Type> in;
     for (const Atom& a : e.inputs) in.push_back(out.type(a));
     return callee_(e, in);
@@ -102,7 +102,7 @@ struct AskFunctions {
   friend bool operator==(AskFunctions, AskFunctions) = default;
 };
 bool holds_functions(const Eqn& e) {
-  if (!e.primitive->higher_order() && !e.primitive->facts.effects) return false;
+  if (!e.primitive->run && !e.primitive->facts.effects) return false;
   for (const ProgramRef& p : nested_programs(e))
     if (p && *p->memo.get(AskFunctions{}, [&] { return ir::holds_functions(*p); })) return true;
   NamedParams list = e.params->list();

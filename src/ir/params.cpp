@@ -37,6 +37,10 @@ ParamValue::~ParamValue() = default;
 
 Params::~Params() = default;
 
+void Params::not_a(const std::type_info& wanted) const {
+  throw InternalError(std::string("params are ") + typeid(*this).name() + ", not " + wanted.name());
+}
+
 bool Params::equals(const Params& other) const {
   if (this == &other) return true;
   if (typeid(*this) != typeid(other)) return false;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <typeinfo>
 #include <variant>
 #include <vector>
 
@@ -80,12 +81,30 @@ struct FieldRef {
 
 struct Params {
   virtual ~Params();
+  // As what the row's params are: their struct, or a base that the params of several rows share.
+  template <class T>
+  const T& as() const {
+    if constexpr (std::is_base_of_v<Params, T>) {
+      if (typeid(*this) == typeid(T)) return static_cast<const T&>(*this);
+    } else if (const T* shared = if_a<T>()) {
+      return *shared;
+    }
+    not_a(typeid(T));
+  }
+  // The same where they may be another row's: null.
+  template <class T>
+  const T* if_a() const {
+    return dynamic_cast<const T*>(this);
+  }
   bool equals(const Params& other) const;
   std::size_t hash() const;
   NamedParams list() const;
   // The Programs it holds, in the order of the fields; and the same params with other ones.
   std::vector<ProgramRef> programs() const;
   std::shared_ptr<const Params> with_programs(const std::vector<ProgramRef>& programs) const;
+
+ private:
+  [[noreturn]] void not_a(const std::type_info& wanted) const;
 
  protected:
   static constexpr std::size_t max_fields = 16;

@@ -17,12 +17,6 @@
 namespace anew::ir {
 namespace {
 
-std::string types_text(std::span<const Type> types) {
-  std::string out = "(";
-  for (const Type& t : types) out += (out.size() > 1 ? ", " : "") + t.str();
-  return out + ")";
-}
-
 std::string shown(const Token& t) { return t.kind == Token::Kind::end ? "the end" : fmt::format("'{}'", t.text); }
 
 class Parser {

@@ -1,5 +1,6 @@
-// The primitive row: everything the library knows about one operation. First-order rows give infer, lower (or view) and
-// derivative rules; higher-order rows (those that hold Programs) give run, jvp, split, transpose and dce; all give batch.
+// The primitive row: everything the library knows about one operation. All rows give infer, batch and derivative rules;
+// first-order rows lower (or view, or run where they are made of other rows); higher-order rows, whose params hold
+// Programs, run, split and dce.
 // A rule runs with the trace that shall see its operations already current; it calls ordinary operations.
 // An empty Array in a list of tangents or cotangents is a symbolic zero: rules see it, never compute with it.
 #pragma once
@@ -33,8 +34,15 @@ struct InferArgs {
 };
 struct JvpArgs {
   const ParamsRef& params;
-  std::span<const Array> x, y;  // primal inputs and outputs
-  std::span<const Array> t;     // input tangents; empty where there is none
+  std::span<const Array> x;
+  std::span<const Array> y;  // outputs; a higher-order row, which computes them with their tangents, is given none
+  std::span<const Array> t;  // input tangents; empty where there is none
+  const Location& at;
+};
+struct Tangents {
+  Tangents(Arrays t, Arrays y = {}) : t(std::move(t)), y(std::move(y)) {}
+  Arrays t;  // one per output; empty where there is none
+  Arrays y;  // the outputs, of a higher-order row
 };
 struct TransposeArgs {
   const ParamsRef& params;
@@ -42,6 +50,8 @@ struct TransposeArgs {
   std::span<const Array> x;   // inputs; empty where linear
   std::span<const Type> in;   // types of all inputs
   const std::vector<bool>& linear;
+  std::span<const Array> accumulated;  // per input: the cotangent so far; empty where there is none
+  const Location& at;
 };
 // vmap: mapped operands have the mapped axis in front. Outputs have it in front too.
 struct BatchArgs {
@@ -104,9 +114,17 @@ struct Facts {
   bool effects = false;
   // The effects reach beyond a printed line: no derivative may repeat or skip them.
   bool io = false;
-  // A higher-order row that evaluates the one Program it holds, once, or else binds other rows: it may be replaced by
-  // those equations.
+  // Higher-order: Programs are among the params.
+  bool holds_programs = false;
+  // `run` evaluates the one Program that it holds, once, or else binds other rows: it may be replaced by those equations.
   bool inlines = false;
+  // Linear by decree: it can be transposed but never run. So it is always staged, and what it gives is linear even where
+  // its own operands are known, and so constant; their cotangents then go nowhere. `run` and `jvp` say why they cannot.
+  bool transpose_only = false;
+  // Of a row that names its operand, for policies and reports: the name.
+  const std::string& (*name)(const Params&) = nullptr;
+  // Of a product, which dot policies may save: whether it has batch dimensions.
+  bool (*batched_dot)(const Params&) = nullptr;
   // Calls a function of the user's, which may have captured anything: `batch` is asked even where no operand is mapped.
   bool calls_user = false;
 };
@@ -130,20 +148,7 @@ struct SplitArgs {
   std::span<const Array> in;  // as the trace holds them: known, unknown or both
   const Location& at;
 };
-struct NestedTransposeArgs {
-  const ParamsRef& params;
-  std::span<const Array> ct;  // output cotangents; empty where there is none
-  std::span<const Array> x;   // inputs; empty where linear
-  std::span<const Type> in;
-  const std::vector<bool>& linear;
-  std::span<const Array> accumulated;  // per input: the cotangent so far; empty where there is none
-  const Location& at;
-};
-struct NestedJvp {
-  Arrays y, t;  // t: empty where zero
-};
 struct DceResult {
-  bool drop = false;  // nothing is left
   ParamsRef params;
   std::vector<bool> used_inputs;
   std::vector<bool> kept_outputs;  // those the new equation still has (at least the used ones)
@@ -154,26 +159,23 @@ struct Primitive {
   std::function<Types(const InferArgs&)> infer = {};
   ParamsRef (*parse)(const NamedParams&) = &NoParams::parse;
 
-  // first-order
   std::function<Lowered(const Params&, std::span<const Type> in, std::span<const Type> out)> lower = {};
   std::function<std::optional<View>(const Params&, const Type& in, const Strides&, const Type& out)> view =
       {};  // nothing: must copy by `lower`
-  std::function<Arrays(const JvpArgs&)> jvp = {};
-  std::function<Arrays(const TransposeArgs&)> transpose = {};  // one per input; empty where not linear or zero
-  std::function<Batched(const BatchArgs&)> batch = {};         // elementwise rows need none
+  std::function<Arrays(const ParamsRef&, std::span<const Array>, const Location&)> run = {};
+  std::function<Tangents(const JvpArgs&)> jvp = {};
+  // One per input, empty where not linear or zero: what is to be added to its cotangent. A higher-order row continues the
+  // sums inside its Programs, and gives the cotangent so far with its own added.
+  std::function<Arrays(const TransposeArgs&)> transpose = {};
+  std::function<Batched(const BatchArgs&)> batch = {};  // elementwise rows need none
   Facts facts = {};
   std::function<std::vector<Sample>()> samples = {};
 
   // higher-order
-  std::function<Arrays(const ParamsRef&, std::span<const Array>, const Location&)> run = {};
-  std::function<NestedJvp(const ParamsRef&, std::span<const Array> x, std::span<const Array> t, const Location&)>
-      nested_jvp = {};
   std::function<Arrays(const SplitArgs&)> split = {};
-  std::function<Arrays(const NestedTransposeArgs&)> nested_transpose =
-      {};  // per input: the cotangent now; empty where zero
   std::function<DceResult(const Eqn&, const std::vector<bool>& used_outputs)> dce = {};
 
-  bool higher_order() const { return static_cast<bool>(run); }
+  bool higher_order() const { return facts.holds_programs; }
 };
 
 // Whether an equation, or one in a program it holds, has effects; the name of a primitive with io, if there is one.
@@ -181,8 +183,7 @@ bool has_effects(const Eqn& e);
 bool has_effects(const Program& p);
 std::string find_io(const Program& p);
 
-// Where a rule is missing: names the primitive, the transformation and the file to edit.
-[[noreturn]] void missing_rule(const Primitive& p, std::string_view transformation, std::string_view folder,
-                               const Location& at);
+// Where a rule is missing: names the primitive, the rule and the folder of its row.
+[[noreturn]] void missing_rule(const Primitive& p, std::string_view rule, const Location& at);
 
 }  // namespace anew::ir

@@ -219,6 +219,12 @@ std::string str(const ParamValue& v) { return layout(group(Printer().value(v)), 
 
 std::string str(const Params& p) { return layout(group(Printer().params(p)), unlimited); }
 
+std::string types_text(std::span<const Type> types) {
+  std::string out = "(";
+  for (const Type& t : types) out += (out.size() > 1 ? ", " : "") + t.str();
+  return out + ")";
+}
+
 std::string print(const Program& p, int width) {
   Printer printer(p);
   printer.name_shared();

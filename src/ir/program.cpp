@@ -192,9 +192,10 @@ std::string find_io(const Program& p) {
   return io ? io->name : "";
 }
 
-void missing_rule(const Primitive& p, std::string_view transformation, std::string_view folder, const Location& at) {
-  throw Error(fmt::format("[{0}] has no {1} rule", p.name, transformation), at,
-              fmt::format("add `{1}` to the row \"{0}\" in src/{2}", p.name, transformation, folder));
+void missing_rule(const Primitive& p, std::string_view rule, const Location& at) {
+  const char* folder = p.higher_order() ? "control" : "ops";
+  throw Error(fmt::format("[{0}] has no {1} rule", p.name, rule), at,
+              fmt::format("add `{1}` to the row \"{0}\" in src/{2}", p.name, rule, folder));
 }
 
 }  // namespace anew::ir

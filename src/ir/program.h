@@ -4,6 +4,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -87,8 +88,10 @@ std::vector<ProgramRef> nested_programs(const Eqn& e);
 int nesting(const Program& p);
 int nesting(const Params& p);  // that of a Program with this equation
 
-// The seeds' notation, width 80; names a, b, ..., z, ba, ... in print order, unique across nested programs.
+// JAX's notation, 80 columns wide. Variables are named a, b, ..., z, ba, ... in the order they are printed; no two
+// have one name, in nested Programs either.
 std::string print(const Program& p, int width = 80);
+std::string types_text(std::span<const Type> types);  // (f32[3], i32[])
 // The inverse of print, and verified: types are those that `infer` says. `find` looks a primitive up by name. Throws
 // Error with line and column.
 using FindPrimitive = std::function<const Primitive*(std::string_view)>;

@@ -5,15 +5,10 @@
 #include "base/environment.h"
 #include "ir/primitive.h"
 #include "ir/program.h"
+#include "ir/words.h"
 
 namespace anew::ir {
 namespace {
-
-std::string types_text(std::span<const Type> types) {
-  std::string out = "(";
-  for (const Type& t : types) out += (out.size() > 1 ? ", " : "") + t.str();
-  return out + ")";
-}
 
 class Verifier {
  public:

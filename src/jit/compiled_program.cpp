@@ -21,9 +21,9 @@ namespace {
 std::atomic<Backend> chosen = environment::interprets() ? Backend::interpreter : Backend::machine_code;
 
 // Pointer tables of the calls of a thread, one behind the other (a call may call back and so hold others).
-class Table {
+class AddressTable {
  public:
-  explicit Table(int size) : shared_(PerThread<Shared>::get()), size_(static_cast<std::size_t>(size)) {
+  explicit AddressTable(int size) : shared_(PerThread<Shared>::get()), size_(static_cast<std::size_t>(size)) {
     auto& [memory, used] = shared_;
     if (used + size_ > memory.size() && used == 0) memory.resize(std::max<std::size_t>(2 * size_, 256));
     if (used + size_ > memory.size()) {
@@ -34,10 +34,10 @@ class Table {
     data_ = memory.data() + used;
     used += size_;
   }
-  ~Table() {
+  ~AddressTable() {
     if (own_.empty()) shared_.used -= size_;
   }
-  Table(const Table&) = delete;
+  AddressTable(const AddressTable&) = delete;
   std::byte** data() const { return data_; }
 
  private:
@@ -92,7 +92,7 @@ Arrays CompiledProgram::run(std::span<const Array> inputs, const Location& at, s
   for (const Output& o : outputs_) out.push_back(make_concrete(o.type, allocate(o.bytes, at), 0, o.strides));
   {
     const Arena arena(plan_.arena_bytes, at);
-    const Table table(code.table);
+    const AddressTable table(code.table);
     std::byte** pointers = table.data();
     code.enter(pointers, arena.data());
     for (std::size_t i = 0; i < inputs.size(); ++i)

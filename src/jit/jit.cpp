@@ -124,8 +124,7 @@ std::size_t JitCache::size() const {
 
 namespace {
 
-Arrays as_equation(Closed c, const JitCache& cache, const JitOptions& options, std::string_view name,
-                   const Location& at) {
+Arrays as_equation(Closed c, const JitCache& cache, const JitOptions& options, const Location& at) {
   auto shared = share(std::move(c.program));
   {
     const std::size_t h = ir::hash_value(shared);
@@ -138,16 +137,16 @@ Arrays as_equation(Closed c, const JitCache& cache, const JitOptions& options, s
       if (a.value()->literal) a = fresh_alias(a);
   const ThreadLimit limit(options.threads);
   Arrays out = bind_nested(
-      jit_row(), [&](ir::ProgramRef p) { return jit_params(std::string(name), std::move(p)); }, *shared, c.inputs, at);
+      jit_row(), [&](ir::ProgramRef p) { return jit_params(options.name, std::move(p)); }, *shared, c.inputs, at);
   return as_formed(std::move(out), c.forms);
 }
 
 // What could be compiled is; inside another trace the call is an equation.
 Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
-            std::string_view name, const Location& at, bool& compiled) {
+            const Location& at, bool& compiled) {
   const bool now = !current_trace() && !observed() &&
                    std::all_of(x.begin(), x.end(), [](const Array& a) { return a.value() && a.value()->concrete(); });
-  if (!now) return as_equation(close_over(f, x, "jit", at), cache, options, name, at);
+  if (!now) return as_equation(close_over(f, x, "jit", at), cache, options, at);
 
   Staged s = stage_remembering(f, forms_of(x, at), "jit", at);
   Arrays inputs = std::move(s.constants);
@@ -155,8 +154,7 @@ Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cac
   s.program.constants = 0;
   for (const Array& a : inputs)  // a value of another thread's trace, which says so
     if (!a.value()->concrete())
-      return as_equation({inline_remembered(s.program), std::move(inputs), std::move(s.forms)}, cache, options, name,
-                         at);
+      return as_equation({inline_remembered(s.program), std::move(inputs), std::move(s.forms)}, cache, options, at);
   std::vector<ir::Strides> lie = layouts(inputs);
   std::size_t h = ir::hash_value(s.program);
   for (const ir::Strides& l : lie) hash_combine(h, hash_value(l));
@@ -195,16 +193,16 @@ Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cac
 }  // namespace
 
 Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
-           std::string_view name, const Location& at) {
+           const Location& at) {
   bool compiled = false;
-  return jit(f, x, cache, options, name, at, compiled);
+  return jit(f, x, cache, options, at, compiled);
 }
 
 Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
-           std::string_view name, const Location& at, bool& compiled) {
+           const Location& at, bool& compiled) {
   check_options(options, at);
   const StopScope stop(options.stop);
-  return with_line("jit", at, [&] { return call(f, x, cache, options, name, at, compiled); });
+  return with_line("jit", at, [&] { return call(f, x, cache, options, at, compiled); });
 }
 
 bool KnownCalls::usable(std::span<const Array> x) const {

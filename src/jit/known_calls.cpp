@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/lru.h"
+#include "base/per_thread.h"
 #include "trace/trace.h"
 
 namespace anew::flat {
@@ -83,7 +84,10 @@ std::size_t CallKey::other_number(const CallKey& before) const {
 struct KnownCalls::State {
   std::mutex guard;
   Lru<std::shared_ptr<const Entry>> entries{256};
-  std::shared_ptr<const Entry> last;  // found: mostly asked for again, and then no hash is needed
+  const std::uint64_t id = [] {
+    static std::atomic<std::uint64_t> count = 0;
+    return ++count;
+  }();  // never that of another, as its address may be
   std::atomic<bool> captures = false;
   // Of calls that differ in static numbers only: how often they were compiled.
   struct Repeated {
@@ -93,6 +97,14 @@ struct KnownCalls::State {
   Lru<Repeated> repeated{64};
   bool warned = false;
 };
+namespace {
+// What a thread found last, mostly to be asked for again; a call takes it out while it runs, since it may call others.
+struct LastCall {
+  std::uint64_t of = 0;  // KnownCalls::State::id
+  std::shared_ptr<const KnownCalls::Entry> entry;
+};
+}  // namespace
+
 KnownCalls::KnownCalls() : state_(std::make_shared<State>()) {}
 KnownCalls::KnownCalls(const KnownCalls&) noexcept = default;
 KnownCalls& KnownCalls::operator=(const KnownCalls&) noexcept = default;
@@ -107,10 +119,17 @@ void KnownCalls::captures() const { state_->captures = true; }
 bool KnownCalls::capturing() const { return state_->captures; }
 
 std::shared_ptr<const KnownCalls::Entry> KnownCalls::find(const CallKey& key) const {
+  LastCall& last = PerThread<LastCall>::get();
+  if (last.of == state_->id && last.entry && last.entry->key == key) return std::move(last.entry);
   std::lock_guard lock(state_->guard);
-  if (state_->last && state_->last->key == key) return state_->last;
   auto* found = state_->entries.find(key.hash(), [&](const auto& e) { return e->key == key; });
-  return found ? state_->last = *found : nullptr;
+  return found ? *found : nullptr;
+}
+
+void KnownCalls::keep(std::shared_ptr<const Entry> found) const {
+  LastCall& last = PerThread<LastCall>::get();
+  last.of = state_->id;
+  last.entry.swap(found);
 }
 
 std::shared_ptr<const KnownCalls::Entry> KnownCalls::add(Entry entry) const {

@@ -69,7 +69,7 @@ Vec<T> upper(Vec<T> x, int half) {
 }
 
 template <class F, class T, DType stored>
-struct Join {
+struct Accumulate {
   using S = Stored<T>;
   static constexpr int width = lanes;
   static_assert(4 * width == 32);  // a row's lanes are four vectors, by name: an array of them would live in memory
@@ -182,23 +182,23 @@ struct Join {
     }
   }
 
-  static constexpr Joiner functions{accumulate, join, rows, chain};
+  static constexpr Accumulator functions{accumulate, join, rows, chain};
 };
 
 template <class F>
-const Joiner* of_type(DType dtype) {
+const Accumulator* of_type(DType dtype) {
   // Narrow integers may be joined as wide ones: what wraps around later wraps to the same.
-  return visit(dtype, []<class T>(std::type_identity<T>) -> const Joiner* {
+  return visit(dtype, []<class T>(std::type_identity<T>) -> const Accumulator* {
     if constexpr (std::is_same_v<T, bool>) return nullptr;
-    else if constexpr (std::is_class_v<T>) return &Join<F, float, dtype_of_element<T>>::functions;
-    else return &Join<F, Computed<T>, f32>::functions;
+    else if constexpr (std::is_class_v<T>) return &Accumulate<F, float, dtype_of_element<T>>::functions;
+    else return &Accumulate<F, Computed<T>, f32>::functions;
   });
 }
 template <class F>
-const Joiner* of_bits(DType dtype) {
-  return with_type(dtype, []<class T>() -> const Joiner* {
+const Accumulator* of_bits(DType dtype) {
+  return with_type(dtype, []<class T>() -> const Accumulator* {
     if constexpr (std::floating_point<T>) return nullptr;
-    else return &Join<F, T, f32>::functions;
+    else return &Accumulate<F, T, f32>::functions;
   });
 }
 
@@ -243,8 +243,8 @@ struct Search {
 
 }  // namespace
 
-const Joiner& joiner(Combine combine, DType dtype) {
-  const Joiner* found = nullptr;
+const Accumulator& accumulator(Combine combine, DType dtype) {
+  const Accumulator* found = nullptr;
   switch (combine_of(combine, dtype)) {
     case Combine::sum: found = of_type<Sum>(dtype); break;
     case Combine::product: found = of_type<Product>(dtype); break;

@@ -7,7 +7,7 @@
 
 namespace anew::loops {
 
-struct Joiner {
+struct Accumulator {
   // lanes[i mod 32] joins x[i]; with `first` the first 32 elements are the lanes' first values.
   void (*accumulate)(void* lanes, const void* x, std::int64_t n, bool first) = nullptr;
   // Joins the present lanes by halves into lanes[0].
@@ -18,7 +18,7 @@ struct Joiner {
   void (*chain)(void* acc, const void* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
                 bool first) = nullptr;
 };
-const Joiner& joiner(Combine combine, DType dtype);
+const Accumulator& accumulator(Combine combine, DType dtype);
 
 // Search: the best value so far and its index, per column (`across`) or along a row (`along`), element i of which has
 // index r + i. An equal value later does not win. Without values yet, `first` is set.

@@ -42,18 +42,18 @@ class Translator {
       const Node& node = k.nodes[n];
       // An absent operand repeats the first one: instructions ignore it, and lifetimes stay right.
       const int a = std::max(node.a, 0);
-      Step step{Step::operate,           computed_type(node.dtype), static_cast<int>(n), a,
-                node.b < 0 ? a : node.b, node.c < 0 ? a : node.c};
+      BlockStep step{BlockStep::operate,      computed_type(node.dtype), static_cast<int>(n), a,
+                     node.b < 0 ? a : node.b, node.c < 0 ? a : node.c};
       uniform[n] = true;
       for (std::int32_t x : {node.a, node.b, node.c}) uniform[n] = uniform[n] && (x < 0 || uniform[x]);
       if (node.op == Op::constant) {
-        step.kind = Step::constant;
+        step.kind = BlockStep::constant;
       } else if (node.op == Op::load) {
-        step.kind = Step::load;
+        step.kind = BlockStep::load;
         step.stream = out_.sources++;
         uniform[n] = constant_access(k.accesses[node.imm]);
       } else if (node.op == Op::index) {
-        step.kind = Step::index;
+        step.kind = BlockStep::index;
         step.stream = out_.sources++;
         uniform[n] = false;
       } else {
@@ -61,9 +61,9 @@ class Translator {
       }
       auto& to = uniform[n] ? out_.once : out_.steps;
       to.push_back(step);
-      if (step.kind != Step::operate || node.op == Op::select) continue;
+      if (step.kind != BlockStep::operate || node.op == Op::select) continue;
       if (const Instruction round = rounding(node.dtype))
-        to.push_back({Step::operate, step.dtype, step.node, step.node, step.node, step.node, -1, round});
+        to.push_back({BlockStep::operate, step.dtype, step.node, step.node, step.node, step.node, -1, round});
     }
     uniform_ = std::move(uniform);
   }
@@ -71,17 +71,17 @@ class Translator {
   void allocate_registers() {
     const Kernel& k = out_.kernel;
     out_.slot.assign(k.nodes.size(), 0);
-    for (const Step& s : out_.once)
-      if (s.kind != Step::operate || s.node != s.a) out_.slot[s.node] = out_.slots++;
+    for (const BlockStep& s : out_.once)
+      if (s.kind != BlockStep::operate || s.node != s.a) out_.slot[s.node] = out_.slots++;
     std::vector<int> last(k.nodes.size(), -1), free;
     for (std::size_t at = 0; at < out_.steps.size(); ++at)
-      if (out_.steps[at].kind == Step::operate)
+      if (out_.steps[at].kind == BlockStep::operate)
         for (int x : {out_.steps[at].a, out_.steps[at].b, out_.steps[at].c}) last[x] = static_cast<int>(at);
     for (const Store& s : k.stores) last[s.node] = static_cast<int>(out_.steps.size());
     for (std::size_t at = 0; at < out_.steps.size(); ++at) {
-      const Step& s = out_.steps[at];
-      if (s.kind == Step::operate && s.node == s.a) continue;  // rounds its own register
-      if (s.kind == Step::load) {
+      const BlockStep& s = out_.steps[at];
+      if (s.kind == BlockStep::operate && s.node == s.a) continue;  // rounds its own register
+      if (s.kind == BlockStep::load) {
         // A load that strides make the same everywhere is done once, so its register is never anyone else's.
         out_.slot[s.node] = out_.slots++;
         continue;
@@ -89,7 +89,7 @@ class Translator {
       if (free.empty()) free.push_back(out_.slots++);
       out_.slot[s.node] = free.back();
       free.pop_back();
-      if (s.kind != Step::operate) continue;
+      if (s.kind != BlockStep::operate) continue;
       int seen[3], n = 0;
       for (int x : {s.a, s.b, s.c}) {
         if (uniform_[x] || k.nodes[x].op == Op::load || last[x] != static_cast<int>(at) ||
@@ -103,7 +103,7 @@ class Translator {
 
   void find_direct_store() {
     const Kernel& k = out_.kernel;
-    if (k.combine != Combine::none || out_.steps.empty() || out_.steps.back().kind != Step::operate) return;
+    if (k.combine != Combine::none || out_.steps.empty() || out_.steps.back().kind != BlockStep::operate) return;
     for (std::size_t s = 0; s < k.stores.size(); ++s) {
       const DType to = k.operands[k.stores[s].to.operand].dtype;
       if (k.stores[s].node == out_.steps.back().node && !is_stored(to)) out_.direct = static_cast<int>(s);

@@ -7,7 +7,7 @@
 
 namespace anew::loops {
 
-struct Step {
+struct BlockStep {
   enum Kind : std::uint8_t { load, index, constant, operate } kind;
   DType dtype;              // of the node, in its register
   int node = 0;             // written
@@ -18,9 +18,9 @@ struct Step {
 
 struct Bytecode::Body : Schedule {
   Kernel kernel;
-  std::vector<Step> once;   // before the first block: what no loop changes
-  std::vector<Step> steps;  // per block
-  std::vector<int> slot;    // register of each node
+  std::vector<BlockStep> once;   // before the first block: what no loop changes
+  std::vector<BlockStep> steps;  // per block
+  std::vector<int> slot;         // register of each node
   int slots = 0;
   int sources = 0;  // streams of loads and indices; those of the stores follow
   int direct = -1;  // the store whose node the last step makes, so that it may write to memory

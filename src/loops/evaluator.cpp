@@ -67,17 +67,17 @@ Evaluator::Evaluator(const Bytecode::Body& body, std::span<const Operand> operan
   set_streams(operands);
   for (std::size_t n = 0; n < k.nodes.size(); ++n) values_[n] = registers_ + body.slot[n] * register_bytes;
   if (most == 0) return;  // a reduction of nothing reads nothing
-  for (const Step& step : body.once) run(step, most, registers_ + body.slot[step.node] * register_bytes);
+  for (const BlockStep& step : body.once) run(step, most, registers_ + body.slot[step.node] * register_bytes);
 }
 
 void Evaluator::set_streams(std::span<const Operand> operands) {
   const Kernel& k = body_.kernel;
   for (const auto* steps : {&body_.once, &body_.steps})
-    for (const Step& step : *steps) {
+    for (const BlockStep& step : *steps) {
       if (step.stream < 0) continue;
       Stream& s = streams_[step.stream];
       const Node& node = k.nodes[step.node];
-      if (step.kind == Step::load) {
+      if (step.kind == BlockStep::load) {
         const Access& access = k.accesses[node.imm];
         set_stream(s, access, k, operands[access.operand]);
       } else {
@@ -90,7 +90,7 @@ void Evaluator::set_streams(std::span<const Operand> operands) {
     set_stream(streams_[body_.sources + i], access, k, operands[access.operand]);
   }
   const std::size_t sources = body_.sources;
-  const bool reduces = body_.form != Form::elementwise;
+  const bool reduces = body_.form != KernelForm::elementwise;
   make_nest(nest_, body_.loops.data(), static_cast<int>(body_.loops.size()), streams_,
             sources + (reduces ? 0 : k.stores.size()));
   if (reduces)
@@ -98,11 +98,11 @@ void Evaluator::set_streams(std::span<const Operand> operands) {
               1);
 }
 
-void Evaluator::run(const Step& step, std::int64_t n, std::byte* target) {
+void Evaluator::run(const BlockStep& step, std::int64_t n, std::byte* target) {
   const std::size_t node = step.node;
   switch (step.kind) {
-    case Step::operate: step.instruction(target, values_[step.a], values_[step.b], values_[step.c], n); break;
-    case Step::load: {
+    case BlockStep::operate: step.instruction(target, values_[step.a], values_[step.b], values_[step.c], n); break;
+    case BlockStep::load: {
       Stream& s = streams_[step.stream];
       if (s.fixed) {
         if (s.filled) return;
@@ -121,8 +121,8 @@ void Evaluator::run(const Step& step, std::int64_t n, std::byte* target) {
       }
       break;
     }
-    case Step::index: enumerate(nest_, streams_[step.stream], step.dtype, n, target); break;
-    case Step::constant: {
+    case BlockStep::index: enumerate(nest_, streams_[step.stream], step.dtype, n, target); break;
+    case BlockStep::constant: {
       const Node& c = body_.kernel.nodes[node];
       fill_register(c.imm, c.dtype, n, target);
       break;
@@ -133,7 +133,7 @@ void Evaluator::run(const Step& step, std::int64_t n, std::byte* target) {
 
 void Evaluator::evaluate(std::int64_t position, std::int64_t n) {
   nest_.seek(position);
-  for (const Step& step : body_.steps) run(step, n, registers_ + body_.slot[step.node] * register_bytes);
+  for (const BlockStep& step : body_.steps) run(step, n, registers_ + body_.slot[step.node] * register_bytes);
 }
 
 void Evaluator::evaluate_and_store(std::int64_t position, std::int64_t n) {
@@ -141,7 +141,7 @@ void Evaluator::evaluate_and_store(std::int64_t position, std::int64_t n) {
   const std::size_t count = body_.steps.size();
   std::byte* memory = body_.direct >= 0 ? dense(nest_, streams_[body_.sources + body_.direct], n) : nullptr;
   for (std::size_t i = 0; i < count; ++i) {
-    const Step& step = body_.steps[i];
+    const BlockStep& step = body_.steps[i];
     std::byte* target = registers_ + body_.slot[step.node] * register_bytes;
     run(step, n, memory && i + 1 == count ? memory : target);
   }
@@ -152,16 +152,16 @@ void Evaluator::evaluate_and_store(std::int64_t position, std::int64_t n) {
 
 bool Evaluator::turned() const {
   if (nest_.rank < 2) return false;
-  const auto count =
-      static_cast<std::size_t>(body_.sources) + (body_.form == Form::elementwise ? body_.kernel.stores.size() : 0);
+  const auto count = static_cast<std::size_t>(body_.sources) +
+                     (body_.form == KernelForm::elementwise ? body_.kernel.stores.size() : 0);
   return std::any_of(streams_, streams_ + count,
                      [&](const Stream& s) { return std::abs(s.stride[nest_.rank - 1]) >= 16; });
 }
 
 const Stream* Evaluator::plain_load(int node) const {
-  for (const Step& step : body_.steps) {
+  for (const BlockStep& step : body_.steps) {
     if (step.node != node) continue;
-    if (step.kind != Step::load) return nullptr;
+    if (step.kind != BlockStep::load) return nullptr;
     const Stream& s = streams_[step.stream];
     return s.dtype == step.dtype ? &s : nullptr;
   }

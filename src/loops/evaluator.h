@@ -34,7 +34,7 @@ class Evaluator {
 
  private:
   void set_streams(std::span<const Operand> operands);
-  void run(const Step& step, std::int64_t n, std::byte* target);
+  void run(const BlockStep& step, std::int64_t n, std::byte* target);
 
   const Bytecode::Body& body_;
   std::int64_t most_;

@@ -19,7 +19,7 @@ constexpr std::size_t lanes_bytes = row_lanes * 8, columns_bytes = block_size * 
 // The lanes of one row on every level.
 class RowLevels {
  public:
-  RowLevels(const Joiner& j, std::size_t size) : j_(j), size_(size) {}
+  RowLevels(const Accumulator& j, std::size_t size) : j_(j), size_(size) {}
   // Elements in order; calls after the first start at a multiple of 32 and stay within a block.
   void push(const std::byte* x, std::int64_t n, int level = 0) {
     std::int64_t& count = count_[level];
@@ -44,7 +44,7 @@ class RowLevels {
   }
 
  private:
-  const Joiner& j_;
+  const Accumulator& j_;
   std::size_t size_;
   std::int64_t count_[max_levels] = {};
   alignas(64) std::byte lanes_[max_levels][lanes_bytes];
@@ -53,7 +53,7 @@ class RowLevels {
 // The accumulators of up to 512 columns on every level above the first.
 class ColumnLevels {
  public:
-  ColumnLevels(const Joiner& j, std::byte* memory, std::int64_t width) : j_(j), memory_(memory), width_(width) {}
+  ColumnLevels(const Accumulator& j, std::byte* memory, std::int64_t width) : j_(j), memory_(memory), width_(width) {}
   static constexpr std::size_t bytes = max_levels * columns_bytes;
   void push(const std::byte* x, int level = 1) {
     j_.chain(at(level), x, 0, 1, width_, count_[level] == 0);
@@ -75,7 +75,7 @@ class ColumnLevels {
   std::byte* at(int level) const { return memory_ + level * columns_bytes; }
 
  private:
-  const Joiner& j_;
+  const Accumulator& j_;
   std::byte* memory_;
   std::int64_t width_;
   std::int64_t count_[max_levels] = {};
@@ -88,7 +88,7 @@ class Reduction {
         node_(body.kernel.stores[0].node),
         dtype_(body.kernel.nodes[node_].dtype),
         size_(size_of(computed_type(dtype_))),
-        join_(joiner(body.kernel.combine, dtype_)),
+        join_(accumulator(body.kernel.combine, dtype_)),
         e_(body, operands, std::min(block_size, body.iterations)) {
     results_ = e_.scratch(columns_bytes + ColumnLevels::bytes);
     if (e_.turned()) strip_ = 64;
@@ -97,14 +97,14 @@ class Reduction {
 
   void results(Range range) {
     if (body_.reduced == 0) return identities(range);
-    if (body_.form == Form::rows) return rows(range);
+    if (body_.form == KernelForm::rows) return rows(range);
     for (std::int64_t at = range.begin; at < range.end;) at += columns(at, range.end);
   }
 
   void blocks(Range range, std::byte* scratch) {
     for (std::int64_t unit = range.begin; unit < range.end; ++unit) {
       const std::int64_t o = unit / body_.blocks, b = unit % body_.blocks;
-      if (body_.form == Form::rows) {
+      if (body_.form == KernelForm::rows) {
         RowLevels levels(join_, size_);
         push_row(levels, o, b * row_block, std::min(body_.reduced, (b + 1) * row_block));
         std::memcpy(scratch + bytes(unit), levels.finish(), size_);
@@ -120,7 +120,7 @@ class Reduction {
   void partials(const std::byte* scratch) {
     for (std::int64_t o = 0; o < body_.outer; ++o) {
       const std::byte* from = scratch + bytes(o * body_.blocks * body_.inner);
-      if (body_.form == Form::rows) {
+      if (body_.form == KernelForm::rows) {
         RowLevels levels(join_, size_);
         for (std::int64_t b = 0; b < body_.blocks; b += row_block)
           levels.push(from + bytes(b), std::min(row_block, body_.blocks - b));
@@ -145,9 +145,9 @@ class Reduction {
     if (!s || s->fixed) return;
     kept_ = e_.nest();
     const int last = kept_.rank - 1;
-    const int reduced = body_.form == Form::columns && last >= 0 && kept_.section[last] == 2 ? last - 1 : last;
+    const int reduced = body_.form == KernelForm::columns && last >= 0 && kept_.section[last] == 2 ? last - 1 : last;
     if (reduced < 0 || kept_.section[reduced] != 1 || (reduced > 0 && kept_.section[reduced - 1] == 1)) return;
-    if (body_.form == Form::rows && s->stride[last] != 1) return;
+    if (body_.form == KernelForm::rows && s->stride[last] != 1) return;
     if (reduced != last && s->stride[last] != 1) return;
     plain_ = s;
     step_ = s->stride[reduced];
@@ -245,7 +245,7 @@ class Reduction {
   int node_;
   DType dtype_;
   std::size_t size_;
-  const Joiner& join_;
+  const Accumulator& join_;
   Evaluator e_;
   std::byte* results_;
   const Stream* plain_ = nullptr;

@@ -38,7 +38,7 @@ void run_elementwise(const Bytecode::Body& body, std::span<const Operand> operan
 void run(const Bytecode& code, std::span<const Operand> operands, Range units, void* scratch) {
   const FloatMode mode;
   const Bytecode::Body& body = code.body();
-  if (body.form == Form::elementwise) run_elementwise(body, operands, units);
+  if (body.form == KernelForm::elementwise) run_elementwise(body, operands, units);
   else if (body.by_blocks) reduce_blocks(body, operands, units, scratch);
   else reduce(body, operands, units);
 }
@@ -51,7 +51,7 @@ void finish(const Bytecode& code, std::span<const Operand> operands, void* scrat
 void run(const Bytecode& code, std::span<const Operand> operands) {
   const FloatMode mode;
   const Bytecode::Body& body = code.body();
-  if (body.form == Form::elementwise) run_elementwise(body, operands, {0, body.iterations});
+  if (body.form == KernelForm::elementwise) run_elementwise(body, operands, {0, body.iterations});
   else reduce(body, operands, {0, body.outer * body.inner});
 }
 

@@ -45,7 +45,7 @@ void enumerate_as(const Nest& nest, const Stream& s, std::int64_t n, T* to) {
 
 }  // namespace
 
-void make_nest(Nest& nest, const Loop* loops, int count, Stream* streams, std::size_t stream_count) {
+void make_nest(Nest& nest, const NestLoop* loops, int count, Stream* streams, std::size_t stream_count) {
   nest.rank = 0;
   nest.position = 0;
   int section = -1;

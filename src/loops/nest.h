@@ -58,7 +58,7 @@ struct Nest {
 };
 
 // Makes the nest of `loops` for `streams`, whose `raw` strides are set.
-void make_nest(Nest& nest, const Loop* loops, int count, Stream* streams, std::size_t stream_count);
+void make_nest(Nest& nest, const NestLoop* loops, int count, Stream* streams, std::size_t stream_count);
 
 // The n iterations from nest.index on as runs of the innermost dimension: f(offset in elements, first iteration, length).
 template <class F>

@@ -25,7 +25,7 @@ double cost_of(const Node& node) {  // ns per element, to an order of magnitude
 // The kept variables, the reduced ones, then trailing kept ones.
 void order_loops(const Kernel& k, Schedule& s) {
   const std::size_t rank = k.extents.size();
-  auto add = [&](std::vector<Loop>& to, std::size_t v, int section) {
+  auto add = [&](std::vector<NestLoop>& to, std::size_t v, int section) {
     to.push_back({static_cast<int>(v), section, k.extents[v]});
   };
   for (std::int64_t e : k.extents) s.iterations *= e;
@@ -35,7 +35,7 @@ void order_loops(const Kernel& k, Schedule& s) {
   }
   std::size_t inner_from = rank;
   while (inner_from > 0 && !k.reduced[inner_from - 1]) --inner_from;
-  s.form = inner_from == rank ? Form::rows : Form::columns;
+  s.form = inner_from == rank ? KernelForm::rows : KernelForm::columns;
   for (std::size_t v = 0; v < inner_from; ++v)
     if (!k.reduced[v]) add(s.loops, v, 0), s.outer *= k.extents[v];
   s.result_loops = s.loops;
@@ -47,14 +47,14 @@ void order_loops(const Kernel& k, Schedule& s) {
 
 void cut_into_units(const Kernel& k, Schedule& s) {
   s.units = s.iterations;
-  if (s.form == Form::elementwise) return;
+  if (s.form == KernelForm::elementwise) return;
   const std::int64_t results = s.outer * s.inner;
-  const std::int64_t block = s.form == Form::rows ? row_block : column_block;
+  const std::int64_t block = s.form == KernelForm::rows ? row_block : column_block;
   s.units = results;
   s.blocks = (s.reduced + block - 1) / block;
   // Many results share the work well; few of them are cut into the blocks of their sums.
-  const bool few = s.form == Form::rows ? results < 32 : results < 1024;
-  s.by_blocks = few && s.blocks >= (s.form == Form::rows ? 2 : 4) && results > 0;
+  const bool few = s.form == KernelForm::rows ? results < 32 : results < 1024;
+  s.by_blocks = few && s.blocks >= (s.form == KernelForm::rows ? 2 : 4) && results > 0;
   if (!s.by_blocks) return;
   const DType value = computed_type(k.nodes[k.stores[0].node].dtype);
   const bool finds_index = finds_position(k.combine);

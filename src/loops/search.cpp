@@ -37,7 +37,7 @@ class Finder {
 
   void blocks(Range range, void* scratch) {
     const auto [index, best] = parts(scratch);
-    const std::int64_t block = body_.form == Form::rows ? row_block : column_block;
+    const std::int64_t block = body_.form == KernelForm::rows ? row_block : column_block;
     for (std::int64_t unit = range.begin; unit < range.end; ++unit) {
       const std::int64_t o = unit / body_.blocks, from = unit % body_.blocks * block;
       for (std::int64_t c = 0; c < body_.inner; c += block_size) {
@@ -74,7 +74,7 @@ class Finder {
 
   void find(std::byte* best, std::int64_t* index, std::int64_t o, std::int64_t c, std::int64_t width, std::int64_t from,
             std::int64_t to) {
-    const bool row = body_.form == Form::rows;
+    const bool row = body_.form == KernelForm::rows;
     const std::int64_t at_once = row                    ? block_size
                                  : width == body_.inner ? std::max<std::int64_t>(1, block_size / width)
                                                         : 1;

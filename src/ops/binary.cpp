@@ -22,7 +22,7 @@ struct BinaryRule {
   Expr (*value)(Expr x, Expr y);
   Contribution first = nullptr, second = nullptr;  // null: no derivative
   double flops = 1;
-  Interval x = {-2, 2}, y = {-2, 2};
+  SampleRange x = {-2, 2}, y = {-2, 2};
   Accepts accepts = Accepts::numbers;
 };
 
@@ -254,6 +254,7 @@ DType common(const ArrayLike& a, const ArrayLike& b) {
 
 std::span<const ir::Primitive* const> binary_rows() { return rows().list(); }
 const ir::Primitive& add_any_row() { return rows().add_any; }
+const ir::Primitive& add_row() { return rows().add; }
 
 Array operator+(const ArrayLike& a, const ArrayLike& b) { return apply("add", rows().add, a, b); }
 Array operator-(const ArrayLike& a, const ArrayLike& b) { return apply("subtract", rows().sub, a, b); }
@@ -314,9 +315,10 @@ Array power(const ArrayLike& a, const ArrayLike& b) {
   if (base == bool_) base = i32;
   else if (is_weak(a.value)) base = default_int();
   if (is_known_number(b.value) && b.value.value()->integer < 0)
-    throw Error(fmt::format("[power] integers to a negative power: {} to the power {}", type_of(a.value).str(),
-                            b.value.value()->integer),
-                line_or(a.at), "convert the base to a float first");
+    fail("power", a.at,
+         fmt::format("integers to a negative power: {} to the power {}", type_of(a.value).str(),
+                     b.value.value()->integer),
+         "convert the base to a float first");
   if (is_known_number(b.value) && b.value.value()->integer < 1000)
     return lax::integer_pow(ArrayLike(as_operand(a.value, base, a.at), a.at),
                             static_cast<int>(b.value.value()->integer));

@@ -77,10 +77,9 @@ Expr sinc_expression(Expr x, int n) {
 template <class P>
 void check_order(Primitive& p, int highest_order = 32) {
   p.infer = [op = p.name, infer = p.infer, highest_order](const ir::InferArgs& a) {
-    const int n = params_of<P>(a.params).n;
+    const int n = a.params.as<P>().n;
     if (n < 0 || n > highest_order)
-      throw Error(fmt::format("[{}] the order of a derivative is 0 to {}, got {}", op, highest_order, n),
-                  line_or(a.at));
+      fail(op, a.at, fmt::format("the order of a derivative is 0 to {}, got {}", highest_order, n));
     return infer(a);
   };
 }
@@ -90,11 +89,11 @@ Primitive sinc_row() {
   p.parse = &OrderParams::parse;
   check_order<OrderParams>(p);
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    int n = params_of<OrderParams>(params).n;
+    int n = params.as<OrderParams>().n;
     return lower_elementwise(in, [n](std::span<const Expr> x) { return sinc_expression(x[0], n); });
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    return Arrays{a.t[0] * sinc_derivative(params_of<OrderParams>(*a.params).n + 1, a.x[0])};
+    return Arrays{a.t[0] * sinc_derivative(a.params->as<OrderParams>().n + 1, a.x[0])};
   };
   p.samples = [] {
     std::vector<ir::Sample> out;
@@ -129,7 +128,7 @@ Primitive xlogy_row() {
   p.parse = &XlogyParams::parse;
   check_order<XlogyParams>(p);
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    const auto& q = params_of<XlogyParams>(params);
+    const auto& q = params.as<XlogyParams>();
     return lower_elementwise(in, [n = q.n, shifted = q.shifted](std::span<const Expr> v) {
       const Expr x = v[0], y = v[1];
       const Expr z = n > 0     ? x * inverse_power(shifted ? y + 1.0 : y, n)
@@ -139,7 +138,7 @@ Primitive xlogy_row() {
     });
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    const auto& q = params_of<XlogyParams>(*a.params);
+    const auto& q = a.params->as<XlogyParams>();
     const Array &x = a.x[0], &y = a.x[1], &s = a.t[0], &t = a.t[1];
     Array first, second;
     if (s.value())
@@ -209,7 +208,7 @@ Primitive squareplus_row() {
   p.parse = &OrderParams::parse;
   check_order<OrderParams>(p, 3);
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    return lower_elementwise(in, [n = params_of<OrderParams>(params).n](std::span<const Expr> v) {
+    return lower_elementwise(in, [n = params.as<OrderParams>().n](std::span<const Expr> v) {
       const Expr x = v[0], b = v[1], large = loops::abs(x), root = loops::sqrt(b);
       const Expr first = large >= root, most = select(first, large, root), ratio = select(first, root, large) / most;
       const Expr h = select((most == 0.0) | (most == infinity), most, most * loops::sqrt(ratio * ratio + 1.0));
@@ -222,7 +221,7 @@ Primitive squareplus_row() {
     });
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    const int n = params_of<OrderParams>(*a.params).n;
+    const int n = a.params->as<OrderParams>().n;
     const Array &x = a.x[0], &b = a.x[1];
     const Array q = squareplus_part(3, x, b), r = squareplus_part(2, x, b);
     Array first, second;
@@ -271,10 +270,10 @@ Primitive bessel_row() {
   check_order<OrderParams>(p, 8);
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
     return lower_elementwise(
-        in, [n = params_of<OrderParams>(params).n](std::span<const Expr> x) { return bessel_expression(x[0], n); });
+        in, [n = params.as<OrderParams>().n](std::span<const Expr> x) { return bessel_expression(x[0], n); });
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    const int n = params_of<OrderParams>(*a.params).n;
+    const int n = a.params->as<OrderParams>().n;
     const Array& x = a.x[0];
     Array mean = n == 0 ? scaled_bessel(1, x) : 0.5 * (scaled_bessel(n - 1, x) + scaled_bessel(n + 1, x));
     return Arrays{a.t[0] * (mean - sign(x) * a.y[0])};
@@ -304,10 +303,6 @@ const ClosedRows& rows() {
   return r;
 }
 
-Array as_float(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
-}
 Array two(std::string_view op, const Primitive& p, const ParamsRef& params, const ArrayLike& a, const ArrayLike& b) {
   check_operand(a.value, line_or(a.at));
   check_operand(b.value, line_or(a.at));

@@ -2,6 +2,7 @@
 #include <anew/ops.h>
 
 #include "ops/elementwise.h"
+#include "ops/known_rows.h"
 #include "ops/promote.h"
 #include "ops/rows.h"
 
@@ -42,6 +43,7 @@ Array apply(std::string_view name, const Primitive& p, const ArrayLike& a, const
 }  // namespace
 
 std::span<const ir::Primitive* const> compare_rows() { return rows().list(); }
+const ir::Primitive& lt_row() { return rows().lt; }
 
 Array operator==(const ArrayLike& a, const ArrayLike& b) { return apply("equal", rows().eq, a, b); }
 Array operator!=(const ArrayLike& a, const ArrayLike& b) { return apply("not_equal", rows().ne, a, b); }

@@ -64,33 +64,33 @@ constexpr std::int64_t furthest = std::numeric_limits<std::int32_t>::max();
 Types infer_convolution(const ir::InferArgs& a) {
   constexpr std::string_view op = "conv_general_dilated";
   require_count(op, 2, a.in, a.at);
-  const auto& p = params_of<ConvParams>(a.params);
+  const auto& p = a.params.as<ConvParams>();
   const Type &x = a.in[0], &w = a.in[1];
-  auto fail = [&](const std::string& what) { throw Error(fmt::format("[{}] {}", op, what), line_or(a.at)); };
+  auto refuse = [&](const std::string& what) { fail(op, a.at, what); };
   require(op, Accepts::numbers, x, a.at);
   const int ndim = x.shape.ndim(), spatial = ndim - 2;
-  if (x.dtype != w.dtype || is_stored(x.dtype)) fail(fmt::format("types do not fit: {} and {}", x.str(), w.str()));
+  if (x.dtype != w.dtype || is_stored(x.dtype)) refuse(fmt::format("types do not fit: {} and {}", x.str(), w.str()));
   if (ndim < 2 || w.shape.ndim() != ndim || !names_axes(p.lhs(), ndim) || !names_axes(p.rhs(), ndim) ||
       !names_axes(p.out(), ndim))
-    fail(fmt::format("the dimension numbers do not fit {} and {}", x.str(), w.str()));
+    refuse(fmt::format("the dimension numbers do not fit {} and {}", x.str(), w.str()));
   if (p.window_strides.ndim() != spatial || p.lhs_dilation.ndim() != spatial || p.rhs_dilation.ndim() != spatial ||
       static_cast<int>(p.padding.size()) != spatial)
-    fail(fmt::format("strides, padding and dilations need one entry for each of {} spatial dimensions", spatial));
+    refuse(fmt::format("strides, padding and dilations need one entry for each of {} spatial dimensions", spatial));
   for (const Shape* s : {&p.window_strides, &p.lhs_dilation, &p.rhs_dilation})
     for (std::int64_t n : *s)
       if (n < 1 || n > furthest)
-        fail(fmt::format("strides and dilations are at least 1{}, got {}", n < 1 ? "" : " and below 2^31", s->str()));
+        refuse(fmt::format("strides and dilations are at least 1{}, got {}", n < 1 ? "" : " and below 2^31", s->str()));
   const std::int64_t batch = x.shape[p.lhs()[0]], channels = x.shape[p.lhs()[1]], features = w.shape[p.rhs()[0]],
                      inner = w.shape[p.rhs()[1]], groups = p.feature_group_count, batches = p.batch_group_count;
   if (groups < 1 || batches < 1 || (groups > 1 && batches > 1))
-    fail(fmt::format("one of feature_group_count and batch_group_count may be more than 1, got {} and {}", groups,
-                     batches));
+    refuse(fmt::format("one of feature_group_count and batch_group_count may be more than 1, got {} and {}", groups,
+                       batches));
   if (channels % groups != 0 || channels / groups != inner)
-    fail(fmt::format("{} has {} input features in {} groups, the kernel {} takes {}", x.str(), channels, groups,
-                     w.str(), inner));
+    refuse(fmt::format("{} has {} input features in {} groups, the kernel {} takes {}", x.str(), channels, groups,
+                       w.str(), inner));
   if (features % groups != 0 || features % batches != 0)  // one of them is 1
-    fail(fmt::format("{} output features of {} do not divide into {} groups", features, w.str(), groups * batches));
-  if (batch % batches != 0) fail(fmt::format("a batch of {} does not divide into {} groups", batch, batches));
+    refuse(fmt::format("{} output features of {} do not divide into {} groups", features, w.str(), groups * batches));
+  if (batch % batches != 0) refuse(fmt::format("a batch of {} does not divide into {} groups", batch, batches));
   Shape out = x.shape;
   out[p.out()[0]] = batch / batches;
   out[p.out()[1]] = features;
@@ -98,10 +98,10 @@ Types infer_convolution(const ir::InferArgs& a) {
     const auto s = static_cast<std::size_t>(i + 2);
     const auto [before, after] = p.padding[static_cast<std::size_t>(i)];
     if (saturating_abs(before) > furthest || saturating_abs(after) > furthest)
-      fail(fmt::format("padding ({}, {}) is too large", before, after));
+      refuse(fmt::format("padding ({}, {}) is too large", before, after));
     const std::int64_t padded =
         saturating_add(saturating_add(dilated(x.shape[p.lhs()[s]], p.lhs_dilation[i]), before), after);
-    if (padded < 0) fail(fmt::format("padding ({}, {}) removes more than there is of {}", before, after, x.str()));
+    if (padded < 0) refuse(fmt::format("padding ({}, {}) removes more than there is of {}", before, after, x.str()));
     out[p.out()[s]] = window_count(padded, dilated(w.shape[p.rhs()[s]], p.rhs_dilation[i]), p.window_strides[i]);
   }
   return {{out, x.dtype}};
@@ -188,7 +188,7 @@ Array w_cotangent(const ConvParams& p, const Array& ct, const Array& x, const Ty
 
 // ---- vmap: the mapped axis joins the batch, the output features or, with both operands mapped, the groups.
 ir::Batched batch_convolution(const ir::BatchArgs& a) {
-  ConvParams p = params_of<ConvParams>(*a.params);
+  ConvParams p = a.params->as<ConvParams>();
   const std::int64_t groups = p.feature_group_count, batches = p.batch_group_count;
   const int x_batch = p.lhs()[0], x_feature = p.lhs()[1], w_feature = p.rhs()[0], y_batch = p.out()[0],
             y_feature = p.out()[1];
@@ -266,7 +266,7 @@ Primitive convolution_primitive() {
   p.parse = &ConvParams::parse;
   p.infer = infer_convolution;
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
-    const auto& q = params_of<ConvParams>(params);
+    const auto& q = params.as<ConvParams>();
     auto call = [q](std::span<const ir::Memory> x, std::span<const ir::Memory> y, std::byte* scratch) {
       convolution(x[0].type.dtype, conv_shape(q, x[0], x[1], y[0]), x[0].data, x[1].data, y[0].data, scratch);
     };
@@ -275,20 +275,21 @@ Primitive convolution_primitive() {
     return ir::Lowered{.kernels = {}, .call = call, .scratch = convolution_scratch(in[0].dtype, shape)};
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    const auto& q = params_of<ConvParams>(*a.params);
+    const auto& q = a.params->as<ConvParams>();
     return Arrays{add_tangents(a.t[0].value() ? bind_convolution(a.t[0], a.x[1], q) : Array(),
                                a.t[1].value() ? bind_convolution(a.x[0], a.t[1], q) : Array())};
   };
   p.transpose = [](const ir::TransposeArgs& a) {
-    const auto& q = params_of<ConvParams>(*a.params);
+    const auto& q = a.params->as<ConvParams>();
     return Arrays{a.linear[0] ? x_cotangent(q, a.ct[0], a.in[0], a.x[1]) : Array(),
                   a.linear[1] ? w_cotangent(q, a.ct[0], a.x[0], a.in[1]) : Array()};
   };
   p.batch = batch_convolution;
   p.facts.linear_in = {0, 1};
+  p.facts.batched_dot = [](const ir::Params&) { return true; };
   // An element of the result joins one filter, products with padding included.
   p.facts.flops = [](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
-    const double filters = static_cast<double>(in[1].shape[params_of<ConvParams>(params).rhs()[0]]);
+    const double filters = static_cast<double>(in[1].shape[params.as<ConvParams>().rhs()[0]]);
     if (filters == 0) return 0.0;
     return 2 * static_cast<double>(out[0].shape.size()) * static_cast<double>(in[1].shape.size()) / filters;
   };

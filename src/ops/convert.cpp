@@ -21,14 +21,14 @@ Primitive conversion() {
   p.parse = &ConvertParams::parse;
   p.infer = [](const ir::InferArgs& a) {
     require_count("convert_element_type", 1, a.in, a.at);
-    return Types{{a.in[0].shape, params_of<ConvertParams>(a.params).new_dtype}};
+    return Types{{a.in[0].shape, a.params.as<ConvertParams>().new_dtype}};
   };
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    DType to = params_of<ConvertParams>(params).new_dtype;
+    DType to = params.as<ConvertParams>().new_dtype;
     return ir::Lowered{{loops::elementwise({in[0]}, [to](Expr x) { return convert(x, to); })}, {}};
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    DType to = params_of<ConvertParams>(*a.params).new_dtype;
+    DType to = a.params->as<ConvertParams>().new_dtype;
     return Arrays{is_float(to) ? lax::convert_element_type(a.t[0], to) : Array()};
   };
   p.transpose = [](const ir::TransposeArgs& a) { return Arrays{lax::convert_element_type(a.ct[0], a.in[0].dtype)}; };
@@ -70,6 +70,7 @@ Primitive stopping() {
 Primitive naming() {
   Primitive p = same("name");
   p.parse = &NameParams::parse;
+  p.facts.name = [](const ir::Params& q) -> const std::string& { return q.as<NameParams>().name; };
   p.jvp = [](const ir::JvpArgs& a) { return Arrays{a.t[0]}; };
   p.transpose = [](const ir::TransposeArgs& a) { return Arrays{a.ct[0]}; };
   p.samples = [] { return unary_samples(-1, 1, make_params(NameParams("here"))); };

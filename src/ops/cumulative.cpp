@@ -21,12 +21,12 @@ struct RunningParams : ir::ParamsOf<RunningParams> {
     return std::tuple{ir::field("axis", &RunningParams::axis), ir::field("reverse", &RunningParams::reverse)};
   }
 };
-const RunningParams& of(const ParamsRef& p) { return params_of<RunningParams>(*p); }
+const RunningParams& of(const ParamsRef& p) { return p->as<RunningParams>(); }
 RunningParams behind(RunningParams p, std::int64_t) { return RunningParams(p.axis + 1, p.reverse); }
 
 void check_axis(std::string_view op, const RunningParams& q, const Type& in, const Location& at) {
   if (q.axis < 0 || q.axis >= in.shape.ndim())
-    throw Error(fmt::format("[{}] axis {} is out of range for {}", op, q.axis, in.str()), line_or(at));
+    fail(op, at, fmt::format("axis {} is out of range for {}", q.axis, in.str()));
 }
 
 Array part(const Array& x, int axis, std::int64_t begin, std::int64_t end) {
@@ -77,14 +77,14 @@ Primitive running(std::string name, Running kind) {
   p.infer = [op = p.name](const ir::InferArgs& a) {
     require_count(op, 1, a.in, a.at);
     require(op, Accepts::numbers, a.in[0], a.at);
-    if (is_stored(a.in[0].dtype)) throw Error(fmt::format("[{}] does not join {}", op, a.in[0].str()), line_or(a.at));
-    check_axis(op, params_of<RunningParams>(a.params), a.in[0], a.at);
+    if (is_stored(a.in[0].dtype)) fail(op, a.at, fmt::format("does not join {}", a.in[0].str()));
+    check_axis(op, a.params.as<RunningParams>(), a.in[0], a.at);
     return Types{a.in[0]};
   };
   p.lower = [kind](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
     return ir::Lowered{{},
-                       [kind, q = params_of<RunningParams>(params)](std::span<const ir::Memory> in,
-                                                                    std::span<const ir::Memory> out, std::byte*) {
+                       [kind, q = params.as<RunningParams>()](std::span<const ir::Memory> in,
+                                                              std::span<const ir::Memory> out, std::byte*) {
                          run_along(kind, strided(in[0]), q.axis, q.reverse, strided(out[0]));
                        }};
   };
@@ -150,18 +150,17 @@ Primitive recurring() {
   p.infer = [](const ir::InferArgs& a) {
     require_count("linear_recurrence", 2, a.in, a.at);
     if (!(a.in[0] == a.in[1]) || (a.in[0].dtype != f32 && a.in[0].dtype != f64))
-      throw Error(fmt::format("[linear_recurrence] needs two arrays of one floating type and shape, got {} and {}",
-                              a.in[0].str(), a.in[1].str()),
-                  line_or(a.at));
-    check_axis("linear_recurrence", params_of<RunningParams>(a.params), a.in[0], a.at);
+      fail("linear_recurrence", a.at,
+           fmt::format("needs two arrays of one floating type and shape, got {} and {}", a.in[0].str(), a.in[1].str()));
+    check_axis("linear_recurrence", a.params.as<RunningParams>(), a.in[0], a.at);
     return Types{a.in[0]};
   };
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    return ir::Lowered{{},
-                       [q = params_of<RunningParams>(params)](std::span<const ir::Memory> in,
-                                                              std::span<const ir::Memory> out, std::byte*) {
-                         recur_along(strided(in[0]), strided(in[1]), q.axis, q.reverse, strided(out[0]));
-                       }};
+    return ir::Lowered{
+        {},
+        [q = params.as<RunningParams>()](std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte*) {
+          recur_along(strided(in[0]), strided(in[1]), q.axis, q.reverse, strided(out[0]));
+        }};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const RunningParams& q = of(a.params);

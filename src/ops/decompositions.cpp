@@ -25,9 +25,8 @@ struct SvdParams : ir::ParamsOf<SvdParams> {
 };
 
 void no_basis_derivative(std::string_view op, const Array& x) {
-  throw Error(fmt::format("[{}] has no derivative with full_matrices: nothing fixes the added vectors of {}", op,
-                          type_of(x).str()),
-              line_or(Location::current()));
+  fail(op, Location::current(),
+       fmt::format("has no derivative with full_matrices: nothing fixes the added vectors of {}", type_of(x).str()));
 }
 
 std::vector<ir::Sample> samples_of(const ParamsRef& params, std::initializer_list<Shape> shapes, double diagonal) {
@@ -54,7 +53,7 @@ Array inverse_gaps(const Array& v) {
 Arrays qr_tangent(const ir::JvpArgs& a) {
   const Array &q = a.y[0], &r = a.y[1];
   const Shape shape = type_of(a.x[0]).shape;
-  if (params_of<QrParams>(*a.params).full_matrices && shape[-2] > shape[-1]) no_basis_derivative("qr", a.x[0]);
+  if (a.params->as<QrParams>().full_matrices && shape[-2] > shape[-1]) no_basis_derivative("qr", a.x[0]);
   const std::int64_t k = std::min(shape[-2], shape[-1]);
   Array first = shape[-1] > k ? a.t[0][{ellipsis, slice(0, k)}] : a.t[0];
   Array square = shape[-1] > k ? r[{ellipsis, slice(0, k)}] : r;
@@ -73,7 +72,7 @@ Arrays eigh_tangent(const ir::JvpArgs& a) {
 // With m = u^T dx v: ds is its diagonal, u^T du = f * (m s + s m^T), v^T dv = f * (s m + m^T s), f_ij = 1 / (s_j^2 - s_i^2);
 // what dx moves out of the span of u or v comes on top.
 Arrays svd_tangent(const ir::JvpArgs& a) {
-  const auto& p = params_of<SvdParams>(*a.params);
+  const auto& p = a.params->as<SvdParams>();
   const Array& dx = a.t[0];
   const Shape shape = type_of(a.x[0]).shape;
   if (!p.compute_uv) {
@@ -169,7 +168,7 @@ Primitive qr_row() {
     require_count("qr", 1, a.in, a.at);
     require_matrix("qr", a.in[0], a.at);
     const std::int64_t m = a.in[0].shape[-2], n = a.in[0].shape[-1],
-                       k = params_of<QrParams>(a.params).full_matrices ? m : std::min(m, n);
+                       k = a.params.as<QrParams>().full_matrices ? m : std::min(m, n);
     return Types{with_last(a.in[0], {m, k}), with_last(a.in[0], {k, n})};
   };
   p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type> out) {
@@ -177,7 +176,7 @@ Primitive qr_row() {
   };
   p.jvp = qr_tangent;
   p.batch = [](const ir::BatchArgs& a) {
-    return ir::Batched{bind_qr(a.x[0], params_of<QrParams>(*a.params).full_matrices, a.at)};
+    return ir::Batched{bind_qr(a.x[0], a.params->as<QrParams>().full_matrices, a.at)};
   };
   p.facts.flops = flops_per_matrix([](double m, double n) { return 4 * lu_flops(m, n); });
   p.samples = [] {
@@ -212,18 +211,18 @@ Primitive svd_row() {
   p.infer = [](const ir::InferArgs& a) {
     require_count("svd", 1, a.in, a.at);
     require_matrix("svd", a.in[0], a.at);
-    const auto& q = params_of<SvdParams>(a.params);
+    const auto& q = a.params.as<SvdParams>();
     const std::int64_t m = a.in[0].shape[-2], n = a.in[0].shape[-1], k = std::min(m, n);
     if (!q.compute_uv) return Types{with_last(a.in[0], {k})};
     return Types{with_last(a.in[0], {k}), with_last(a.in[0], {m, q.full_matrices ? m : k}),
                  with_last(a.in[0], {q.full_matrices ? n : k, n})};
   };
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    return call_by_type<Svd>(in[0], params_of<SvdParams>(params), in[0].shape[-2], in[0].shape[-1]);
+    return call_by_type<Svd>(in[0], params.as<SvdParams>(), in[0].shape[-2], in[0].shape[-1]);
   };
   p.jvp = svd_tangent;
   p.batch = [](const ir::BatchArgs& a) {
-    const auto& q = params_of<SvdParams>(*a.params);
+    const auto& q = a.params->as<SvdParams>();
     return ir::Batched{bind_svd(a.x[0], q.full_matrices, q.compute_uv, a.at)};
   };
   p.facts.flops = flops_per_matrix([](double m, double n) {

@@ -146,8 +146,7 @@ Primitive cofactor_tangent_row() {
     require_count("cofactor_tangent", 2, a.in, a.at);
     require_square("cofactor_tangent", a.in[0], a.at);
     if (!(a.in[0] == a.in[1]))
-      throw Error(fmt::format("[cofactor_tangent] the operands do not fit: {} and {}", a.in[0].str(), a.in[1].str()),
-                  line_or(a.at));
+      fail("cofactor_tangent", a.at, fmt::format("the operands do not fit: {} and {}", a.in[0].str(), a.in[1].str()));
     return Types{a.in[0]};
   };
   p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {

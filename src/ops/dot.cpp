@@ -57,27 +57,25 @@ bool valid(const std::vector<int>& contracting, const std::vector<int>& batch, i
 
 Types infer_dot(const ir::InferArgs& a) {
   require_count("dot_general", 2, a.in, a.at);
-  const auto& p = params_of<DotParams>(a.params);
+  const auto& p = a.params.as<DotParams>();
   const lax::DotDimensions d = p.dimensions();
   const Type &x = a.in[0], &y = a.in[1];
   if (is_stored(x.dtype))
-    throw Error(fmt::format("[dot_general] does not multiply {}", x.str()), line_or(a.at),
-                fmt::format("products are made in {}", name_of(computed_type(x.dtype))));
+    fail("dot_general", a.at, fmt::format("does not multiply {}", x.str()),
+         fmt::format("products are made in {}", name_of(computed_type(x.dtype))));
   if (x.dtype != y.dtype || x.dtype != p.preferred_element_type)
-    throw Error(fmt::format("[dot_general] types differ: {}, {}, result {}", x.str(), y.str(),
-                            name_of(p.preferred_element_type)),
-                line_or(a.at));
+    fail("dot_general", a.at,
+         fmt::format("types differ: {}, {}, result {}", x.str(), y.str(), name_of(p.preferred_element_type)));
   if (!valid(d.lhs_contracting, d.lhs_batch, x.shape.ndim()) ||
       !valid(d.rhs_contracting, d.rhs_batch, y.shape.ndim()) || d.lhs_contracting.size() != d.rhs_contracting.size() ||
       d.lhs_batch.size() != d.rhs_batch.size())
-    throw Error(fmt::format("[dot_general] the dimension numbers do not fit {} and {}", x.str(), y.str()),
-                line_or(a.at));
+    fail("dot_general", a.at, fmt::format("the dimension numbers do not fit {} and {}", x.str(), y.str()));
   auto match = [&](std::string_view what, const std::vector<int>& l, const std::vector<int>& r) {
     for (std::size_t i = 0; i < l.size(); ++i)
       if (x.shape[l[i]] != y.shape[r[i]])
-        throw Error(fmt::format("[dot_general] {} dimensions differ: {} axis {} has {}, {} axis {} has {}", what,
-                                x.str(), l[i], x.shape[l[i]], y.str(), r[i], y.shape[r[i]]),
-                    line_or(a.at));
+        fail("dot_general", a.at,
+             fmt::format("{} dimensions differ: {} axis {} has {}, {} axis {} has {}", what, x.str(), l[i],
+                         x.shape[l[i]], y.str(), r[i], y.shape[r[i]]));
   };
   match("contracting", d.lhs_contracting, d.rhs_contracting);
   match("batch", d.lhs_batch, d.rhs_batch);
@@ -106,7 +104,7 @@ Array operand_cotangent(const Array& ct, const Type& x, const Array& y, const st
 // Both operands mapped: one more batch dimension, the first. One mapped: its axis is one more of its free ones, the first
 // of them. An element of the result is the same sum over the same contracted axes either way.
 ir::Batched batch_dot(const ir::BatchArgs& a) {
-  lax::DotDimensions d = params_of<DotParams>(*a.params).dimensions();
+  lax::DotDimensions d = a.params->as<DotParams>().dimensions();
   const bool left = a.mapped[0], right = a.mapped[1];
   if (left) d.lhs_contracting = behind_front(d.lhs_contracting);
   if (right) d.rhs_contracting = behind_front(d.rhs_contracting);
@@ -119,46 +117,48 @@ ir::Batched batch_dot(const ir::BatchArgs& a) {
   return {{move_axis(y, left ? batch : batch + of_lhs, 0)}};
 }
 
+ir::Lowered lower_dot(const ir::Params& params, std::span<const Type> types, std::span<const Type>) {
+  const lax::DotDimensions dims = params.as<DotParams>().dimensions();
+  auto dot_dims = [](const lax::DotDimensions& d) {
+    return DotDims{d.lhs_batch, d.rhs_batch, d.lhs_contracting, d.rhs_contracting};
+  };
+  auto tiled = [d = dims, dot_dims](std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch,
+                                    ProductEpilogue* epilogue) {
+    dot_general(in[0].type.dtype, {in[0].data, in[0].type.shape, in[0].strides},
+                {in[1].data, in[1].type.shape, in[1].strides}, dot_dims(d), out[0].data, scratch, &out[0].strides,
+                epilogue);
+  };
+  auto call = [tiled](auto in, auto out, std::byte* scratch) { tiled(in, out, scratch, nullptr); };
+  auto writes = [d = dims, dot_dims, lhs = types[0].shape, rhs = types[1].shape](const ir::Strides& out) {
+    return dot_writes(lhs, rhs, dot_dims(d), out);
+  };
+  auto scratch_of = [d = dims, dot_dims, dtype = types[0].dtype, lhs = types[0].shape,
+                     rhs = types[1].shape](std::span<const ir::Strides> in) {
+    const DotScratch s = dot_scratch_of(dtype, {nullptr, lhs, in[0]}, {nullptr, rhs, in[1]}, dot_dims(d));
+    return ir::Scratch{s.bytes, s.optional};
+  };
+  return ir::Lowered{.kernels = {},
+                     .call = call,
+                     .scratch = dot_scratch(types[0].dtype, types[0].shape, types[1].shape, dot_dims(dims)),
+                     .scratch_of = scratch_of,
+                     .writes = writes,
+                     .tiled = tiled};
+}
+
 Primitive dot_row() {
   Primitive p;
   p.name = "dot_general";
   p.parse = &DotParams::parse;
   p.infer = infer_dot;
-  p.lower = [](const ir::Params& params, std::span<const Type> types, std::span<const Type>) {
-    const lax::DotDimensions dims = params_of<DotParams>(params).dimensions();
-    auto dot_dims = [](const lax::DotDimensions& d) {
-      return DotDims{d.lhs_batch, d.rhs_batch, d.lhs_contracting, d.rhs_contracting};
-    };
-    auto tiled = [d = dims, dot_dims](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
-                                      std::byte* scratch, ProductEpilogue* epilogue) {
-      dot_general(in[0].type.dtype, {in[0].data, in[0].type.shape, in[0].strides},
-                  {in[1].data, in[1].type.shape, in[1].strides}, dot_dims(d), out[0].data, scratch, &out[0].strides,
-                  epilogue);
-    };
-    auto call = [tiled](auto in, auto out, std::byte* scratch) { tiled(in, out, scratch, nullptr); };
-    auto writes = [d = dims, dot_dims, lhs = types[0].shape, rhs = types[1].shape](const ir::Strides& out) {
-      return dot_writes(lhs, rhs, dot_dims(d), out);
-    };
-    auto scratch_of = [d = dims, dot_dims, dtype = types[0].dtype, lhs = types[0].shape,
-                       rhs = types[1].shape](std::span<const ir::Strides> in) {
-      const DotScratch s = dot_scratch_of(dtype, {nullptr, lhs, in[0]}, {nullptr, rhs, in[1]}, dot_dims(d));
-      return ir::Scratch{s.bytes, s.optional};
-    };
-    return ir::Lowered{.kernels = {},
-                       .call = call,
-                       .scratch = dot_scratch(types[0].dtype, types[0].shape, types[1].shape, dot_dims(dims)),
-                       .scratch_of = scratch_of,
-                       .writes = writes,
-                       .tiled = tiled};
-  };
+  p.lower = lower_dot;
   p.jvp = [](const ir::JvpArgs& a) {
-    const auto& q = params_of<DotParams>(*a.params);
+    const auto& q = a.params->as<DotParams>();
     Array s = a.t[0].value() ? lax::dot_general(a.t[0], a.x[1], q.dimensions()) : Array();
     Array t = a.t[1].value() ? lax::dot_general(a.x[0], a.t[1], q.dimensions()) : Array();
     return Arrays{add_tangents(s, t)};
   };
   p.transpose = [](const ir::TransposeArgs& a) {
-    const lax::DotDimensions d = params_of<DotParams>(*a.params).dimensions();
+    const lax::DotDimensions d = a.params->as<DotParams>().dimensions();
     Arrays out(2);
     if (a.linear[0])
       out[0] = operand_cotangent(a.ct[0], a.in[0], a.x[1], d.lhs_contracting, d.rhs_contracting, d.lhs_batch,
@@ -170,9 +170,10 @@ Primitive dot_row() {
   };
   p.batch = batch_dot;
   p.facts.linear_in = {0, 1};
+  p.facts.batched_dot = [](const ir::Params& q) { return !q.as<DotParams>().dimensions().lhs_batch.empty(); };
   p.facts.flops = [](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
     double products = static_cast<double>(out[0].shape.size());
-    for (int axis : params_of<DotParams>(params).dimensions().lhs_contracting)
+    for (int axis : params.as<DotParams>().dimensions().lhs_contracting)
       products *= static_cast<double>(in[0].shape[axis]);
     return 2 * products;
   };

@@ -21,17 +21,14 @@ struct SliceSizes : ir::ParamsOf<SliceSizes> {
 void check_slice(std::string_view op, const ir::InferArgs& a, std::size_t first, const Shape& sizes) {
   const Type& x = a.in[0];
   const auto n = static_cast<std::size_t>(x.shape.ndim());
-  if (a.in.size() != n + first)
-    throw Error(fmt::format("[{}] {} starts for {}", op, a.in.size() - first, x.str()), line_or(a.at));
+  if (a.in.size() != n + first) fail(op, a.at, fmt::format("{} starts for {}", a.in.size() - first, x.str()));
   for (const Type& start : a.in.subspan(first)) {
     require_integers(op, "starts", start, a.at);
-    if (start.shape.ndim() != 0)
-      throw Error(fmt::format("[{}] a start must be a scalar, got {}", op, start.str()), line_or(a.at));
+    if (start.shape.ndim() != 0) fail(op, a.at, fmt::format("a start must be a scalar, got {}", start.str()));
   }
   bool fits = sizes.ndim() == x.shape.ndim();
   for (int i = 0; fits && i < sizes.ndim(); ++i) fits = sizes[i] >= 0 && sizes[i] <= x.shape[i];
-  if (!fits)
-    throw Error(fmt::format("[{}] a slice of shape {} does not fit {}", op, sizes.str(), x.str()), line_or(a.at));
+  if (!fits) fail(op, a.at, fmt::format("a slice of shape {} does not fit {}", sizes.str(), x.str()));
 }
 
 // Where the slice begins in memory.
@@ -71,48 +68,49 @@ bool starts_mapped(const ir::BatchArgs& a, std::size_t first) {
 Array bind_slice(const Array& x, const Arrays& starts, const Shape& sizes, const Location& at);
 Array bind_update(const Array& x, const Array& update, const Arrays& starts, const Location& at);
 
+ir::Batched batch_slice(const ir::BatchArgs& a) {
+  const Shape& sizes = a.params->as<SliceSizes>().slice_sizes;
+  const int n = sizes.ndim();
+  if (!starts_mapped(a, 1)) {
+    Arrays starts = starts_of(a.x, 1);
+    starts.insert(starts.begin(), literal_integer(i32, 0));
+    return ir::Batched{{bind_slice(a.x[0], starts, with_front(a.size, sizes), a.at)}};
+  }
+  Array starts = stacked_starts(a, 1);
+  lax::GatherDimensions d{axis_range(1, n + 1), {}, axis_range(0, n)};
+  if (!a.mapped[0]) return ir::Batched{{lax::gather(a.x[0], starts, d, sizes, lax::IndexMode::clip)}};
+  d.start_index_map = axis_range(1, n + 1);
+  d.operand_batching_dims = d.start_indices_batching_dims = {0};
+  return ir::Batched{{lax::gather(a.x[0], starts, d, with_front(1, sizes), lax::IndexMode::clip)}};
+}
+
 Primitive slicing() {
   Primitive p;
   p.name = "dynamic_slice";
   p.parse = &SliceSizes::parse;
   p.infer = [](const ir::InferArgs& a) {
-    if (a.in.empty()) throw Error("[dynamic_slice] of nothing", line_or(a.at));
-    const Shape& sizes = params_of<SliceSizes>(a.params).slice_sizes;
+    if (a.in.empty()) fail("dynamic_slice", a.at, "of nothing");
+    const Shape& sizes = a.params.as<SliceSizes>().slice_sizes;
     check_slice("dynamic_slice", a, 1, sizes);
     return Types{{sizes, a.in[0].dtype}};
   };
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
     return ir::Lowered{{},
-                       [sizes = params_of<SliceSizes>(params).slice_sizes](
-                           std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte*) {
+                       [sizes = params.as<SliceSizes>().slice_sizes](std::span<const ir::Memory> in,
+                                                                     std::span<const ir::Memory> out, std::byte*) {
                          std::byte* from = moved(in[0], start_offset(in[0], in.subspan(1), sizes));
                          copy_array(strided(out[0]), {from, in[0].type.dtype, sizes, in[0].strides});
                        }};
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    return Arrays{
-        bind_slice(a.t[0], starts_of(a.x, 1), params_of<SliceSizes>(*a.params).slice_sizes, Location::current())};
+    return Arrays{bind_slice(a.t[0], starts_of(a.x, 1), a.params->as<SliceSizes>().slice_sizes, Location::current())};
   };
   p.transpose = [](const ir::TransposeArgs& a) {
     Arrays out(a.in.size());
     out[0] = bind_update(zeros_of(a.in[0]), a.ct[0], starts_of(a.x, 1), Location::current());
     return out;
   };
-  p.batch = [](const ir::BatchArgs& a) {
-    const Shape& sizes = params_of<SliceSizes>(*a.params).slice_sizes;
-    const int n = sizes.ndim();
-    if (!starts_mapped(a, 1)) {
-      Arrays starts = starts_of(a.x, 1);
-      starts.insert(starts.begin(), literal_integer(i32, 0));
-      return ir::Batched{{bind_slice(a.x[0], starts, with_front(a.size, sizes), a.at)}};
-    }
-    Array starts = stacked_starts(a, 1);
-    lax::GatherDimensions d{axis_range(1, n + 1), {}, axis_range(0, n)};
-    if (!a.mapped[0]) return ir::Batched{{lax::gather(a.x[0], starts, d, sizes, lax::IndexMode::clip)}};
-    d.start_index_map = axis_range(1, n + 1);
-    d.operand_batching_dims = d.start_indices_batching_dims = {0};
-    return ir::Batched{{lax::gather(a.x[0], starts, d, with_front(1, sizes), lax::IndexMode::clip)}};
-  };
+  p.batch = batch_slice;
   p.facts.linear_in = {0};
   p.samples = [] {
     std::vector<ir::Sample> out;
@@ -135,14 +133,26 @@ Primitive slicing() {
   return p;
 }
 
+ir::Batched batch_update(const ir::BatchArgs& a) {
+  Array x = a.mapped[0] ? a.x[0] : repeat_in_front(a.x[0], a.size);
+  Array update = a.mapped[1] ? a.x[1] : repeat_in_front(a.x[1], a.size);
+  if (!starts_mapped(a, 2)) {
+    Arrays starts = starts_of(a.x, 2);
+    starts.insert(starts.begin(), literal_integer(i32, 0));
+    return ir::Batched{{bind_update(x, update, starts, a.at)}};
+  }
+  const int n = type_of(x).shape.ndim() - 1;
+  lax::ScatterDimensions d{axis_range(1, n + 1), {}, axis_range(1, n + 1), {0}, {0}};
+  return ir::Batched{{lax::scatter(x, stacked_starts(a, 2), update, d, {lax::IndexMode::clip, true})}};
+}
+
 Primitive updating() {
   Primitive p;
   p.name = "dynamic_update_slice";
   p.infer = [](const ir::InferArgs& a) {
-    if (a.in.size() < 2) throw Error("[dynamic_update_slice] needs an array and an update", line_or(a.at));
+    if (a.in.size() < 2) fail("dynamic_update_slice", a.at, "needs an array and an update");
     if (a.in[0].dtype != a.in[1].dtype)
-      throw Error(fmt::format("[dynamic_update_slice] types differ: {} and update {}", a.in[0].str(), a.in[1].str()),
-                  line_or(a.at));
+      fail("dynamic_update_slice", a.at, fmt::format("types differ: {} and update {}", a.in[0].str(), a.in[1].str()));
     check_slice("dynamic_update_slice", a, 2, a.in[1].shape);
     return Types{a.in[0]};
   };
@@ -165,18 +175,7 @@ Primitive updating() {
     if (a.linear[1]) out[1] = bind_slice(a.ct[0], starts, a.in[1].shape, Location::current());
     return out;
   };
-  p.batch = [](const ir::BatchArgs& a) {
-    Array x = a.mapped[0] ? a.x[0] : repeat_in_front(a.x[0], a.size);
-    Array update = a.mapped[1] ? a.x[1] : repeat_in_front(a.x[1], a.size);
-    if (!starts_mapped(a, 2)) {
-      Arrays starts = starts_of(a.x, 2);
-      starts.insert(starts.begin(), literal_integer(i32, 0));
-      return ir::Batched{{bind_update(x, update, starts, a.at)}};
-    }
-    const int n = type_of(x).shape.ndim() - 1;
-    lax::ScatterDimensions d{axis_range(1, n + 1), {}, axis_range(1, n + 1), {0}, {0}};
-    return ir::Batched{{lax::scatter(x, stacked_starts(a, 2), update, d, {lax::IndexMode::clip, true})}};
-  };
+  p.batch = batch_update;
   p.facts.linear_in = {0, 1};
   p.samples = [] {
     std::vector<ir::Sample> out;
@@ -224,12 +223,11 @@ Arrays checked_starts(std::string_view op, const Starts& given, const Type& x, c
   if (given.whole.value()) {
     check_operand(given.whole, line_or(at));
     const Type t = type_of(given.whole);
-    if (t.shape.ndim() > 1)
-      throw Error(fmt::format("[{}] starts must be a list or a vector, got {}", op, t.str()), line_or(at));
+    if (t.shape.ndim() > 1) fail(op, at, fmt::format("starts must be a list or a vector, got {}", t.str()));
     starts = t.shape.ndim() == 0 ? Arrays{given.whole} : unstack(ArrayLike(given.whole, at));
   }
   if (static_cast<int>(starts.size()) != x.shape.ndim())
-    throw Error(fmt::format("[{}] {} starts for {}", op, starts.size(), x.str()), line_or(at));
+    fail(op, at, fmt::format("{} starts for {}", starts.size(), x.str()));
   for (int i = 0; i < x.shape.ndim(); ++i) {
     Array& s = starts[static_cast<std::size_t>(i)];
     check_operand(s, line_or(at));
@@ -242,12 +240,6 @@ Arrays checked_starts(std::string_view op, const Starts& given, const Type& x, c
       s = counted_from_end(index_operand(op, s, at), n);
     }
   }
-  return starts;
-}
-
-Starts along(const Array& start, int axis, int ndim) {
-  Arrays starts(static_cast<std::size_t>(ndim), Array(0));
-  starts[static_cast<std::size_t>(axis)] = start;
   return starts;
 }
 
@@ -270,35 +262,4 @@ Array dynamic_update_slice(const ArrayLike& x, const ArrayLike& update, const St
   return bind_update(a, u, checked_starts("dynamic_update_slice", start, type_of(a), x.at), x.at);
 }
 
-namespace lax {
-Array dynamic_slice_in_dim(const ArrayLike& x, const ArrayLike& start, std::int64_t size, int axis) {
-  check_operand(x.value, line_or(x.at));
-  const Type type = type_of(x.value);
-  int a = checked_axis("dynamic_slice_in_dim", axis, type.shape.ndim(), type, x.at);
-  Shape sizes = type.shape;
-  sizes[a] = size;
-  return dynamic_slice(x, along(start.value, a, type.shape.ndim()), sizes);
-}
-Array dynamic_index_in_dim(const ArrayLike& x, const ArrayLike& index, int axis, bool keepdims) {
-  PinLine pin(x.at);
-  Array y = dynamic_slice_in_dim(x, index, 1, axis);
-  return keepdims ? y : squeeze(y, axis);
-}
-Array dynamic_update_slice_in_dim(const ArrayLike& x, const ArrayLike& update, const ArrayLike& start, int axis) {
-  check_operand(x.value, line_or(x.at));
-  const Type type = type_of(x.value);
-  int a = checked_axis("dynamic_update_slice_in_dim", axis, type.shape.ndim(), type, x.at);
-  return dynamic_update_slice(x, update, along(start.value, a, type.shape.ndim()));
-}
-Array dynamic_update_index_in_dim(const ArrayLike& x, const ArrayLike& update, const ArrayLike& index, int axis) {
-  check_operand(x.value, line_or(x.at));
-  check_operand(update.value, line_or(x.at));
-  const Type type = type_of(x.value);
-  int a = checked_axis("dynamic_update_index_in_dim", axis, type.shape.ndim(), type, x.at);
-  PinLine pin(x.at);
-  Array u = update.value;
-  if (type_of(u).shape.ndim() < type.shape.ndim()) u = expand_dims(u, a);
-  return dynamic_update_slice_in_dim(x, u, index, a);
-}
-}  // namespace lax
 }  // namespace anew

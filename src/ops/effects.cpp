@@ -119,21 +119,20 @@ void check_batch(std::string_view op, int batch, std::span<const Type> in, const
     fits = fits && t.shape.ndim() >= batch;
     for (int i = 0; fits && i < batch; ++i) fits = t.shape[i] == in[0].shape[i];
   }
-  if (!fits) throw Error(fmt::format("[{}] operands have no {} common leading axes", op, batch), line_or(at));
+  if (!fits) fail(op, at, fmt::format("operands have no {} common leading axes", batch));
 }
 
 Types infer_print(const ir::InferArgs& a) {
-  const auto& p = params_of<PrintParams>(a.params);
+  const auto& p = a.params.as<PrintParams>();
   const auto pieces = pieces_of(p.format);
   if (!pieces || pieces->size() - 1 != a.in.size())
-    throw Error(fmt::format("[debug_print] the format \"{}\" does not fit {} operands", p.format, a.in.size()),
-                line_or(a.at));
+    fail("debug_print", a.at, fmt::format("the format \"{}\" does not fit {} operands", p.format, a.in.size()));
   check_batch("debug_print", p.batch, a.in, a.at);
   return {};
 }
 
 ir::Lowered lower_print(const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-  const auto& p = params_of<PrintParams>(params);
+  const auto& p = params.as<PrintParams>();
   auto print = [pieces = *pieces_of(p.format), batch = p.batch](std::span<const ir::Memory> in,
                                                                 std::span<const ir::Memory>, std::byte*) {
     TraceScope now(nullptr);
@@ -145,7 +144,7 @@ ir::Lowered lower_print(const ir::Params& params, std::span<const Type>, std::sp
 
 template <class P>
 ir::Batched batch_effect(const Primitive& row, const ir::BatchArgs& a) {
-  P p = params_of<P>(*a.params);
+  P p = a.params->as<P>();
   ++p.batch;
   return {anew::bind(row, make_params(std::move(p)), all_mapped(a), a.at)};
 }
@@ -182,7 +181,7 @@ struct CallbackParams : ir::ParamsOf<CallbackParams> {
 };
 
 Types infer_callback(const ir::InferArgs& a) {
-  const auto& p = params_of<CallbackParams>(a.params);
+  const auto& p = a.params.as<CallbackParams>();
   check_batch("io_callback", p.batch, a.in, a.at);
   Types out;
   for (const auto& [shape, dtype] : p.results) {
@@ -195,7 +194,7 @@ Types infer_callback(const ir::InferArgs& a) {
 }
 
 ir::Lowered lower_callback(const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-  const auto& p = params_of<CallbackParams>(params);
+  const auto& p = params.as<CallbackParams>();
   auto call = [f = p.callback.f, batch = p.batch](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
                                                   std::byte*) {
     TraceScope now(nullptr);

@@ -11,29 +11,20 @@ namespace anew {
 
 void require(std::string_view op, Accepts accepts, const Type& type, const Location& at) {
   DType d = type.dtype;
-  auto fail = [&](std::string_view what) {
-    throw Error(fmt::format("[{}] needs {}, got {}", op, what, type.str()), line_or(at));
+  auto need = [&](bool ok, std::string_view what) {
+    if (!ok) fail(op, at, fmt::format("needs {}, got {}", what, type.str()));
   };
   switch (accepts) {
-    case Accepts::floats:
-      if (!is_float(d)) fail("a floating type");
-      break;
-    case Accepts::numbers:
-      if (d == bool_) fail("numbers");
-      break;
-    case Accepts::integers:
-      if (!is_integer(d)) fail("integers");
-      break;
-    case Accepts::logical:
-      if (is_float(d)) fail("bool or integers");
-      break;
-    case Accepts::anything: break;
+    case Accepts::floats: return need(is_float(d), "a floating type");
+    case Accepts::numbers: return need(d != bool_, "numbers");
+    case Accepts::integers: return need(is_integer(d), "integers");
+    case Accepts::logical: return need(!is_float(d), "bool or integers");
+    case Accepts::anything: return;
   }
 }
 
 void require_count(std::string_view op, std::size_t wanted, std::span<const Type> in, const Location& at) {
-  if (in.size() != wanted)
-    throw Error(fmt::format("[{}] takes {} operands, got {}", op, wanted, in.size()), line_or(at));
+  if (in.size() != wanted) fail(op, at, fmt::format("takes {} operands, got {}", wanted, in.size()));
 }
 
 Shape common_shape(std::string_view op, std::span<const Type> in, const Location& at) {
@@ -42,7 +33,7 @@ Shape common_shape(std::string_view op, std::span<const Type> in, const Location
     if (t.shape.ndim() == 0) continue;
     if (!full) full = &t;
     if (t.shape != full->shape)
-      throw Error(fmt::format("[{}] operands have different shapes: {} and {}", op, full->str(), t.str()), line_or(at));
+      fail(op, at, fmt::format("operands have different shapes: {} and {}", full->str(), t.str()));
   }
   return full ? full->shape : Shape{};
 }
@@ -71,8 +62,7 @@ Primitive elementwise_row(std::string name, int arity, Accepts accepts, bool giv
     for (const Type& t : a.in) {
       require(op, accepts, t, a.at);
       if (t.dtype != a.in[0].dtype)
-        throw Error(fmt::format("[{}] operands have different types: {} and {}", op, a.in[0].str(), t.str()),
-                    line_or(a.at));
+        fail(op, a.at, fmt::format("operands have different types: {} and {}", a.in[0].str(), t.str()));
     }
     return Types{{common_shape(op, a.in, a.at), gives_bool ? bool_ : a.in[0].dtype}};
   };
@@ -109,7 +99,7 @@ std::vector<ir::Sample> unary_samples(double lo, double hi, const ParamsRef& par
   return out;
 }
 
-std::vector<ir::Sample> binary_samples(Interval a, Interval b) {
+std::vector<ir::Sample> binary_samples(SampleRange a, SampleRange b) {
   std::vector<ir::Sample> out;
   for (DType d : {f32, f64}) {
     for (const Shape& s : sample_shapes) out.push_back({ir::no_params(), {{{s, d}, a.lo, a.hi}, {{s, d}, b.lo, b.hi}}});

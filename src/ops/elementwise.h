@@ -37,10 +37,10 @@ Array add_tangents(const Array& a, const Array& b);
 
 // Samples for the laws: several shapes in f32 and f64, zero sizes included.
 std::vector<ir::Sample> unary_samples(double lo, double hi, const ParamsRef& params = ir::no_params());
-struct Interval {
+struct SampleRange {
   double lo = -1, hi = 1;
 };
-std::vector<ir::Sample> binary_samples(Interval a, Interval b);
+std::vector<ir::Sample> binary_samples(SampleRange a, SampleRange b);
 // Of rows that take integers; of those that take floats as well, one sample of each integer type is added.
 std::vector<ir::Sample> integer_samples(int arity, double lo, double hi, bool with_bool);
 std::vector<ir::Sample> with_integers(std::vector<ir::Sample> floats, Accepts accepts);

@@ -21,7 +21,7 @@ class Family {
   const Primitive& row(Primitive p, P (*behind)(P, std::int64_t size)) {
     Primitive& r = add(p);
     r.batch = [&r, behind](const ir::BatchArgs& a) {
-      ParamsRef params = std::make_shared<const P>(behind(static_cast<const P&>(*a.params), a.size));
+      ParamsRef params = std::make_shared<const P>(behind(a.params->as<P>(), a.size));
       return ir::Batched{anew::bind(r, params, a.x, a.at)};
     };
     return r;
@@ -33,11 +33,6 @@ class Family {
   std::deque<Primitive> rows_;   // addresses are stable
   std::vector<const Primitive*> list_;
 };
-
-template <class P>
-const P& params_of(const ir::Params& p) {
-  return static_cast<const P&>(p);
-}
 
 template <class P>
 ParamsRef make_params(P p) {

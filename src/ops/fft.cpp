@@ -1,11 +1,11 @@
 // Discrete Fourier transforms along the last axis, as three rows over real arrays: fft takes and gives (re, im), rfft
 // gives the half of the results of real numbers that says it all, irfft takes such a half. All are linear; their
-// transposes are each other, with factors. Everything else (inverse, other axes, several axes, lengths) is made of them.
-#include <anew/fft.h>
+// transposes are each other, with factors. What users call
+// is in composed/fft_functions.cpp.
+#include "ops/fft.h"
+
 #include <anew/ops.h>
 #include <fmt/format.h>
-
-#include <cmath>
 
 #include <cmath>
 
@@ -25,15 +25,14 @@ struct IrfftParams : ir::ParamsOf<IrfftParams> {
 
 void require_signal(std::string_view op, const Type& type, const Location& at) {
   if (type.shape.ndim() < 1 || (type.dtype != f32 && type.dtype != f64))
-    throw Error(fmt::format("[{}] needs an axis of f32 or f64, got {}", op, type.str()), line_or(at));
-  if (type.shape[-1] == 0) throw Error(fmt::format("[{}] of no elements: {}", op, type.str()), line_or(at));
+    fail(op, at, fmt::format("needs an axis of f32 or f64, got {}", type.str()));
+  if (type.shape[-1] == 0) fail(op, at, fmt::format("of no elements: {}", type.str()));
 }
 void require_pair(std::string_view op, std::span<const Type> in, const Location& at) {
   require_count(op, 2, in, at);
   require_signal(op, in[0], at);
   if (!(in[0] == in[1]))
-    throw Error(fmt::format("[{}] real and imaginary parts differ: {} and {}", op, in[0].str(), in[1].str()),
-                line_or(at));
+    fail(op, at, fmt::format("real and imaginary parts differ: {} and {}", in[0].str(), in[1].str()));
 }
 Type with_size(Type type, std::int64_t n) {
   type.shape[-1] = n;
@@ -160,10 +159,6 @@ Array occurrences(std::int64_t n, const Type& signals) {
 // A part that is zero, as an array where the other part is one.
 Array part_or_zeros(const Array& part, const Array& other) { return part.value() ? part : full_like(other, -0.0); }
 
-Arrays bind_fft(const Array& re, const Array& im, const Location& at);
-Arrays bind_rfft(const Array& x, const Location& at);
-Array bind_irfft(const Array& re, const Array& im, std::int64_t n, const Location& at);
-
 std::vector<ir::Sample> signal_samples(std::size_t operands, std::initializer_list<Shape> shapes,
                                        const ParamsRef& params = ir::no_params()) {
   std::vector<ir::Sample> out;
@@ -233,27 +228,27 @@ Primitive irfft_row() {
   p.parse = &IrfftParams::parse;
   p.infer = [](const ir::InferArgs& a) {
     require_pair("irfft", a.in, a.at);
-    const std::int64_t n = params_of<IrfftParams>(a.params).n;
+    const std::int64_t n = a.params.as<IrfftParams>().n;
     if (n < 1 || a.in[0].shape[-1] != n / 2 + 1)
-      throw Error(fmt::format("[irfft] {} are not the results of {} real numbers", a.in[0].str(), n), line_or(a.at));
+      fail("irfft", a.at, fmt::format("{} are not the results of {} real numbers", a.in[0].str(), n));
     return Types{with_size(a.in[0], n)};
   };
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    return planned<RunIrfft>(in[0], params_of<IrfftParams>(params).n);
+    return planned<RunIrfft>(in[0], params.as<IrfftParams>().n);
   };
   p.jvp = [](const ir::JvpArgs& a) {
     return Arrays{bind_irfft(part_or_zeros(a.t[0], a.t[1]), part_or_zeros(a.t[1], a.t[0]),
-                             params_of<IrfftParams>(*a.params).n, Location::current())};
+                             a.params->as<IrfftParams>().n, Location::current())};
   };
   p.transpose = [](const ir::TransposeArgs& a) {
-    const std::int64_t n = params_of<IrfftParams>(*a.params).n;
+    const std::int64_t n = a.params->as<IrfftParams>().n;
     Array scale = occurrences(n, a.in[0]) / static_cast<double>(n);
     Arrays y = bind_rfft(a.ct[0], Location::current());
     return Arrays{a.linear[0] ? y[0] * scale : Array(), a.linear[1] ? y[1] * scale : Array()};
   };
   p.batch = [](const ir::BatchArgs& a) {
     Arrays x = all_mapped(a);
-    return ir::Batched{{bind_irfft(x[0], x[1], params_of<IrfftParams>(*a.params).n, a.at)}};
+    return ir::Batched{{bind_irfft(x[0], x[1], a.params->as<IrfftParams>().n, a.at)}};
   };
   p.facts.linear_in = {0, 1};
   p.facts.flops = transform_flops(2.5, true);
@@ -276,6 +271,10 @@ const FftRows& rows() {
   return r;
 }
 
+}  // namespace
+
+std::span<const Primitive* const> fft_rows() { return rows().list(); }
+
 Arrays bind_fft(const Array& re, const Array& im, const Location& at) {
   return anew::bind(rows().fft, ir::no_params(), {re, im}, at);
 }
@@ -284,163 +283,4 @@ Array bind_irfft(const Array& re, const Array& im, std::int64_t n, const Locatio
   return bind1(rows().irfft, make_params(IrfftParams(n)), {re, im}, at);
 }
 
-}  // namespace
-
-std::span<const Primitive* const> fft_rows() { return rows().list(); }
-
-namespace fft {
-namespace {
-
-// The last axis cut or filled with zeros to n elements.
-Array resized(std::string_view op, const Array& x, std::int64_t n, const Location& at) {
-  const Type type = type_of(x);
-  const std::int64_t have = type.shape[-1];
-  if (n < 1) throw Error(fmt::format("[{}] needs at least one point along the axis, got {}", op, n), line_or(at));
-  if (have == n) return x;
-  if (have > n) return x[{ellipsis, slice(0, n)}];
-  std::vector<std::pair<std::int64_t, std::int64_t>> widths(static_cast<std::size_t>(type.shape.ndim()));
-  widths.back().second = n - have;
-  return anew::pad(x, widths);
-}
-
-// The axes of a transform with the length along each, the last one first.
-struct Step {
-  int axis;
-  std::optional<std::int64_t> n;
-};
-std::vector<Step> steps(std::string_view op, const Type& type, const Lengths& s, const Axes& axes, const Location& at) {
-  std::vector<int> list;
-  if (!axes.all()) {
-    for (int a : axes.list()) list.push_back(checked_axis(op, a, type.shape.ndim(), type, at));
-  } else {
-    const int count = s ? s->ndim() : type.shape.ndim();
-    if (count > type.shape.ndim())
-      throw Error(fmt::format("[{}] {} lengths for the axes of {}", op, count, type.str()), line_or(at));
-    list = axis_range(type.shape.ndim() - count, type.shape.ndim());
-  }
-  if (s && s->ndim() != static_cast<int>(list.size()))
-    throw Error(fmt::format("[{}] {} lengths for {} axes", op, s->ndim(), list.size()), line_or(at));
-  if (list.empty()) throw Error(fmt::format("[{}] needs an axis, got {}", op, type.str()), line_or(at));
-  std::vector<Step> out;
-  for (std::size_t i = list.size(); i-- > 0;)
-    out.push_back({list[i], s ? std::optional((*s)[static_cast<int>(i)]) : std::nullopt});
-  return out;
-}
-
-struct Operands {
-  Complex z;
-  DType result;
-};
-Operands pair_of(std::string_view op, const ArrayLike& re, const ArrayLike& im) {
-  auto [x, y, dtype] = matrix_operands(re, im);
-  if (!(type_of(x).shape == type_of(y).shape))
-    throw Error(fmt::format("[{}] real and imaginary parts differ: {} and {}", op, type_of(x).str(), type_of(y).str()),
-                line_or(re.at));
-  return {{x, y}, dtype};
-}
-
-Array to_last(const Array& x, int axis) { return moveaxis(x, axis, -1); }
-Array from_last(const Array& x, int axis) { return moveaxis(x, -1, axis); }
-
-Complex along(std::string_view op, const Complex& z, const Step& s, bool inverse, const Location& at) {
-  Array x = to_last(z.first, s.axis), y = to_last(z.second, s.axis);
-  const std::int64_t n = s.n.value_or(type_of(x).shape[-1]);
-  x = resized(op, x, n, at), y = resized(op, y, n, at);
-  Arrays out = inverse ? bind_fft(y, x, at) : bind_fft(x, y, at);
-  if (!inverse) return {from_last(out[0], s.axis), from_last(out[1], s.axis)};
-  const auto points = static_cast<double>(n);
-  return {from_last(out[1] / points, s.axis), from_last(out[0] / points, s.axis)};
-}
-Complex real_along(std::string_view op, const Array& x, const Step& s, const Location& at) {
-  Array a = to_last(x, s.axis);
-  Arrays out = bind_rfft(resized(op, a, s.n.value_or(type_of(a).shape[-1]), at), at);
-  return {from_last(out[0], s.axis), from_last(out[1], s.axis)};
-}
-Array back_to_real_along(std::string_view op, const Complex& z, const Step& s, const Location& at) {
-  Array x = to_last(z.first, s.axis), y = to_last(z.second, s.axis);
-  const std::int64_t n = s.n.value_or(2 * (type_of(x).shape[-1] - 1));
-  if (n < 1) throw Error(fmt::format("[{}] needs at least one point along the axis, got {}", op, n), line_or(at));
-  return from_last(bind_irfft(resized(op, x, n / 2 + 1, at), resized(op, y, n / 2 + 1, at), n, at), s.axis);
-}
-
-Complex complex_transform(std::string_view op, const ArrayLike& re, const ArrayLike& im, const Lengths& s,
-                          const Axes& axes, bool inverse) {
-  auto [z, dtype] = pair_of(op, re, im);
-  PinLine pin(re.at);
-  for (const Step& step : steps(op, type_of(z.first), s, axes, re.at)) z = along(op, z, step, inverse, re.at);
-  return {converted(z.first, dtype), converted(z.second, dtype)};
-}
-Complex real_transform(std::string_view op, const ArrayLike& x, const Lengths& s, const Axes& axes) {
-  auto [a, dtype] = matrix_operand(x);
-  PinLine pin(x.at);
-  std::vector<Step> all = steps(op, type_of(a), s, axes, x.at);
-  Complex z = real_along(op, a, all[0], x.at);
-  for (std::size_t i = 1; i < all.size(); ++i) z = along(op, z, all[i], false, x.at);
-  return {converted(z.first, dtype), converted(z.second, dtype)};
-}
-Array inverse_real_transform(std::string_view op, const ArrayLike& re, const ArrayLike& im, const Lengths& s,
-                             const Axes& axes) {
-  auto [z, dtype] = pair_of(op, re, im);
-  PinLine pin(re.at);
-  std::vector<Step> all = steps(op, type_of(z.first), s, axes, re.at);
-  for (std::size_t i = 1; i < all.size(); ++i) z = along(op, z, all[i], true, re.at);
-  return converted(back_to_real_along(op, z, all[0], re.at), dtype);
-}
-
-Lengths one_length(std::optional<std::int64_t> n) { return n ? Lengths(Shape{*n}) : Lengths(); }
-
-Array shifted(std::string_view op, const ArrayLike& x, const Axes& axes, bool back) {
-  check_operand(x.value, line_or(x.at));
-  const Type type = type_of(x.value);
-  std::vector<int> list = checked_axes(op, axes, type, x.at);
-  std::vector<std::int64_t> by;
-  for (int a : list) by.push_back(back ? -(type.shape[a] / 2) : type.shape[a] / 2);
-  PinLine pin(x.at);
-  return list.empty() ? x.value : roll(x, by, list);
-}
-
-void require_points(std::string_view op, std::int64_t n, const Location& at) {
-  if (n < 1) throw Error(fmt::format("[{}] needs at least one point, got {}", op, n), line_or(at));
-}
-
-}  // namespace
-
-Complex fft(const ArrayLike& re, const ArrayLike& im, std::optional<std::int64_t> n, int axis) {
-  return complex_transform("fft", re, im, one_length(n), axis, false);
-}
-Complex ifft(const ArrayLike& re, const ArrayLike& im, std::optional<std::int64_t> n, int axis) {
-  return complex_transform("ifft", re, im, one_length(n), axis, true);
-}
-Complex rfft(const ArrayLike& x, std::optional<std::int64_t> n, int axis) {
-  return real_transform("rfft", x, one_length(n), axis);
-}
-Array irfft(const ArrayLike& re, const ArrayLike& im, std::optional<std::int64_t> n, int axis) {
-  return inverse_real_transform("irfft", re, im, one_length(n), axis);
-}
-Complex fftn(const ArrayLike& re, const ArrayLike& im, const Lengths& s, const Axes& axes) {
-  return complex_transform("fftn", re, im, s, axes, false);
-}
-Complex ifftn(const ArrayLike& re, const ArrayLike& im, const Lengths& s, const Axes& axes) {
-  return complex_transform("ifftn", re, im, s, axes, true);
-}
-Complex rfftn(const ArrayLike& x, const Lengths& s, const Axes& axes) { return real_transform("rfftn", x, s, axes); }
-Array irfftn(const ArrayLike& re, const ArrayLike& im, const Lengths& s, const Axes& axes) {
-  return inverse_real_transform("irfftn", re, im, s, axes);
-}
-
-Array fftfreq(std::int64_t n, double d, DType dtype, const Location& at) {
-  require_points("fftfreq", n, at);
-  PinLine pin(at);
-  Array k = arange(n, i32);
-  return astype(where(k < (n + 1) / 2, k, k - n), dtype) / (static_cast<double>(n) * d);
-}
-Array rfftfreq(std::int64_t n, double d, DType dtype, const Location& at) {
-  require_points("rfftfreq", n, at);
-  PinLine pin(at);
-  return arange(n / 2 + 1, dtype) / (static_cast<double>(n) * d);
-}
-Array fftshift(const ArrayLike& x, const Axes& axes) { return shifted("fftshift", x, axes, false); }
-Array ifftshift(const ArrayLike& x, const Axes& axes) { return shifted("ifftshift", x, axes, true); }
-
-}  // namespace fft
 }  // namespace anew

@@ -23,8 +23,7 @@ std::string_view name_of(lax::IndexMode mode) {
 bool is_mode(std::string_view word) { return word == "clip" || word == "fill_or_drop" || word == "promise_in_bounds"; }
 
 void require_integers(std::string_view op, std::string_view what, const Type& type, const Location& at) {
-  if (!is_integer(type.dtype))
-    throw Error(fmt::format("[{}] {} must be integers, got {}", op, what, type.str()), line_or(at));
+  if (!is_integer(type.dtype)) fail(op, at, fmt::format("{} must be integers, got {}", what, type.str()));
 }
 
 Array index_operand(std::string_view op, const Array& x, const Location& at) {
@@ -138,13 +137,12 @@ struct GatherParams : ir::ParamsOf<GatherParams> {
 
 Types infer_gather(const ir::InferArgs& a) {
   require_count("gather", 2, a.in, a.at);
-  const auto& q = params_of<GatherParams>(a.params);
+  const auto& q = a.params.as<GatherParams>();
   const Type &x = a.in[0], &indices = a.in[1];
   require_integers("gather", "indices", indices, a.at);
-  if (!is_mode(q.mode)) throw Error(fmt::format("[gather] no mode \"{}\"", q.mode), line_or(a.at));
+  if (!is_mode(q.mode)) fail("gather", a.at, fmt::format("no mode \"{}\"", q.mode));
   if (std::string wrong = wrong_dimensions(q.dimensions(), q.slice_sizes, x.shape, indices.shape); !wrong.empty())
-    throw Error(fmt::format("[gather] {}: {} at {}, slices of {}", wrong, x.str(), indices.str(), q.slice_sizes.str()),
-                line_or(a.at));
+    fail("gather", a.at, fmt::format("{}: {} at {}, slices of {}", wrong, x.str(), indices.str(), q.slice_sizes.str()));
   Shape out;
   const int places = indices.shape.ndim() - 1, rank = places + static_cast<int>(q.offset_dims.size());
   std::vector<int> kept = axes_without(x.shape.ndim(), q.collapsed_slice_dims, q.operand_batching_dims);
@@ -163,25 +161,24 @@ std::uint64_t fill_bits(const std::optional<double>& value, DType d) {
 }
 
 ir::Lowered lower_gather(const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-  return {
-      {},
-      [q = params_of<GatherParams>(params), fill = fill_bits(params_of<GatherParams>(params).fill_value, in[0].dtype)](
-          std::span<const ir::Memory> x, std::span<const ir::Memory> out, std::byte*) {
-        Places places{q.offset_dims,
-                      q.collapsed_slice_dims,
-                      q.start_index_map,
-                      q.operand_batching_dims,
-                      q.start_indices_batching_dims,
-                      q.slice_sizes,
-                      q.index_mode() != lax::IndexMode::fill_or_drop};
-        gather(strided(x[0]), strided(x[1]), places, reinterpret_cast<const std::byte*>(&fill), strided(out[0]));
-      }};
+  return {{},
+          [q = params.as<GatherParams>(), fill = fill_bits(params.as<GatherParams>().fill_value, in[0].dtype)](
+              std::span<const ir::Memory> x, std::span<const ir::Memory> out, std::byte*) {
+            Places places{q.offset_dims,
+                          q.collapsed_slice_dims,
+                          q.start_index_map,
+                          q.operand_batching_dims,
+                          q.start_indices_batching_dims,
+                          q.slice_sizes,
+                          q.index_mode() != lax::IndexMode::fill_or_drop};
+            gather(strided(x[0]), strided(x[1]), places, reinterpret_cast<const std::byte*>(&fill), strided(out[0]));
+          }};
 }
 
 Array bind_gather(const Array& x, const Array& indices, const GatherParams& q, const Location& at);
 
 ir::Batched batch_gather(const ir::BatchArgs& a) {
-  GatherParams q = params_of<GatherParams>(*a.params);
+  GatherParams q = a.params->as<GatherParams>();
   const bool x = a.mapped[0], indices = a.mapped[1];
   if (x) {
     q.collapsed_slice_dims = behind_front(q.collapsed_slice_dims);
@@ -203,12 +200,12 @@ Primitive gathering_row() {
   p.infer = infer_gather;
   p.lower = lower_gather;
   p.jvp = [](const ir::JvpArgs& a) {
-    GatherParams q = params_of<GatherParams>(*a.params);
+    GatherParams q = a.params->as<GatherParams>();
     if (q.index_mode() == lax::IndexMode::fill_or_drop) q.fill_value = 0;
     return Arrays{bind_gather(a.t[0], a.x[1], q, Location::current())};
   };
   p.transpose = [](const ir::TransposeArgs& a) {
-    const auto& q = params_of<GatherParams>(*a.params);
+    const auto& q = a.params->as<GatherParams>();
     return Arrays{lax::scatter_add(zeros_of(a.in[0]), a.x[1], a.ct[0], scattering(q.dimensions()), {q.index_mode()}),
                   Array()};
   };

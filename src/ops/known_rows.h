@@ -1,5 +1,5 @@
-// Rows of src/ops that other files bind directly: the accumulation of tangents and cotangents, names, conversions, softmax,
-// normalize.
+// Rows of src/ops that other files bind or know: the accumulation of tangents and cotangents, names, conversions, softmax,
+// normalize; and the steps of a loop that counts.
 #pragma once
 #include <string>
 
@@ -9,6 +9,8 @@
 namespace anew {
 
 const ir::Primitive& add_any_row();
+const ir::Primitive& add_row();
+const ir::Primitive& lt_row();
 const ir::Primitive& name_row();
 const ir::Primitive& convert_row();
 ir::ParamsRef convert_params(DType to);

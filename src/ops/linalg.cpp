@@ -43,7 +43,7 @@ void require_system(std::string_view op, std::span<const Type> in, int axis, con
   const Type &a = in[0], &b = in[1];
   bool fits = a.dtype == b.dtype && a.shape.ndim() == b.shape.ndim() && a.shape[-1] == b.shape[axis];
   for (int i = 0; fits && i + 2 < a.shape.ndim(); ++i) fits = a.shape[i] == b.shape[i];
-  if (!fits) throw Error(fmt::format("[{}] the operands do not fit: {} and {}", op, a.str(), b.str()), line_or(at));
+  if (!fits) fail(op, at, fmt::format("the operands do not fit: {} and {}", a.str(), b.str()));
 }
 
 // ---- cholesky
@@ -128,15 +128,15 @@ Primitive triangular_row() {
   p.name = "triangular_solve";
   p.parse = &TriangularParams::parse;
   p.infer = [](const ir::InferArgs& a) {
-    require_system("triangular_solve", a.in, params_of<TriangularParams>(a.params).left_side ? -2 : -1, a.at);
+    require_system("triangular_solve", a.in, a.params.as<TriangularParams>().left_side ? -2 : -1, a.at);
     return Types{a.in[1]};
   };
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    const auto& q = params_of<TriangularParams>(params);
+    const auto& q = params.as<TriangularParams>();
     return call_by_type<TriangularSolve>(in[0], q, in[0].shape[-1], in[1].shape[q.left_side ? -1 : -2]);
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    const auto& p = params_of<TriangularParams>(*a.params);
+    const auto& p = a.params->as<TriangularParams>();
     Array t = a.t[1];
     if (a.t[0].value()) {
       const std::int64_t skipped = p.unit_diagonal ? 1 : 0;
@@ -148,13 +148,13 @@ Primitive triangular_row() {
     return Arrays{lax::triangular_solve(a.x[0], t, p.options())};
   };
   p.transpose = [](const ir::TransposeArgs& a) {
-    lax::TriangularOptions options = params_of<TriangularParams>(*a.params).options();
+    lax::TriangularOptions options = a.params->as<TriangularParams>().options();
     options.transpose_a = !options.transpose_a;
     return Arrays{Array(), lax::triangular_solve(a.x[0], a.ct[0], options)};
   };
   p.batch = [](const ir::BatchArgs& a) {
     Arrays x = all_mapped(a);
-    return ir::Batched{{lax::triangular_solve(x[0], x[1], params_of<TriangularParams>(*a.params).options())}};
+    return ir::Batched{{lax::triangular_solve(x[0], x[1], a.params->as<TriangularParams>().options())}};
   };
   p.facts.linear_in = {1};
   p.facts.flops = [](const ir::Params&, std::span<const Type> in, std::span<const Type> out) {

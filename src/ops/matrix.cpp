@@ -7,16 +7,14 @@ namespace anew {
 
 void require_matrix(std::string_view op, const Type& type, const Location& at) {
   if (type.shape.ndim() < 2 || (type.dtype != f32 && type.dtype != f64))
-    throw Error(fmt::format("[{}] needs matrices of f32 or f64, got {}", op, type.str()), line_or(at));
+    fail(op, at, fmt::format("needs matrices of f32 or f64, got {}", type.str()));
   constexpr std::int64_t most = std::int64_t{1} << 30;  // LAPACK counts in 32 bits
   if (type.shape[-2] > most || type.shape[-1] > most)
-    throw Error(fmt::format("[{}] matrices have at most {} rows and columns, got {}", op, most, type.str()),
-                line_or(at));
+    fail(op, at, fmt::format("matrices have at most {} rows and columns, got {}", most, type.str()));
 }
 void require_square(std::string_view op, const Type& type, const Location& at) {
   require_matrix(op, type, at);
-  if (type.shape[-1] != type.shape[-2])
-    throw Error(fmt::format("[{}] needs square matrices, got {}", op, type.str()), line_or(at));
+  if (type.shape[-1] != type.shape[-2]) fail(op, at, fmt::format("needs square matrices, got {}", type.str()));
 }
 Type with_last(const Type& type, const Shape& last) {
   Type out{{}, type.dtype};
@@ -24,8 +22,6 @@ Type with_last(const Type& type, const Shape& last) {
   for (std::int64_t n : last) out.shape.push_back(n);
   return out;
 }
-
-namespace {}  // namespace
 
 MatrixOperand matrix_operand(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));

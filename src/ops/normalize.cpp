@@ -26,7 +26,7 @@ struct NormalizeParams : ir::ParamsOf<NormalizeParams> {
                       ir::field("variance", &NormalizeParams::variance)};
   }
 };
-const NormalizeParams& of(const ParamsRef& p) { return params_of<NormalizeParams>(*p); }
+const NormalizeParams& of(const ParamsRef& p) { return p->as<NormalizeParams>(); }
 
 // Over no axes (a scalar, or a batch of scalars) every element is its own mean; to `mean`, no axes are all axes.
 Array average(const Array& x, const NormalizeParams& q) { return q.axes.empty() ? x : mean(x, q.axes, true); }
@@ -34,14 +34,13 @@ Array average(const Array& x, const NormalizeParams& q) { return q.axes.empty() 
 Types infer(const ir::InferArgs& a) {
   require_count("normalize", 1, a.in, a.at);
   require("normalize", Accepts::floats, a.in[0], a.at);
-  const auto& q = params_of<NormalizeParams>(a.params);
+  const auto& q = a.params.as<NormalizeParams>();
   if (q.variance != "deviations" && q.variance != "moments" && q.variance != "squares")
-    throw Error(fmt::format("[normalize] no variance by '{}'", q.variance), line_or(a.at));
+    fail("normalize", a.at, fmt::format("no variance by '{}'", q.variance));
   Type scale = a.in[0];
   for (std::size_t i = 0; i < q.axes.size(); ++i) {
     if (q.axes[i] < 0 || q.axes[i] >= scale.shape.ndim() || (i > 0 && q.axes[i] <= q.axes[i - 1]))
-      throw Error(fmt::format("[normalize] axis {} is not an axis of {}, or not the next", q.axes[i], a.in[0].str()),
-                  line_or(a.at));
+      fail("normalize", a.at, fmt::format("axis {} is not an axis of {}, or not the next", q.axes[i], a.in[0].str()));
     scale.shape[q.axes[i]] = 1;
   }
   return {a.in[0], scale};
@@ -65,13 +64,12 @@ Arrays run(const ParamsRef& p, std::span<const Array> x, const Location&) {
   return {centered * r, r};
 }
 
-ir::NestedJvp tangents(const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {
-  RuleScope rule(&normalize_row(), at);
-  const NormalizeParams& q = of(p);
-  Arrays y = anew::bind(normalize_row(), p, {x[0]}, at);
-  Array centered = q.variance == "squares" ? t[0] : t[0] - average(t[0], q);
-  Array along = average(y[0] * centered, q);
-  return {y, {y[1] * (centered - y[0] * along), (along * y[1]) * -y[1]}};
+Arrays tangents(const ir::JvpArgs& a) {
+  const NormalizeParams& q = of(a.params);
+  const Array &y = a.y[0], &r = a.y[1], &t = a.t[0];
+  Array centered = q.variance == "squares" ? t : t - average(t, q);
+  Array along = average(y * centered, q);
+  return {r * (centered - y * along), (along * r) * -r};
 }
 
 std::vector<ir::Sample> samples() {
@@ -91,6 +89,8 @@ const Primitive& normalize_row() {
       .name = "normalize",
       .infer = infer,
       .parse = &NormalizeParams::parse,
+      .run = run,
+      .jvp = tangents,
       .batch =
           [](const ir::BatchArgs& a) {
             NormalizeParams q = of(a.params);
@@ -99,8 +99,6 @@ const Primitive& normalize_row() {
           },
       .facts = {.inlines = true},
       .samples = samples,
-      .run = run,
-      .nested_jvp = tangents,
   };
   return row;
 }

@@ -8,15 +8,11 @@
 #include "ops/elementwise.h"
 #include "ops/promote.h"
 #include "ops/rows.h"
+#include "ops/view_params.h"
 
 namespace anew {
 namespace {
 
-struct PadParams : ir::ParamsOf<PadParams> {
-  explicit PadParams(std::vector<lax::Padding> c = {}) : padding_config(std::move(c)) {}
-  std::vector<lax::Padding> padding_config;
-  static auto fields() { return std::tuple{ir::field("padding_config", &PadParams::padding_config)}; }
-};
 struct ConcatenateParams : ir::ParamsOf<ConcatenateParams> {
   explicit ConcatenateParams(int d = 0) : dimension(d) {}
   int dimension;
@@ -27,13 +23,12 @@ Array nothing_like(const Type& type) { return lax::broadcast_in_dim(literal(type
 
 Types infer_pad(const ir::InferArgs& a) {
   require_count("pad", 2, a.in, a.at);
-  const auto& config = params_of<PadParams>(a.params).padding_config;
+  const auto& config = a.params.as<PadParams>().padding_config;
   const Type &x = a.in[0], &value = a.in[1];
   if (value.shape.ndim() != 0 || value.dtype != x.dtype)
-    throw Error(fmt::format("[pad] the value must be a scalar {}, got {}", name_of(x.dtype), value.str()),
-                line_or(a.at));
+    fail("pad", a.at, fmt::format("the value must be a scalar {}, got {}", name_of(x.dtype), value.str()));
   if (static_cast<int>(config.size()) != x.shape.ndim())
-    throw Error(fmt::format("[pad] {} paddings for {}", config.size(), x.str()), line_or(a.at));
+    fail("pad", a.at, fmt::format("{} paddings for {}", config.size(), x.str()));
   Shape out;
   for (int i = 0; i < x.shape.ndim(); ++i) {
     auto [before, after, between] = config[static_cast<std::size_t>(i)];
@@ -41,12 +36,11 @@ Types infer_pad(const ir::InferArgs& a) {
     const std::optional<std::int64_t> n = (spread + before + after).value();
     constexpr std::int64_t most = std::int64_t{1} << 62;  // so that differences fit too
     if (!n || *n > most || before < -most || after < -most || between > most)
-      throw Error(fmt::format("[pad] ({}, {}, {}) along axis {} of {} is too much", before, after, between, i, x.str()),
-                  line_or(a.at));
+      fail("pad", a.at,
+           fmt::format("({}, {}, {}) along axis {} of {} is too much", before, after, between, i, x.str()));
     if (between < 0 || *n < 0)
-      throw Error(
-          fmt::format("[pad] ({}, {}, {}) along axis {} of {} leaves nothing", before, after, between, i, x.str()),
-          line_or(a.at));
+      fail("pad", a.at,
+           fmt::format("({}, {}, {}) along axis {} of {} leaves nothing", before, after, between, i, x.str()));
     out.push_back(*n);
   }
   return {{out, x.dtype}};
@@ -67,7 +61,7 @@ Survivors survivors(const lax::Padding& padding, std::int64_t n, std::int64_t ou
 }
 
 ir::Lowered lower_pad(const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
-  const auto& config = params_of<PadParams>(params).padding_config;
+  const auto& config = params.as<PadParams>().padding_config;
   std::vector<Type> operands{in[0], in[1], out[0]};
   const int rank = in[0].shape.ndim();
   ir::Lowered l;
@@ -96,6 +90,33 @@ const PadRows& rows() {
   return r;
 }
 
+Arrays transpose_pad(const ir::TransposeArgs& a) {
+  const auto& config = a.params->as<PadParams>().padding_config;
+  const Shape &in = a.in[0].shape, &out = type_of(a.ct[0]).shape;
+  Arrays cts(2);
+  if (a.linear[0]) {
+    // What survived is cut out of ct; what did not gets 0.
+    Shape start, limit, strides;
+    std::vector<lax::Padding> back;
+    bool whole = true;
+    for (int i = 0; i < in.ndim(); ++i) {
+      Survivors s = survivors(config[static_cast<std::size_t>(i)], in[i], out[i]);
+      start.push_back(s.to);
+      limit.push_back(s.count ? s.to + (s.count - 1) * s.step + 1 : s.to);
+      strides.push_back(s.step);
+      back.emplace_back(s.first, in[i] - s.first - s.count, 0);
+      whole = whole && s.count == in[i];
+    }
+    cts[0] = lax::slice(a.ct[0], start, limit, strides);
+    if (!whole) cts[0] = lax::pad(cts[0], zero_like(a.ct[0]), back);
+  }
+  if (a.linear[1]) {
+    Array inside = lax::pad(lax::broadcast_in_dim(true, in, {}), false, config);
+    cts[1] = sum(lax::select_n(inside, {a.ct[0], zero_like(a.ct[0])}));
+  }
+  return cts;
+}
+
 Primitive padding() {
   Primitive p;
   p.name = "pad";
@@ -107,35 +128,10 @@ Primitive padding() {
     Array value = a.t[1].value() ? a.t[1] : zero_like(t);
     return Arrays{bind1(rows().pad, a.params, {t, value}, Location::current())};
   };
-  p.transpose = [](const ir::TransposeArgs& a) {
-    const auto& config = params_of<PadParams>(*a.params).padding_config;
-    const Shape &in = a.in[0].shape, &out = type_of(a.ct[0]).shape;
-    Arrays cts(2);
-    if (a.linear[0]) {
-      // What survived is cut out of ct; what did not gets 0.
-      Shape start, limit, strides;
-      std::vector<lax::Padding> back;
-      bool whole = true;
-      for (int i = 0; i < in.ndim(); ++i) {
-        Survivors s = survivors(config[static_cast<std::size_t>(i)], in[i], out[i]);
-        start.push_back(s.to);
-        limit.push_back(s.count ? s.to + (s.count - 1) * s.step + 1 : s.to);
-        strides.push_back(s.step);
-        back.emplace_back(s.first, in[i] - s.first - s.count, 0);
-        whole = whole && s.count == in[i];
-      }
-      cts[0] = lax::slice(a.ct[0], start, limit, strides);
-      if (!whole) cts[0] = lax::pad(cts[0], zero_like(a.ct[0]), back);
-    }
-    if (a.linear[1]) {
-      Array inside = lax::pad(lax::broadcast_in_dim(true, in, {}), false, config);
-      cts[1] = sum(lax::select_n(inside, {a.ct[0], zero_like(a.ct[0])}));
-    }
-    return cts;
-  };
+  p.transpose = transpose_pad;
   // A value per example: what comes from no element is that example's value.
   p.batch = [](const ir::BatchArgs& a) {
-    std::vector<lax::Padding> config = params_of<PadParams>(*a.params).padding_config;
+    std::vector<lax::Padding> config = a.params->as<PadParams>().padding_config;
     config.insert(config.begin(), {0, 0, 0});
     Array x = a.mapped[0] ? a.x[0] : repeat_in_front(a.x[0], a.size);
     if (!a.mapped[1]) return ir::Batched{{lax::pad(x, a.x[1], config)}};
@@ -166,22 +162,41 @@ Primitive padding() {
 }
 
 Types infer_concatenate(const ir::InferArgs& a) {
-  int axis = params_of<ConcatenateParams>(a.params).dimension;
-  if (a.in.empty()) throw Error("[concatenate] of no arrays", line_or(a.at));
+  int axis = a.params.as<ConcatenateParams>().dimension;
+  if (a.in.empty()) fail("concatenate", a.at, "of no arrays");
   Type out = a.in[0];
   if (axis < 0 || axis >= out.shape.ndim())
-    throw Error(fmt::format("[concatenate] axis {} is out of range for {}", axis, out.str()), line_or(a.at));
+    fail("concatenate", a.at, fmt::format("axis {} is out of range for {}", axis, out.str()));
   for (const Type& t : a.in.subspan(1)) {
     Type alike = t;
     if (t.shape.ndim() == out.shape.ndim()) alike.shape[axis] = a.in[0].shape[axis];
     if (!(alike == a.in[0]))
-      throw Error(fmt::format("[concatenate] {} and {} differ in more than axis {}", a.in[0].str(), t.str(), axis),
-                  line_or(a.at));
+      fail("concatenate", a.at, fmt::format("{} and {} differ in more than axis {}", a.in[0].str(), t.str(), axis));
     const auto sum = (CheckedSize(out.shape[axis]) + t.shape[axis]).value();
-    if (!sum) throw Error(fmt::format("[concatenate] {} arrays are too large together", a.in.size()), line_or(a.at));
+    if (!sum) fail("concatenate", a.at, fmt::format("{} arrays are too large together", a.in.size()));
     out.shape[axis] = *sum;
   }
   return {out};
+}
+
+ir::Lowered lower_concatenate(const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
+  int axis = params.as<ConcatenateParams>().dimension, rank = out[0].shape.ndim(), n = static_cast<int>(in.size());
+  std::vector<Type> operands(in.begin(), in.end());
+  operands.push_back(out[0]);
+  ir::Lowered l;
+  std::int64_t offset = 0;
+  for (int k = 0; k < n; ++k) {
+    const Type& x = in[static_cast<std::size_t>(k)];
+    std::vector<std::int64_t> extents(x.shape.begin(), x.shape.end());
+    std::vector<loops::Affine> from, to;
+    for (int i = 0; i < rank; ++i) {
+      from.push_back(loops::affine(rank, i));
+      to.push_back(loops::affine(rank, i, 1, i == axis ? offset : 0));
+    }
+    offset += x.shape[axis];
+    l.kernels.push_back(loops::over(loops::copy(extents, x, from, out[0], to), operands, std::array{k, n}));
+  }
+  return l;
 }
 
 Primitive concatenation() {
@@ -189,33 +204,14 @@ Primitive concatenation() {
   p.name = "concatenate";
   p.parse = &ConcatenateParams::parse;
   p.infer = infer_concatenate;
-  p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
-    int axis = params_of<ConcatenateParams>(params).dimension, rank = out[0].shape.ndim(),
-        n = static_cast<int>(in.size());
-    std::vector<Type> operands(in.begin(), in.end());
-    operands.push_back(out[0]);
-    ir::Lowered l;
-    std::int64_t offset = 0;
-    for (int k = 0; k < n; ++k) {
-      const Type& x = in[static_cast<std::size_t>(k)];
-      std::vector<std::int64_t> extents(x.shape.begin(), x.shape.end());
-      std::vector<loops::Affine> from, to;
-      for (int i = 0; i < rank; ++i) {
-        from.push_back(loops::affine(rank, i));
-        to.push_back(loops::affine(rank, i, 1, i == axis ? offset : 0));
-      }
-      offset += x.shape[axis];
-      l.kernels.push_back(loops::over(loops::copy(extents, x, from, out[0], to), operands, std::array{k, n}));
-    }
-    return l;
-  };
+  p.lower = lower_concatenate;
   p.jvp = [](const ir::JvpArgs& a) {
     Arrays t;
     for (std::size_t i = 0; i < a.t.size(); ++i) t.push_back(a.t[i].value() ? a.t[i] : nothing_like(type_of(a.x[i])));
     return anew::bind(rows().concatenate, a.params, t, Location::current());
   };
   p.transpose = [](const ir::TransposeArgs& a) {
-    int axis = params_of<ConcatenateParams>(*a.params).dimension;
+    int axis = a.params->as<ConcatenateParams>().dimension;
     Shape start, limit = type_of(a.ct[0]).shape;
     for (int i = 0; i < limit.ndim(); ++i) start.push_back(0);
     Arrays cts(a.in.size());
@@ -227,7 +223,7 @@ Primitive concatenation() {
     return cts;
   };
   p.batch = [](const ir::BatchArgs& a) {
-    auto params = make_params(ConcatenateParams(params_of<ConcatenateParams>(*a.params).dimension + 1));
+    auto params = make_params(ConcatenateParams(a.params->as<ConcatenateParams>().dimension + 1));
     return ir::Batched{anew::bind(rows().concatenate, params, all_mapped(a), a.at)};
   };
   p.facts.linear_in = {0, 1};
@@ -254,15 +250,14 @@ Primitive concatenation() {
 std::span<const ir::Primitive* const> pad_rows() { return rows().list(); }
 
 Array concatenate(const ArrayList& xs, int axis) {
-  if (xs.values.empty()) throw Error("[concatenate] of no arrays", line_or(xs.at));
+  if (xs.values.empty()) fail("concatenate", xs.at, "of no arrays");
   for (const Array& x : xs.values) check_operand(x, line_or(xs.at));
   DType d = common_dtype(xs.values);
   Arrays all;
   for (const Array& x : xs.values) all.push_back(coerce(x, d, xs.at));
   const Type first = type_of(all[0]);
   if (first.shape.ndim() == 0)
-    throw Error(fmt::format("[concatenate] of scalars {}", first.str()), line_or(xs.at),
-                "stack makes an array of them");
+    fail("concatenate", xs.at, fmt::format("of scalars {}", first.str()), "stack makes an array of them");
   int a = checked_axis("concatenate", axis, first.shape.ndim(), first, xs.at);
   if (all.size() == 1) return all[0];
   return anew::bind(rows().concatenate, make_params(ConcatenateParams(a)), all, xs.at)[0];

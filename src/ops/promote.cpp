@@ -54,14 +54,22 @@ DType common_dtype(std::span<const Array> xs) {
   return wide;
 }
 
+Array as_float(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
+}
+Array float_array(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return coerce(x.value, floating(type_of(x.value).dtype), x.at);
+}
 Array literal(DType dtype, double v) { return make_literal(ir::Literal::of(dtype, v)); }
 Array literal_integer(DType dtype, std::int64_t v) { return make_literal(ir::Literal::of(dtype, v)); }
 Array zero_like(const Array& x) { return literal(type_of(x).dtype, 0.0); }
 
 namespace {
 [[noreturn]] void no_fit(const std::string& number, DType to, const Location& at) {
-  throw Error(fmt::format("[array] the number {}does not fit {}", number.empty() ? "" : number + " ", name_of(to)),
-              line_or(at), "give the dtype i64, or convert the array beside it with astype(x, i64)");
+  fail("array", at, fmt::format("the number {}does not fit {}", number.empty() ? "" : number + " ", name_of(to)),
+       "give the dtype i64, or convert the array beside it with astype(x, i64)");
 }
 template <class T>
 void check_range(T v, DType to, const Location& at) {
@@ -116,7 +124,7 @@ Shape broadcast_shapes(std::string_view op, std::span<const Array> xs, const Loc
     const Shape& s = x.value()->type.shape;
     for (int i = 1; i <= s.ndim(); ++i) {
       if (s[-i] == 1 || s[-i] == out[-i]) continue;
-      if (out[-i] != 1) throw Error(fmt::format("[{}] shapes do not broadcast: {}", op, types_of(xs)), line_or(at));
+      if (out[-i] != 1) fail(op, at, fmt::format("shapes do not broadcast: {}", types_of(xs)));
       out[-i] = s[-i];
     }
   }
@@ -148,8 +156,7 @@ Arrays operands(std::string_view op, Arrays xs, const Location& at, std::optiona
 }
 
 int checked_axis(std::string_view op, int axis, int ndim, const Type& type, const Location& at) {
-  if (axis < -ndim || axis >= ndim)
-    throw Error(fmt::format("[{}] axis {} is out of range for {}", op, axis, type.str()), line_or(at));
+  if (axis < -ndim || axis >= ndim) fail(op, at, fmt::format("axis {} is out of range for {}", axis, type.str()));
   return axis < 0 ? axis + ndim : axis;
 }
 
@@ -163,7 +170,7 @@ std::vector<int> checked_axes(std::string_view op, const Axes& axes, const Type&
   for (int a : axes.list()) out.push_back(checked_axis(op, a, ndim, type, at));
   std::sort(out.begin(), out.end());
   if (auto it = std::adjacent_find(out.begin(), out.end()); it != out.end())
-    throw Error(fmt::format("[{}] axis {} is given twice for {}", op, *it, type.str()), line_or(at));
+    fail(op, at, fmt::format("axis {} is given twice for {}", *it, type.str()));
   return out;
 }
 

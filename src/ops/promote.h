@@ -26,6 +26,10 @@ void check_fits(std::uint64_t v, DType to, const Location& at);
 Array coerce(const Array& x, DType dtype, const Location& at);
 // The same, but a number stays one, of the kind of this type: what elementwise functions do to operands they compute with.
 Array as_operand(const Array& x, DType dtype, const Location& at);
+// A checked operand of a function that gives floats.
+Array as_float(const ArrayLike& x);
+// The same as an array, even of a number.
+Array float_array(const ArrayLike& x);
 // A strong scalar literal.
 Array literal(DType dtype, double v);
 Array literal_integer(DType dtype, std::int64_t v);

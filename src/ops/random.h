@@ -1,15 +1,11 @@
-// Between the cipher (random.cpp) and what is drawn with it (draws.cpp).
+// The rows of random numbers, as equations.
 #pragma once
-#include <string_view>
-
 #include "trace/trace.h"
 
 namespace anew {
 
-// The key itself; throws "[op] needs a key, u32[2], got ..." for anything else.
-Array checked_key(std::string_view op, const ArrayLike& key);
-// 8, 16 or 32 random bits in u32, or 64 in i64.
-Array random_bits(std::string_view op, const Array& key, const Shape& shape, int width, const Location& at);
+// One block of the cipher for every pair of counters.
+std::pair<Array, Array> threefry(const Array& key, const Array& hi, const Array& lo);
 // x * y + z, rounded once.
 Array scaled(const Array& x, const Array& y, const Array& z, const Location& at);
 

@@ -29,7 +29,7 @@ struct ArgParams : ir::ParamsOf<ArgParams> {
 Shape reduced_shape(std::string_view op, const std::vector<int>& axes, const Type& in, const Location& at) {
   for (std::size_t i = 0; i < axes.size(); ++i)
     if (axes[i] < 0 || axes[i] >= in.shape.ndim() || (i > 0 && axes[i] <= axes[i - 1]))
-      throw Error(fmt::format("[{}] axes must be ascending axes of {}", op, in.str()), line_or(at));
+      fail(op, at, fmt::format("axes must be ascending axes of {}", in.str()));
   Shape out;
   for (int i : axes_without(in.shape.ndim(), axes)) out.push_back(in.shape[i]);
   return out;
@@ -49,21 +49,20 @@ Primitive reduction_row(std::string name, loops::Combine combine, Accepts accept
   p.infer = [op = p.name, accepts](const ir::InferArgs& a) {
     require_count(op, 1, a.in, a.at);
     require(op, accepts, a.in[0], a.at);
-    const auto& q = params_of<P>(a.params);
+    const auto& q = a.params.as<P>();
     DType out = a.in[0].dtype;
     if constexpr (std::is_same_v<P, ArgParams>) {
       out = q.index_dtype;
-      if (q.axes.size() != 1 || (out != i32 && out != i64))
-        throw Error(fmt::format("[{}] gives i32 or i64 positions along one axis", op), line_or(a.at));
+      if (q.axes.size() != 1 || (out != i32 && out != i64)) fail(op, a.at, "gives i32 or i64 positions along one axis");
     }
     const Shape shape = reduced_shape(op, q.axes, a.in[0], a.at);
     if constexpr (std::is_same_v<P, ArgParams>)
       if (a.in[0].shape[q.axes[0]] == 0)
-        throw Error(fmt::format("[{}] of no elements: {} along an axis of size 0", op, a.in[0].str()), line_or(a.at));
+        fail(op, a.at, fmt::format("of no elements: {} along an axis of size 0", a.in[0].str()));
     return Types{{shape, out}};
   };
   p.lower = [combine](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
-    const auto& axes = params_of<P>(params).axes;
+    const auto& axes = params.as<P>().axes;
     const DType d = in[0].dtype;
     const loops::Combine c = combine_of(combine, d);
     DType wide = is_float(d) ? computed_type(d) : finds_position(c) && d == bool_ ? i32 : d;
@@ -108,9 +107,9 @@ Array reduce(const Primitive& p, const Array& x, const std::vector<int>& axes,
 
 Primitive summation() {
   auto p = reduction_row<ReduceParams>("reduce_sum", loops::Combine::sum, Accepts::numbers);
-  p.jvp = [](const ir::JvpArgs& a) { return Arrays{sum(a.t[0], params_of<ReduceParams>(*a.params).axes)}; };
+  p.jvp = [](const ir::JvpArgs& a) { return Arrays{sum(a.t[0], a.params->as<ReduceParams>().axes)}; };
   p.transpose = [](const ir::TransposeArgs& a) {
-    return Arrays{spread(a.ct[0], params_of<ReduceParams>(*a.params).axes, a.in[0].shape)};
+    return Arrays{spread(a.ct[0], a.params->as<ReduceParams>().axes, a.in[0].shape)};
   };
   p.facts.linear_in = {0};
   p.samples = [] { return reduce_samples(true, {f32, f64}); };
@@ -121,7 +120,7 @@ Primitive summation() {
 Primitive extremum(std::string name, loops::Combine combine) {
   auto p = reduction_row<ReduceParams>(std::move(name), combine, Accepts::anything);
   p.jvp = [](const ir::JvpArgs& a) {
-    const auto& axes = params_of<ReduceParams>(*a.params).axes;
+    const auto& axes = a.params->as<ReduceParams>().axes;
     Array reached = a.x[0] == spread(a.y[0], axes, type_of(a.x[0]).shape);
     Array count = sum(astype(reached, type_of(a.y[0]).dtype), axes);
     return Arrays{sum(lax::select_n(reached, {zero_like(a.t[0]), a.t[0]}), axes) / count};
@@ -156,7 +155,7 @@ Array product_tangent(Array p, Array t) {
 Primitive product() {
   auto p = reduction_row<ReduceParams>("reduce_prod", loops::Combine::product, Accepts::numbers);
   p.jvp = [](const ir::JvpArgs& a) {
-    const auto& axes = params_of<ReduceParams>(*a.params).axes;
+    const auto& axes = a.params->as<ReduceParams>().axes;
     const Shape& shape = type_of(a.x[0]).shape;
     std::vector<int> kept = axes_without(shape.ndim(), axes);
     Shape flat = type_of(a.y[0]).shape;
@@ -226,7 +225,7 @@ Array reduced(std::string_view op, const Primitive& p, const ArrayLike& x, const
   const Type type = type_of(operand);
   std::vector<int> axes = checked_axes(op, axis, type, x.at);
   if (!may_be_empty && reduced_size(axes, type.shape) == 0)
-    throw Error(fmt::format("[{}] of no elements: {} along axes of size 0", op, type.str()), line_or(x.at));
+    fail(op, x.at, fmt::format("of no elements: {} along axes of size 0", type.str()));
   PinLine pin(x.at);
   Array y = axes.empty() ? operand : reduce(p, operand, axes, x.at);
   return restored(y, axes, type.shape, keepdims);
@@ -251,7 +250,7 @@ Array index_of(std::string_view op, const Primitive& p, const ArrayLike& x, std:
   if (!axis) operand = ravel(operand);
   int a = axis ? checked_axis(op, *axis, type.shape.ndim(), type, x.at) : 0;
   if (type_of(operand).shape[a] == 0)
-    throw Error(fmt::format("[{}] of no elements: {} along an axis of size 0", op, type.str()), line_or(x.at));
+    fail(op, x.at, fmt::format("of no elements: {} along an axis of size 0", type.str()));
   Array y = bind1(p, make_params(ArgParams({a}, default_int())), {operand}, x.at);
   return restored(y, axis ? std::vector<int>{a} : axis_range(0, type.shape.ndim()), type.shape, keepdims);
 }

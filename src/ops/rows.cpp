@@ -3,11 +3,13 @@
 
 #include <algorithm>
 
+#include "ops/known_rows.h"
+
 namespace anew {
 
 const std::vector<const ir::Primitive*>& first_order_rows() {
   static const auto& rows = *[] {
-    auto* all = new std::vector<const ir::Primitive*>;
+    auto* all = new std::vector<const ir::Primitive*>{&softmax_row(), &normalize_row()};
     for (auto family : {unary_rows,  binary_rows,     compare_rows, select_rows, convert_rows, reduce_rows,
                         shape_rows,  pad_rows,        dot_rows,     gather_rows, scatter_rows, dynamic_slice_rows,
                         sort_rows,   cumulative_rows, window_rows,  linalg_rows, fft_rows,     convolution_rows,
@@ -19,12 +21,6 @@ const std::vector<const ir::Primitive*>& first_order_rows() {
     return all;
   }();
   return rows;
-}
-
-const ir::Primitive* find_first_order_row(std::string_view name) {
-  const auto& rows = first_order_rows();
-  auto it = std::lower_bound(rows.begin(), rows.end(), name, [](auto* p, std::string_view n) { return p->name < n; });
-  return it != rows.end() && (*it)->name == name ? *it : nullptr;
 }
 
 }  // namespace anew

@@ -1,4 +1,4 @@
-// Every first-order row, by family: the only list of them. Higher-order rows are in src/control.
+// Every first-order row, by family: the only list of them. Rows whose params hold Programs are in src/control.
 #pragma once
 #include <span>
 #include <vector>
@@ -31,7 +31,5 @@ std::span<const ir::Primitive* const> closed_rows();
 std::span<const ir::Primitive* const> effect_rows();
 
 const std::vector<const ir::Primitive*>& first_order_rows();
-// By name; null if there is none.
-const ir::Primitive* find_first_order_row(std::string_view name);
 
 }  // namespace anew

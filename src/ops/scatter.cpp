@@ -52,7 +52,7 @@ struct ScatterParams : ir::ParamsOf<ScatterParams> {
   }
 };
 
-const ScatterParams& of(const ParamsRef& p) { return params_of<ScatterParams>(*p); }
+const ScatterParams& of(const ParamsRef& p) { return p->as<ScatterParams>(); }
 
 // What gather reads at the places of the updates.
 Array read_back(const Array& x, const Array& indices, const ScatterParams& q, const Shape& updates, double fill) {
@@ -66,16 +66,15 @@ Array numbered(const Shape& shape) {
   return reshape(lax::iota({shape.size()}, 0, d), shape);
 }
 
-Types infer_scatter(std::string_view op, Join join, const ir::InferArgs& a) {
+Types infer_scatter(std::string_view op, Scatter join, const ir::InferArgs& a) {
   require_count(op, 3, a.in, a.at);
-  const auto& q = params_of<ScatterParams>(a.params);
+  const auto& q = a.params.as<ScatterParams>();
   const Type &x = a.in[0], &indices = a.in[1], &updates = a.in[2];
   require_integers(op, "indices", indices, a.at);
-  if (!is_mode(q.mode)) throw Error(fmt::format("[{}] no mode \"{}\"", op, q.mode), line_or(a.at));
-  if (x.dtype != updates.dtype)
-    throw Error(fmt::format("[{}] types differ: {} and updates {}", op, x.str(), updates.str()), line_or(a.at));
-  if (join != Join::set && (x.dtype == bool_ || is_stored(x.dtype)))
-    throw Error(fmt::format("[{}] does not join {}", op, x.str()), line_or(a.at));
+  if (!is_mode(q.mode)) fail(op, a.at, fmt::format("no mode \"{}\"", q.mode));
+  if (x.dtype != updates.dtype) fail(op, a.at, fmt::format("types differ: {} and updates {}", x.str(), updates.str()));
+  if (join != Scatter::set && (x.dtype == bool_ || is_stored(x.dtype)))
+    fail(op, a.at, fmt::format("does not join {}", x.str()));
   const lax::ScatterDimensions d = q.dimensions();
   std::string wrong =
       wrong_dimensions(gathering(d), slice_sizes_of(d, x.shape.ndim(), updates.shape), x.shape, indices.shape);
@@ -87,14 +86,13 @@ Types infer_scatter(std::string_view op, Join join, const ir::InferArgs& a) {
     if (updates.shape[places[i]] != indices.shape[static_cast<int>(i)])
       wrong = fmt::format("axis {} of the updates has another size than axis {} of the indices", places[i], i);
   if (!wrong.empty())
-    throw Error(fmt::format("[{}] {}: {} at {}, updates {}", op, wrong, x.str(), indices.str(), updates.str()),
-                line_or(a.at));
+    fail(op, a.at, fmt::format("{}: {} at {}, updates {}", wrong, x.str(), indices.str(), updates.str()));
   return {x};
 }
 
-ir::Lowered lower_scatter(Join join, const ir::Params& params) {
-  auto call = [q = params_of<ScatterParams>(params), join](std::span<const ir::Memory> in,
-                                                           std::span<const ir::Memory> out, std::byte*) {
+ir::Lowered lower_scatter(Scatter join, const ir::Params& params) {
+  auto call = [q = params.as<ScatterParams>(), join](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                                                     std::byte*) {
     Places places{q.update_window_dims,
                   q.inserted_window_dims,
                   q.scatter_dims_to_operand_dims,
@@ -211,7 +209,7 @@ Arrays extremum_jvp(const ir::JvpArgs& a) {
   return {t / count};
 }
 
-std::vector<ir::Sample> scatter_samples(Interval values) {
+std::vector<ir::Sample> scatter_samples(SampleRange values) {
   std::vector<ir::Sample> out;
   for (DType d : {f32, f64})
     for (const char* mode : {"clip", "fill_or_drop"}) {
@@ -235,14 +233,14 @@ std::vector<ir::Sample> scatter_samples(Interval values) {
 }
 
 struct ScatterRows : Family {
-  const Primitive& set = kind("scatter", Join::set, set_jvp, set_transpose, {0, 2});
-  const Primitive& add = kind("scatter_add", Join::add, add_jvp, add_transpose, {0, 2});
-  const Primitive& mul = kind("scatter_mul", Join::mul, mul_jvp, mul_transpose, {0});
-  const Primitive& min = kind("scatter_min", Join::min, extremum_jvp, nullptr, {});
-  const Primitive& max = kind("scatter_max", Join::max, extremum_jvp, nullptr, {});
+  const Primitive& set = kind("scatter", Scatter::set, set_jvp, set_transpose, {0, 2});
+  const Primitive& add = kind("scatter_add", Scatter::add, add_jvp, add_transpose, {0, 2});
+  const Primitive& mul = kind("scatter_mul", Scatter::mul, mul_jvp, mul_transpose, {0});
+  const Primitive& min = kind("scatter_min", Scatter::min, extremum_jvp, nullptr, {});
+  const Primitive& max = kind("scatter_max", Scatter::max, extremum_jvp, nullptr, {});
 
  private:
-  const Primitive& kind(std::string name, Join join, Arrays (*jvp)(const ir::JvpArgs&),
+  const Primitive& kind(std::string name, Scatter join, Arrays (*jvp)(const ir::JvpArgs&),
                         Arrays (*transpose)(const ir::TransposeArgs&), std::vector<int> linear_in) {
     Primitive p;
     p.name = std::move(name);
@@ -254,10 +252,10 @@ struct ScatterRows : Family {
     p.jvp = jvp;
     if (transpose) p.transpose = transpose;
     p.facts.linear_in = std::move(linear_in);
-    p.facts.flops_per_element = join == Join::set ? 0 : 1;
+    p.facts.flops_per_element = join == Scatter::set ? 0 : 1;
     // Extrema: apart from each other, so that differences see one of them.
-    const bool extremum = join == Join::min || join == Join::max;
-    p.samples = [extremum] { return scatter_samples(extremum ? Interval{-50, 50} : Interval{0.5, 1.5}); };
+    const bool extremum = join == Scatter::min || join == Scatter::max;
+    p.samples = [extremum] { return scatter_samples(extremum ? SampleRange{-50, 50} : SampleRange{0.5, 1.5}); };
     auto self = std::make_shared<const Primitive*>();  // a row binds itself
     p.batch = [self](const ir::BatchArgs& a) {
       Arrays x = all_mapped(a);

@@ -11,16 +11,15 @@ namespace anew {
 namespace {
 
 Types infer_select(const ir::InferArgs& a) {
-  if (a.in.size() < 2) throw Error("[select_n] needs a selector and at least one case", line_or(a.at));
+  if (a.in.size() < 2) fail("select_n", a.at, "needs a selector and at least one case");
   const Type& which = a.in[0];
   if (which.dtype != bool_ && which.dtype != i32)
-    throw Error(fmt::format("[select_n] the selector must be bool or i32, got {}", which.str()), line_or(a.at));
+    fail("select_n", a.at, fmt::format("the selector must be bool or i32, got {}", which.str()));
   if (which.dtype == bool_ && a.in.size() > 3)
-    throw Error(fmt::format("[select_n] a bool selects among 2 cases, got {}", a.in.size() - 1), line_or(a.at));
+    fail("select_n", a.at, fmt::format("a bool selects among 2 cases, got {}", a.in.size() - 1));
   for (const Type& t : a.in.subspan(1))
     if (t.dtype != a.in[1].dtype)
-      throw Error(fmt::format("[select_n] cases have different types: {} and {}", a.in[1].str(), t.str()),
-                  line_or(a.at));
+      fail("select_n", a.at, fmt::format("cases have different types: {} and {}", a.in[1].str(), t.str()));
   return {{common_shape("select_n", a.in, a.at), a.in[1].dtype}};
 }
 
@@ -94,7 +93,7 @@ Primitive clamping() {
     std::vector<ir::Sample> out;
     for (DType d : {f32, f64})
       for (const Shape& bound : {Shape{}, Shape{2, 3}})
-        for (Interval x : {Interval{-3, -2}, Interval{-0.4, 0.4}, Interval{2, 3}})
+        for (SampleRange x : {SampleRange{-3, -2}, SampleRange{-0.4, 0.4}, SampleRange{2, 3}})
           out.push_back(
               {ir::no_params(), {{{bound, d}, -1, -0.5}, {{Shape{2, 3}, d}, x.lo, x.hi}, {{bound, d}, 0.5, 1}}});
     for (const Shape& s : {Shape{}, Shape{0, 2}})

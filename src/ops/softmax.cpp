@@ -17,7 +17,7 @@ struct SoftmaxParams : ir::ParamsOf<SoftmaxParams> {
   std::vector<int> axes;
   static auto fields() { return std::tuple{ir::field("axes", &SoftmaxParams::axes)}; }
 };
-const std::vector<int>& axes_of(const ParamsRef& p) { return params_of<SoftmaxParams>(*p).axes; }
+const std::vector<int>& axes_of(const ParamsRef& p) { return p->as<SoftmaxParams>().axes; }
 
 // Over no axes (a scalar, or a batch of scalars) every element is its own sum; to `sum`, no axes are all axes.
 Array total(const Array& x, const ParamsRef& p) { return axes_of(p).empty() ? x : sum(x, axes_of(p), true); }
@@ -25,10 +25,10 @@ Array total(const Array& x, const ParamsRef& p) { return axes_of(p).empty() ? x 
 Types infer(const ir::InferArgs& a) {
   require_count("softmax", 1, a.in, a.at);
   require("softmax", Accepts::floats, a.in[0], a.at);
-  const std::vector<int>& axes = params_of<SoftmaxParams>(a.params).axes;
+  const std::vector<int>& axes = a.params.as<SoftmaxParams>().axes;
   for (std::size_t i = 0; i < axes.size(); ++i)
     if (axes[i] < 0 || axes[i] >= a.in[0].shape.ndim() || (i > 0 && axes[i] <= axes[i - 1]))
-      throw Error(fmt::format("[softmax] axes must be ascending axes of {}", a.in[0].str()), line_or(a.at));
+      fail("softmax", a.at, fmt::format("axes must be ascending axes of {}", a.in[0].str()));
   return {a.in[0]};
 }
 
@@ -48,6 +48,17 @@ const Primitive& softmax_row() {
       .name = "softmax",
       .infer = infer,
       .parse = &SoftmaxParams::parse,
+      .run =
+          [](const ParamsRef& p, std::span<const Array> x, const Location& at) {
+            PinLine pin(at);
+            Array e = exp(x[0] - (axes_of(p).empty() ? x[0] : max(x[0], axes_of(p), true)));
+            return Arrays{e / total(e, p)};
+          },
+      .jvp =
+          [](const ir::JvpArgs& a) {
+            Array part = a.y[0] * a.t[0];
+            return Arrays{part - a.y[0] * total(part, a.params)};
+          },
       .batch =
           [](const ir::BatchArgs& a) {
             return ir::Batched{
@@ -55,18 +66,6 @@ const Primitive& softmax_row() {
           },
       .facts = {.inlines = true},
       .samples = samples,
-      .run =
-          [](const ParamsRef& p, std::span<const Array> x, const Location& at) {
-            PinLine pin(at);
-            Array e = exp(x[0] - (axes_of(p).empty() ? x[0] : max(x[0], axes_of(p), true)));
-            return Arrays{e / total(e, p)};
-          },
-      .nested_jvp =
-          [](const ParamsRef& p, std::span<const Array> x, std::span<const Array> t, const Location& at) {
-            RuleScope rule(&softmax_row(), at);
-            Array y = bind1(softmax_row(), p, {x[0]}, at), part = y * t[0];
-            return ir::NestedJvp{{y}, {part - y * total(part, p)}};
-          },
   };
   return row;
 }

@@ -1,4 +1,4 @@
-// Sorting along an axis: sort of any number of operands, top_k, searchsorted, and what is made of them. Sorting is stable
+// Sorting along an axis: sort of any number of operands, top_k and searchsorted. Sorting is stable
 // and puts nan last. The tangent of what is sorted goes the way of its primal: gathered by the permutation, which is all
 // that the backward pass keeps.
 #include "runtime/sort_lines.h"
@@ -38,35 +38,36 @@ struct SideParams : ir::ParamsOf<SideParams> {
 
 Arrays bind_sort(const Arrays& x, int dimension, int keys, const Location& at);
 
+ir::Lowered lower_sort(const ir::Params& params, std::span<const Type> types, std::span<const Type>) {
+  const auto& q = params.as<SortParams>();
+  auto call = [axis = q.dimension, keys = q.num_keys](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                                                      std::byte* scratch) {
+    std::vector<Strided> from, to;
+    for (const ir::Memory& m : in) from.push_back(strided(m));
+    for (const ir::Memory& m : out) to.push_back(strided(m));
+    sort_lines(from, to, axis, keys, scratch);
+  };
+  return ir::Lowered{.kernels = {}, .call = call, .scratch = sort_scratch(types[0].shape, q.dimension, q.num_keys)};
+}
+
 Primitive sorting_row() {
   Primitive p;
   p.name = "sort";
   p.parse = &SortParams::parse;
   p.infer = [](const ir::InferArgs& a) {
-    const auto& q = params_of<SortParams>(a.params);
-    if (a.in.empty()) throw Error("[sort] of no arrays", line_or(a.at));
+    const auto& q = a.params.as<SortParams>();
+    if (a.in.empty()) fail("sort", a.at, "of no arrays");
     for (const Type& t : a.in)
-      if (t.shape != a.in[0].shape)
-        throw Error(fmt::format("[sort] shapes differ: {} and {}", a.in[0].str(), t.str()), line_or(a.at));
+      if (t.shape != a.in[0].shape) fail("sort", a.at, fmt::format("shapes differ: {} and {}", a.in[0].str(), t.str()));
     if (q.dimension < 0 || q.dimension >= a.in[0].shape.ndim())
-      throw Error(fmt::format("[sort] axis {} is out of range for {}", q.dimension, a.in[0].str()), line_or(a.at));
+      fail("sort", a.at, fmt::format("axis {} is out of range for {}", q.dimension, a.in[0].str()));
     if (q.num_keys < 1 || q.num_keys > static_cast<int>(a.in.size()))
-      throw Error(fmt::format("[sort] {} keys among {} operands", q.num_keys, a.in.size()), line_or(a.at));
+      fail("sort", a.at, fmt::format("{} keys among {} operands", q.num_keys, a.in.size()));
     return Types(a.in.begin(), a.in.end());
   };
-  p.lower = [](const ir::Params& params, std::span<const Type> types, std::span<const Type>) {
-    const auto& q = params_of<SortParams>(params);
-    auto call = [axis = q.dimension, keys = q.num_keys](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
-                                                        std::byte* scratch) {
-      std::vector<Strided> from, to;
-      for (const ir::Memory& m : in) from.push_back(strided(m));
-      for (const ir::Memory& m : out) to.push_back(strided(m));
-      sort_lines(from, to, axis, keys, scratch);
-    };
-    return ir::Lowered{.kernels = {}, .call = call, .scratch = sort_scratch(types[0].shape, q.dimension, q.num_keys)};
-  };
+  p.lower = lower_sort;
   p.jvp = [](const ir::JvpArgs& a) {
-    const auto& q = params_of<SortParams>(*a.params);
+    const auto& q = a.params->as<SortParams>();
     Arrays keys(a.x.begin(), a.x.begin() + q.num_keys);
     keys.push_back(lax::iota(type_of(a.x[0]).shape, q.dimension));
     Array order = bind_sort(keys, q.dimension, q.num_keys, Location::current()).back();
@@ -75,7 +76,7 @@ Primitive sorting_row() {
     return out;
   };
   p.batch = [](const ir::BatchArgs& a) {
-    const auto& q = params_of<SortParams>(*a.params);
+    const auto& q = a.params->as<SortParams>();
     return ir::Batched{bind_sort(all_mapped(a), q.dimension + 1, q.num_keys, a.at)};
   };
   p.facts.flops_per_element = 16;
@@ -106,22 +107,22 @@ Primitive top_row() {
   p.parse = &TopParams::parse;
   p.infer = [](const ir::InferArgs& a) {
     require_count("top_k", 1, a.in, a.at);
-    const auto& q = params_of<TopParams>(a.params);
+    const auto& q = a.params.as<TopParams>();
     if (q.axis < 0 || q.axis >= a.in[0].shape.ndim() || q.k < 0 || q.k > a.in[0].shape[q.axis])
-      throw Error(fmt::format("[top_k] {} along axis {} of {}", q.k, q.axis, a.in[0].str()), line_or(a.at));
+      fail("top_k", a.at, fmt::format("{} along axis {} of {}", q.k, q.axis, a.in[0].str()));
     Shape out = a.in[0].shape;
     out[q.axis] = q.k;
     return Types{{out, a.in[0].dtype}, {out, i32}};
   };
   p.lower = [](const ir::Params& params, std::span<const Type> types, std::span<const Type>) {
-    const int axis = params_of<TopParams>(params).axis;
+    const int axis = params.as<TopParams>().axis;
     auto call = [axis](std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch) {
       top_k_lines(strided(in[0]), strided(out[0]), strided(out[1]), axis, scratch);
     };
     return ir::Lowered{.kernels = {}, .call = call, .scratch = sort_scratch(types[0].shape, axis, 1)};
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    return Arrays{take_along_axis(a.t[0], a.y[1], params_of<TopParams>(*a.params).axis, "clip"), Array()};
+    return Arrays{take_along_axis(a.t[0], a.y[1], a.params->as<TopParams>().axis, "clip"), Array()};
   };
   p.facts.flops_per_element = 16;
   p.samples = [] {
@@ -149,23 +150,22 @@ Primitive searching_row() {
   p.parse = &SideParams::parse;
   p.infer = [](const ir::InferArgs& a) {
     require_count("searchsorted", 2, a.in, a.at);
-    const std::string& side = params_of<SideParams>(a.params).side;
+    const std::string& side = a.params.as<SideParams>().side;
     if (side != "left" && side != "right")
-      throw Error(fmt::format("[searchsorted] side is \"left\" or \"right\", got \"{}\"", side), line_or(a.at));
+      fail("searchsorted", a.at, fmt::format("side is \"left\" or \"right\", got \"{}\"", side));
     const Type &x = a.in[0], &v = a.in[1];
     const int batch = x.shape.ndim() - 1;
     bool fits = batch >= 0 && x.dtype == v.dtype && v.shape.ndim() >= batch;
     for (int i = 0; fits && i < batch; ++i) fits = x.shape[i] == v.shape[i];
     if (!fits)
-      throw Error(
-          fmt::format("[searchsorted] needs a sorted vector and values of its type, got {} and {}", x.str(), v.str()),
-          line_or(a.at));
+      fail("searchsorted", a.at,
+           fmt::format("needs a sorted vector and values of its type, got {} and {}", x.str(), v.str()));
     return Types{{v.shape, i32}};
   };
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
     return ir::Lowered{{},
-                       [right = params_of<SideParams>(params).side == "right"](
-                           std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte*) {
+                       [right = params.as<SideParams>().side == "right"](std::span<const ir::Memory> in,
+                                                                         std::span<const ir::Memory> out, std::byte*) {
                          search_sorted(strided(in[0]), strided(in[1]), right, strided(out[0]));
                        }};
   };
@@ -226,46 +226,6 @@ Array checked(const ArrayLike& x) {
   return strong(x.value, x.at);
 }
 
-// The axes joined into one, the last.
-Array joined_last(const Array& x, const std::vector<int>& axes) {
-  const Shape& shape = type_of(x).shape;
-  std::vector<int> kept = axes_without(shape.ndim(), axes);
-  Shape out;
-  std::int64_t n = 1;
-  for (int i : kept) out.push_back(shape[i]);
-  for (int i : axes) n *= shape[i];
-  out.push_back(n);
-  return reshape(transpose(x, joined(kept, axes)), out);
-}
-
-Array order_statistic(std::string_view op, const ArrayLike& x, double q, const Axes& axis, bool keepdims) {
-  Array a = checked(x);
-  const Type type = type_of(a);
-  std::vector<int> axes = checked_axes(op, axis, type, x.at);
-  if (!(q >= 0 && q <= 1)) throw Error(fmt::format("[{}] q must be in [0, 1], got {}", op, q), line_or(x.at));
-  PinLine pin(x.at);
-  Array lines = sort(joined_last(coerce(a, floating(type.dtype), x.at), axes));
-  const Shape shape = type_of(lines).shape;
-  const std::int64_t n = shape[-1];
-  if (n == 0) throw Error(fmt::format("[{}] of no elements: {} along axes of size 0", op, type.str()), line_or(x.at));
-  auto element = [&](std::int64_t i) {
-    Shape start, limit = shape;
-    for (int k = 0; k < shape.ndim(); ++k) start.push_back(0);
-    start[-1] = i;
-    limit[-1] = i + 1;
-    return squeeze(lax::slice(lines, start, limit), -1);
-  };
-  const double place = q * static_cast<double>(n - 1), low = std::floor(place), weight = place - low;
-  Array y = element(static_cast<std::int64_t>(low));
-  if (weight > 0) y = y * (1 - weight) + element(static_cast<std::int64_t>(low) + 1) * weight;
-  Array last = element(n - 1);  // nan, if there is one
-  y = where(isnan(last), last, y);
-  if (!keepdims) return y;
-  Shape whole = type.shape;
-  for (int i : axes) whole[i] = 1;
-  return reshape(y, whole);
-}
-
 }  // namespace
 
 std::span<const Primitive* const> sort_rows() { return rows().list(); }
@@ -301,21 +261,14 @@ Array searchsorted(const ArrayLike& a, const ArrayLike& v, std::string_view side
   std::array<Array, 2> both{a.value, v.value};
   for (const Array& x : both) check_operand(x, line_or(a.at));
   if (type_of(a.value).shape.ndim() != 1)
-    throw Error(fmt::format("[searchsorted] needs a sorted vector, got {}", type_of(a.value).str()), line_or(a.at));
+    fail("searchsorted", a.at, fmt::format("needs a sorted vector, got {}", type_of(a.value).str()));
   DType d = common_dtype(both);
   return bind1(rows().searchsorted, make_params(SideParams(std::string(side))),
                {coerce(a.value, d, a.at), coerce(v.value, d, a.at)}, a.at);
 }
 
-Array median(const ArrayLike& x, const Axes& axis, bool keepdims) {
-  return order_statistic("median", x, 0.5, axis, keepdims);
-}
-Array quantile(const ArrayLike& x, double q, const Axes& axis, bool keepdims) {
-  return order_statistic("quantile", x, q, axis, keepdims);
-}
-
 std::vector<Array> lax::sort(const ArrayList& operands, int dimension, int num_keys) {
-  if (operands.values.empty()) throw Error("[sort] of no arrays", line_or(operands.at));
+  if (operands.values.empty()) fail("sort", operands.at, "of no arrays");
   Arrays all;
   for (const Array& x : operands.values) {
     check_operand(x, line_or(operands.at));

@@ -1,5 +1,4 @@
-// Special functions: rows of lgamma, digamma and polygamma, rounding away from zero, and the functions of
-// anew::special that are made of rows. digamma is the derivative of lgamma and polygamma(n + 1) that of polygamma(n), so
+// Rows of lgamma, digamma and polygamma, and of rounding away from zero. digamma is the derivative of lgamma and polygamma(n + 1) that of polygamma(n), so
 // derivatives exist to any order.
 #include <anew/nn.h>
 #include <anew/ops.h>
@@ -27,7 +26,7 @@ struct PolygammaParams : ir::ParamsOf<PolygammaParams> {
 };
 
 Primitive plain(std::string name, Expr (*value)(Expr), Array (*tangent)(const Array& x, const Array& t), double flops,
-                Interval sampled) {
+                SampleRange sampled) {
   Primitive p = elementwise_row(std::move(name), 1, Accepts::floats, false, flops,
                                 [value](std::span<const Expr> x) { return value(x[0]); });
   p.jvp = [tangent](const ir::JvpArgs& a) { return Arrays{tangent ? tangent(a.x[0], a.t[0]) : Array()}; };
@@ -99,16 +98,16 @@ Primitive polygamma_row() {
   p.parse = &PolygammaParams::parse;
   p.infer = [one = p.infer](const ir::InferArgs& a) {
     constexpr int most = 170;  // n! is a factor, and one more is beyond f64
-    if (int n = params_of<PolygammaParams>(a.params).n; n < 1 || n > most)
-      throw Error(fmt::format("[polygamma] the order is from 1 to {}, got {}", most, n), line_or(a.at));
+    if (int n = a.params.as<PolygammaParams>().n; n < 1 || n > most)
+      fail("polygamma", a.at, fmt::format("the order is from 1 to {}, got {}", most, n));
     return one(a);
   };
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    int n = params_of<PolygammaParams>(params).n;
+    int n = params.as<PolygammaParams>().n;
     return lower_elementwise(in, [n](std::span<const Expr> x) { return polygamma_expression(x[0], n); });
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    return Arrays{a.t[0] * special::polygamma(params_of<PolygammaParams>(*a.params).n + 1, a.x[0])};
+    return Arrays{a.t[0] * special::polygamma(a.params->as<PolygammaParams>().n + 1, a.x[0])};
   };
   p.samples = [] {
     std::vector<ir::Sample> out;
@@ -140,22 +139,7 @@ const SpecialRows& rows() {
   return r;
 }
 
-Array as_float(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
-}
 Array apply(const Primitive& p, const ArrayLike& x) { return bind1(p, ir::no_params(), {as_float(x)}, x.at); }
-
-struct Pair {
-  Array a, b;
-};
-Pair both_float(std::string_view op, const ArrayLike& a, const ArrayLike& b) {
-  check_operand(a.value, line_or(a.at));
-  check_operand(b.value, line_or(a.at));
-  std::array<Array, 2> xs{a.value, b.value};
-  Arrays out = operands(op, {a.value, b.value}, a.at, floating(common_dtype(xs)));
-  return {out[0], out[1]};
-}
 
 }  // namespace
 
@@ -172,96 +156,12 @@ Array round(const ArrayLike& x, Rounding rounding) {
 }
 }  // namespace lax
 
-namespace special {
-
-Array gammaln(const ArrayLike& x) { return anew::lgamma(x); }
-Array digamma(const ArrayLike& x) { return anew::digamma(x); }
-Array polygamma(int n, const ArrayLike& x) {
+Array special::polygamma(int n, const ArrayLike& x) {
   if (n < 0) throw Error(fmt::format("[polygamma] the order must not be negative, got {}", n), line_or(x.at));
   constexpr int most = 1000;  // its kernel grows with the order
-  if (n > most) throw Error(fmt::format("[polygamma] the order must be at most {}, got {}", most, n), line_or(x.at));
+  if (n > most) fail("polygamma", x.at, fmt::format("the order must be at most {}, got {}", most, n));
   if (n == 0) return anew::digamma(x);
   return bind1(rows().polygamma, make_params(PolygammaParams(n)), {as_float(x)}, x.at);
 }
 
-Array gammasgn(const ArrayLike& x) {
-  PinLine pin(x.at);
-  Array a = as_float(x), whole = floor(a), negative = signbit(a);
-  Array sign = where(negative & (lax::rem(whole, 2) != 0), -1, ones_like(a));
-  sign = where((a == 0) & negative, -1, sign);
-  return where(isnan(a) | (negative & (a == whole) & (a != 0)), nan, sign);
-}
-// exp turns an absolute error of lgamma into a relative one, so both are taken in f64.
-Array gamma(const ArrayLike& x) {
-  PinLine pin(x.at);
-  Array a = as_float(x);
-  return gammasgn(a) * astype(exp(lgamma(astype(a, f64))), type_of(a).dtype);
-}
-Array factorial(const ArrayLike& n) {
-  PinLine pin(n.at);
-  Array a = as_float(n), negative = a < 0;
-  Array size = exp(lgamma(astype(where(negative, 1, a + 1), f64)));
-  return where(negative, 0, astype(size, type_of(a).dtype));
-}
-// What Stirling's formula leaves of lgamma(x): 1/(12 x) - 1/(360 x^3) + ..., x >= 8.
-static Array stirling_rest(const Array& x) {
-  constexpr double c[] = {1.0 / 12,        -1.0 / 360, 1.0 / 1260,       -1.0 / 1680,     1.0 / 1188,
-                          -691.0 / 360360, 1.0 / 156,  -3617.0 / 122400, 43867.0 / 244188};
-  Array u = 1 / x, square = u * u, y = c[8] * square;
-  for (int k = 7; k > 0; --k) y = (y + c[k]) * square;
-  return (y + c[0]) * u;
-}
-// lgamma(x) - lgamma(x + s) for x >= 8, by Stirling's formula: the large terms cancel before they are computed.
-static Array lgamma_difference(const Array& x, const Array& s) {
-  return stirling_rest(x) - stirling_rest(x + s) - (s * log(x) + ((x + s - 0.5) * log1p(s / x) - s));
-}
-// The smaller operand apart, so that the two large terms cancel first.
-Array betaln(const ArrayLike& a, const ArrayLike& b) {
-  auto [x, y] = both_float("betaln", a, b);
-  PinLine pin(a.at);
-  Array first = x >= y, large = where(first, x, y), small = where(first, y, x);
-  Array far = (large >= 8) & (small > 0), near = where(far, 1, large), beside = where(far, 1, small);
-  Array difference =
-      where(far, lgamma_difference(where(far, large, 8), where(far, small, 1)), lgamma(near) - lgamma(near + beside));
-  return lgamma(small) + difference;
-}
-Array beta(const ArrayLike& a, const ArrayLike& b) {
-  auto [x, y] = both_float("beta", a, b);
-  PinLine pin(a.at);
-  return gammasgn(x) * gammasgn(y) * gammasgn(x + y) * exp(betaln(x, y));
-}
-
-Array erf(const ArrayLike& x) { return anew::erf(x); }
-Array erfc(const ArrayLike& x) { return anew::erfc(x); }
-Array erfinv(const ArrayLike& x) { return anew::erf_inv(x); }
-Array ndtr(const ArrayLike& x) {
-  PinLine pin(x.at);
-  return 0.5 * anew::erfc(as_float(x) * -(1 / std::numbers::sqrt2));
-}
-
-Array expit(const ArrayLike& x) { return nn::sigmoid(x); }
-Array logit(const ArrayLike& p) {
-  PinLine pin(p.at);
-  Array a = as_float(p);
-  return log(a) - log1p(-a);
-}
-Array xlogy(const ArrayLike& x, const ArrayLike& y) { return anew::xlogy(x, y); }
-Array xlog1py(const ArrayLike& x, const ArrayLike& y) { return anew::xlog1py(x, y); }
-Array logsumexp(const ArrayLike& x, const Axes& axis, bool keepdims) { return anew::logsumexp(x, axis, keepdims); }
-
-// Masked operands are replaced before log and division, so that no nan reaches a derivative.
-Array rel_entr(const ArrayLike& x, const ArrayLike& y) {
-  auto [p, q] = both_float("rel_entr", x, y);
-  PinLine pin(x.at);
-  Array inside = (p > 0) & (q > 0), safe_p = where(inside, p, 1), safe_q = where(inside, q, 1);
-  Array edge = where(isnan(p) | isnan(q), nan, where((p == 0) & (q >= 0), 0, infinity));
-  return where(inside, safe_p * log(safe_p / safe_q), astype(edge, type_of(safe_p).dtype));
-}
-Array kl_div(const ArrayLike& x, const ArrayLike& y) {
-  auto [p, q] = both_float("kl_div", x, y);
-  PinLine pin(x.at);
-  return rel_entr(p, q) - p + q;
-}
-
-}  // namespace special
 }  // namespace anew

@@ -72,12 +72,12 @@ Primitive integer_power() {
   Primitive p = elementwise_row("integer_pow", 1, Accepts::numbers, false, 4, {});
   p.parse = &IntegerPowParams::parse;
   p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
-    int n = params_of<IntegerPowParams>(params).y;
+    int n = params.as<IntegerPowParams>().y;
     return lower_elementwise(
         in, [n](std::span<const Expr> x) { return n == 0 ? like(x[0], 1) : power_by_squaring(x[0], n); });
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    int n = params_of<IntegerPowParams>(*a.params).y;
+    int n = a.params->as<IntegerPowParams>().y;
     if (n == 0) return Arrays{Array()};
     if (n == 1) return Arrays{a.t[0]};
     const bool least = n == std::numeric_limits<int>::min();

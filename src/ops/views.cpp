@@ -9,45 +9,15 @@
 #include "ops/elementwise.h"
 #include "ops/promote.h"
 #include "ops/rows.h"
+#include "ops/view_params.h"
 
 namespace anew {
 namespace {
 
-struct BroadcastParams : ir::ParamsOf<BroadcastParams> {
-  explicit BroadcastParams(std::vector<int> d = {}, Shape s = {}) : broadcast_dimensions(std::move(d)), shape(s) {}
-  std::vector<int> broadcast_dimensions;
-  Shape shape;
-  static auto fields() {
-    return std::tuple{ir::field("broadcast_dimensions", &BroadcastParams::broadcast_dimensions),
-                      ir::field("shape", &BroadcastParams::shape)};
-  }
-};
-struct ReshapeParams : ir::ParamsOf<ReshapeParams> {
-  explicit ReshapeParams(Shape s = {}) : new_sizes(s) {}
-  Shape new_sizes;
-  static auto fields() { return std::tuple{ir::field("new_sizes", &ReshapeParams::new_sizes)}; }
-};
-struct TransposeParams : ir::ParamsOf<TransposeParams> {
-  explicit TransposeParams(std::vector<int> p = {}) : permutation(std::move(p)) {}
-  std::vector<int> permutation;
-  static auto fields() { return std::tuple{ir::field("permutation", &TransposeParams::permutation)}; }
-};
 struct DimensionsParams : ir::ParamsOf<DimensionsParams> {  // of squeeze and rev
   explicit DimensionsParams(std::vector<int> d = {}) : dimensions(std::move(d)) {}
   std::vector<int> dimensions;
   static auto fields() { return std::tuple{ir::field("dimensions", &DimensionsParams::dimensions)}; }
-};
-struct SliceParams : ir::ParamsOf<SliceParams> {
-  explicit SliceParams(Shape start = {}, Shape limit = {}, std::optional<Shape> strides = {})
-      : limit_indices(limit), start_indices(start), strides(strides) {}
-  Shape limit_indices, start_indices;
-  std::optional<Shape> strides;
-  std::int64_t stride(int i) const { return strides ? (*strides)[i] : 1; }
-  static auto fields() {
-    return std::tuple{ir::field("limit_indices", &SliceParams::limit_indices),
-                      ir::field("start_indices", &SliceParams::start_indices),
-                      ir::field("strides", &SliceParams::strides)};
-  }
 };
 struct IotaParams : ir::ParamsOf<IotaParams> {
   explicit IotaParams(int dimension = 0, DType dtype = i32, Shape shape = {})
@@ -78,7 +48,7 @@ Primitive view_row(std::string name, Shape (*shape)(const P&, const Type&, const
   p.parse = &P::parse;
   p.infer = [op = p.name, shape](const ir::InferArgs& a) {
     require_count(op, 1, a.in, a.at);
-    return Types{{shape(params_of<P>(a.params), a.in[0], line_or(a.at)), a.in[0].dtype}};
+    return Types{{shape(a.params.as<P>(), a.in[0], line_or(a.at)), a.in[0].dtype}};
   };
   p.facts.linear_in = {0};
   p.facts.shows_operand = true;
@@ -139,18 +109,17 @@ const ShapeRows& rows() {
 }
 
 Shape broadcast_shape(const BroadcastParams& p, const Type& in, const Location& at) {
-  auto fail = [&] {
+  auto refuse = [&] {
     std::string dims;
     for (int d : p.broadcast_dimensions) dims += fmt::format("{}{}", dims.empty() ? "" : ", ", d);
-    throw Error(fmt::format("[broadcast_in_dim] {} does not broadcast to shape {} along dimensions ({})", in.str(),
-                            p.shape.str(), dims),
-                at);
+    fail("broadcast_in_dim", at,
+         fmt::format("{} does not broadcast to shape {} along dimensions ({})", in.str(), p.shape.str(), dims));
   };
-  if (static_cast<int>(p.broadcast_dimensions.size()) != in.shape.ndim()) fail();
+  if (static_cast<int>(p.broadcast_dimensions.size()) != in.shape.ndim()) refuse();
   int last = -1;
   for (int i = 0; i < in.shape.ndim(); ++i) {
     int d = p.broadcast_dimensions[static_cast<std::size_t>(i)];
-    if (d <= last || d >= p.shape.ndim() || (in.shape[i] != 1 && in.shape[i] != p.shape[d])) fail();
+    if (d <= last || d >= p.shape.ndim() || (in.shape[i] != 1 && in.shape[i] != p.shape[d])) refuse();
     last = d;
   }
   return p.shape;
@@ -159,7 +128,7 @@ Shape broadcast_shape(const BroadcastParams& p, const Type& in, const Location& 
 Primitive broadcasting() {
   Primitive p = view_row<BroadcastParams>("broadcast_in_dim", broadcast_shape);
   p.view = [](const ir::Params& params, const Type& in, const ir::Strides& strides, const Type& out) {
-    const auto& dims = params_of<BroadcastParams>(params).broadcast_dimensions;
+    const auto& dims = params.as<BroadcastParams>().broadcast_dimensions;
     ir::View v;
     for (int i = 0; i < out.shape.ndim(); ++i) v.strides.push_back(0);
     for (int i = 0; i < in.shape.ndim(); ++i)
@@ -168,7 +137,7 @@ Primitive broadcasting() {
   };
   same_for_tangent(p, []() -> const Primitive& { return rows().broadcast_in_dim; });
   p.transpose = [](const ir::TransposeArgs& a) {
-    const auto& q = params_of<BroadcastParams>(*a.params);
+    const auto& q = a.params->as<BroadcastParams>();
     const Shape& in = a.in[0].shape;
     std::vector<int> summed = axes_without(q.shape.ndim(), q.broadcast_dimensions), kept;
     for (int i = 0; i < in.ndim(); ++i) {
@@ -252,12 +221,12 @@ Primitive transposition() {
       });
   p.view = [](const ir::Params& params, const Type&, const ir::Strides& strides, const Type&) {
     ir::View v;
-    for (int axis : params_of<TransposeParams>(params).permutation) v.strides.push_back(strides[axis]);
+    for (int axis : params.as<TransposeParams>().permutation) v.strides.push_back(strides[axis]);
     return std::optional(v);
   };
   same_for_tangent(p, []() -> const Primitive& { return rows().transpose; });
   p.transpose = [](const ir::TransposeArgs& a) {
-    return Arrays{anew::transpose(a.ct[0], sorting(params_of<TransposeParams>(*a.params).permutation))};
+    return Arrays{anew::transpose(a.ct[0], sorting(a.params->as<TransposeParams>().permutation))};
   };
   p.samples = [] {
     auto by = [](std::vector<int> q) { return make_params(TransposeParams(std::move(q))); };
@@ -281,14 +250,14 @@ Primitive squeezing() {
   p.view = [](const ir::Params& params, const Type& in, const ir::Strides& strides, const Type&) {
     ir::View v;
     for (int i = 0; i < in.shape.ndim(); ++i)
-      if (!contains(params_of<DimensionsParams>(params).dimensions, i)) v.strides.push_back(strides[i]);
+      if (!contains(params.as<DimensionsParams>().dimensions, i)) v.strides.push_back(strides[i]);
     return std::optional(v);
   };
   same_for_tangent(p, []() -> const Primitive& { return rows().squeeze; });
   p.transpose = [](const ir::TransposeArgs& a) {
     const Shape& in = a.in[0].shape;
     return Arrays{
-        lax::broadcast_in_dim(a.ct[0], in, axes_without(in.ndim(), params_of<DimensionsParams>(*a.params).dimensions))};
+        lax::broadcast_in_dim(a.ct[0], in, axes_without(in.ndim(), a.params->as<DimensionsParams>().dimensions))};
   };
   p.samples = [] {
     auto of = [](std::vector<int> d) { return make_params(DimensionsParams(std::move(d))); };
@@ -314,7 +283,7 @@ Primitive slicing() {
     return out;
   });
   p.view = [](const ir::Params& params, const Type& in, const ir::Strides& strides, const Type&) {
-    const auto& q = params_of<SliceParams>(params);
+    const auto& q = params.as<SliceParams>();
     ir::View v;
     for (int i = 0; i < in.shape.ndim(); ++i) {
       v.offset += q.start_indices[i] * strides[i];
@@ -325,7 +294,7 @@ Primitive slicing() {
   };
   same_for_tangent(p, []() -> const Primitive& { return rows().slice; });
   p.transpose = [](const ir::TransposeArgs& a) {
-    const auto& q = params_of<SliceParams>(*a.params);
+    const auto& q = a.params->as<SliceParams>();
     std::vector<lax::Padding> config;
     for (int i = 0; i < a.in[0].shape.ndim(); ++i) {
       std::int64_t n = type_of(a.ct[0]).shape[i], start = q.start_indices[i];
@@ -353,7 +322,7 @@ Primitive reversal() {
   p.view = [](const ir::Params& params, const Type& in, const ir::Strides& strides, const Type&) {
     ir::View v{0, strides};
     if (in.shape.size() == 0) return std::optional(v);
-    for (int d : params_of<DimensionsParams>(params).dimensions) {
+    for (int d : params.as<DimensionsParams>().dimensions) {
       v.offset += (in.shape[d] - 1) * strides[d];
       v.strides[d] = -strides[d];
     }
@@ -375,14 +344,14 @@ Primitive counting() {
   p.name = "iota";
   p.parse = &IotaParams::parse;
   p.infer = [](const ir::InferArgs& a) {
-    const auto& q = params_of<IotaParams>(a.params);
+    const auto& q = a.params.as<IotaParams>();
     require_count("iota", 0, a.in, a.at);
     if (q.dimension < 0 || q.dimension >= q.shape.ndim() || q.dtype == bool_)
-      throw Error(fmt::format("[iota] along axis {} of {}", q.dimension, Type{q.shape, q.dtype}.str()), line_or(a.at));
+      fail("iota", a.at, fmt::format("along axis {} of {}", q.dimension, Type{q.shape, q.dtype}.str()));
     return Types{{q.shape, q.dtype}};
   };
   p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
-    const auto& q = params_of<IotaParams>(params);
+    const auto& q = params.as<IotaParams>();
     return ir::Lowered{{loops::generate(q.shape,
                                         [&](loops::Graph&, std::span<const Expr> i) {
                                           return convert(i[static_cast<std::size_t>(q.dimension)], q.dtype);
@@ -414,15 +383,12 @@ Array reshape(const ArrayLike& x, const Shape& wanted) {
   for (int i = 0; i < shape.ndim(); ++i) {
     if (shape[i] >= 0) known *= shape[i];
     else if (shape[i] == -1 && open < 0) open = i;
-    else
-      throw Error(fmt::format("[reshape] {} to shape {}: at most one size may be -1", type.str(), wanted.str()),
-                  line_or(x.at));
+    else fail("reshape", x.at, fmt::format("{} to shape {}: at most one size may be -1", type.str(), wanted.str()));
   }
   if (open >= 0) {
     if (known == 0 || type.shape.size() % known != 0)
-      throw Error(fmt::format("[reshape] {} has {} elements, which shape {} cannot hold", type.str(), type.shape.size(),
-                              wanted.str()),
-                  line_or(x.at));
+      fail("reshape", x.at,
+           fmt::format("{} has {} elements, which shape {} cannot hold", type.str(), type.shape.size(), wanted.str()));
     shape[open] = type.shape.size() / known;
   }
   if (shape == type.shape) return strong(x.value, x.at);

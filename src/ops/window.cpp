@@ -1,4 +1,4 @@
-// Sums, extrema and positions of extrema over windows of an array, and pooling. Rows see an array that is padded already,
+// Sums, extrema and positions of extrema over windows of an array. Rows see an array that is padded already,
 // so a window is never cut; padding is a pad before. The sum's transpose is a sum over windows of the cotangent, spread out
 // by the strides; an extremum's tangent is that of the first element that reaches it, whose position is all that is kept.
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ struct WindowParams : ir::ParamsOf<WindowParams> {
                       ir::field("window_strides", &WindowParams::window_strides)};
   }
 };
-const WindowParams& of(const ParamsRef& p) { return params_of<WindowParams>(*p); }
+const WindowParams& of(const ParamsRef& p) { return p->as<WindowParams>(); }
 WindowParams behind(WindowParams p, std::int64_t) {
   return {with_front(1, p.window_dimensions), with_front(1, p.window_strides), with_front(1, p.window_dilation)};
 }
@@ -46,9 +46,9 @@ Shape windowed(std::string_view op, const WindowParams& q, const Type& in, const
     if (ok) out.push_back(in.shape[i] < covered(q, i) ? 0 : (in.shape[i] - covered(q, i)) / q.window_strides[i] + 1);
   }
   if (!ok)
-    throw Error(fmt::format("[{}] windows of shape {} with strides {} and dilation {} do not fit {}", op,
-                            q.window_dimensions.str(), q.window_strides.str(), q.window_dilation.str(), in.str()),
-                line_or(at));
+    fail(op, at,
+         fmt::format("windows of shape {} with strides {} and dilation {} do not fit {}", q.window_dimensions.str(),
+                     q.window_strides.str(), q.window_dilation.str(), in.str()));
   return out;
 }
 
@@ -93,11 +93,11 @@ Primitive window_row(std::string name, loops::Combine combine) {
   p.infer = [op = p.name, position](const ir::InferArgs& a) {
     require_count(op, 1, a.in, a.at);
     require(op, Accepts::numbers, a.in[0], a.at);
-    if (is_stored(a.in[0].dtype)) throw Error(fmt::format("[{}] does not join {}", op, a.in[0].str()), line_or(a.at));
-    return Types{{windowed(op, params_of<WindowParams>(a.params), a.in[0], a.at), position ? i32 : a.in[0].dtype}};
+    if (is_stored(a.in[0].dtype)) fail(op, a.at, fmt::format("does not join {}", a.in[0].str()));
+    return Types{{windowed(op, a.params.as<WindowParams>(), a.in[0], a.at), position ? i32 : a.in[0].dtype}};
   };
   p.lower = [combine](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
-    return ir::Lowered{{window_kernel(params_of<WindowParams>(params), in[0], out[0], combine)}, {}};
+    return ir::Lowered{{window_kernel(params.as<WindowParams>(), in[0], out[0], combine)}, {}};
   };
   p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
   p.facts.flops_per_element = 4;
@@ -201,13 +201,12 @@ std::vector<std::pair<std::int64_t, std::int64_t>> padding_of(std::string_view o
                                                               const Location& at) {
   if (padding.name().empty()) {
     if (static_cast<int>(padding.pairs().size()) != sizes.ndim())
-      throw Error(fmt::format("[{}] {} paddings for {} axes", op, padding.pairs().size(), sizes.ndim()), line_or(at));
+      fail(op, at, fmt::format("{} paddings for {} axes", padding.pairs().size(), sizes.ndim()));
     return padding.pairs();
   }
   const std::string& name = padding.name();
   if (name != "SAME" && name != "SAME_LOWER" && name != "VALID")
-    throw Error(fmt::format("[{}] padding is \"SAME\", \"SAME_LOWER\", \"VALID\" or pairs, got \"{}\"", op, name),
-                line_or(at));
+    fail(op, at, fmt::format("padding is \"SAME\", \"SAME_LOWER\", \"VALID\" or pairs, got \"{}\"", name));
   std::vector<std::pair<std::int64_t, std::int64_t>> out;
   for (int i = 0; i < sizes.ndim(); ++i) {
     std::int64_t wanted = (sizes[i] + q.window_strides[i] - 1) / q.window_strides[i];
@@ -237,9 +236,9 @@ Array reduced(const Primitive& p, loops::Combine combine, const ArrayLike& x, co
   WindowParams q(window, strides.ndim() ? strides : ones,
                  options.window_dilation.ndim() ? options.window_dilation : ones);
   if (dilation.ndim() != type.shape.ndim())
-    throw Error(fmt::format("[{}] a window of shape {} with base dilation {} does not fit {}", p.name, window.str(),
-                            dilation.str(), type.str()),
-                line_or(x.at));
+    fail(p.name, x.at,
+         fmt::format("a window of shape {} with base dilation {} does not fit {}", window.str(), dilation.str(),
+                     type.str()));
   windowed(p.name, q, type, x.at);  // before padding, so that errors speak of x
   Shape sizes;
   for (int i = 0; i < type.shape.ndim(); ++i)
@@ -255,38 +254,6 @@ Array reduced(const Primitive& p, loops::Combine combine, const ArrayLike& x, co
   if (padded) a = lax::pad(a, neutral(combine, type.dtype), config);
   Array y = bind1(p, make_params(q), {a}, x.at);
   return coerce(y, given, x.at);
-}
-
-// A window over the spatial axes: all but the last and those in front of them.
-Shape over_space(std::string_view op, const ArrayLike& x, const Shape& window, const Shape& spatial) {
-  check_operand(x.value, line_or(x.at));
-  const Type type = type_of(x.value);
-  if (type.shape.ndim() < window.ndim() + 1 || spatial.ndim() != window.ndim())
-    throw Error(fmt::format("[{}] windows of shape {} with strides {} do not fit {}", op, window.str(), spatial.str(),
-                            type.str()),
-                line_or(x.at), "x is [batch..., spatial..., features]");
-  Shape out;
-  for (int i = 0; i < type.shape.ndim() - window.ndim() - 1; ++i) out.push_back(1);
-  for (std::int64_t n : spatial) out.push_back(n);
-  out.push_back(1);
-  return out;
-}
-struct Pool {
-  Shape window, strides;
-  ConvPadding padding;
-};
-Pool pool(std::string_view op, const ArrayLike& x, const Shape& window, const Shape& strides,
-          const ConvPadding& padding) {
-  Shape ones;
-  for (int i = 0; i < window.ndim(); ++i) ones.push_back(1);
-  Pool p{over_space(op, x, window, window), over_space(op, x, window, strides.ndim() ? strides : ones), padding};
-  if (padding.name().empty()) {
-    ConvPadding::Pairs pairs(static_cast<std::size_t>(p.window.ndim() - window.ndim() - 1), {0, 0});
-    pairs.insert(pairs.end(), padding.pairs().begin(), padding.pairs().end());
-    pairs.emplace_back(0, 0);
-    p.padding = ConvPadding(pairs);
-  }
-  return p;
 }
 
 }  // namespace
@@ -308,22 +275,4 @@ Array reduce_window_min(const ArrayLike& x, const Shape& window, const Shape& st
 }
 }  // namespace lax
 
-namespace nn {
-Array max_pool(const ArrayLike& x, const Shape& window, const Shape& strides, const ConvPadding& padding) {
-  Pool p = pool("max_pool", x, window, strides, padding);
-  return lax::reduce_window_max(x, p.window, p.strides, p.padding);
-}
-Array min_pool(const ArrayLike& x, const Shape& window, const Shape& strides, const ConvPadding& padding) {
-  Pool p = pool("min_pool", x, window, strides, padding);
-  return lax::reduce_window_min(x, p.window, p.strides, p.padding);
-}
-Array avg_pool(const ArrayLike& x, const Shape& window, const Shape& strides, const ConvPadding& padding,
-               bool count_include_pad) {
-  Pool p = pool("avg_pool", x, window, strides, padding);
-  PinLine pin(x.at);
-  Array total = lax::reduce_window_sum(x, p.window, p.strides, p.padding);
-  if (count_include_pad) return total / static_cast<double>(window.size());
-  return total / lax::reduce_window_sum(ones_like(x), p.window, p.strides, p.padding);
-}
-}  // namespace nn
 }  // namespace anew

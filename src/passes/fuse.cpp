@@ -63,10 +63,10 @@ class Fuser : FuseGraph {
     for (auto& [c, d] : changed) {
       draft(c) = std::move(d);
       readers(made).erase(c);
-      for (const Place& p : draft(g).loads()) add_reader(p.storage, c);
+      for (const DraftAccess& p : draft(g).loads()) add_reader(p.storage, c);
     }
     if (!is_temporary(made) || !readers(made).empty()) return;
-    for (const Place& p : draft(g).loads())
+    for (const DraftAccess& p : draft(g).loads())
       if (is_made_here(p.storage)) readers(p.storage).erase(g);
     if (!changed.empty()) take_over(g, changed.back().first);
     remove(g);
@@ -98,7 +98,7 @@ class Fuser : FuseGraph {
   // Step c with what g makes in place of its loads of it.
   std::optional<Draft> with_inlined(int c, int g) {
     std::vector<const Draft*> makers;
-    for (const Place& p : draft(c).loads())
+    for (const DraftAccess& p : draft(c).loads())
       makers.push_back(p.storage == draft(g).puts()[0].to.storage ? &draft(g) : nullptr);
     std::optional<Draft> out = inlined(draft(c), makers);
     if (out && out->loads().size() > std::max(most_loads, draft(c).loads().size())) return std::nullopt;
@@ -113,7 +113,7 @@ class Fuser : FuseGraph {
     while (true) {
       // The smallest producer first, of equal ones the latest: what is copied is then small beside what it is added to.
       int g = -1;
-      for (const Place& p : draft(c).loads()) {
+      for (const DraftAccess& p : draft(c).loads()) {
         const int w = writer(p.storage);
         if (w < 0 || w == g || w == c || !is_kernel(w) || std::find(tried.begin(), tried.end(), w) != tried.end())
           continue;
@@ -192,7 +192,7 @@ class Fuser : FuseGraph {
       for (const Draft::Put& p : draft(s).puts()) {
         if (writer(p.to.storage) != several || !is_temporary(p.to.storage)) continue;
         if (draft(s).nodes().size() != 1) others.insert(p.to.storage);
-        for (const Place& from : draft(s).loads()) sources_[p.to.storage].insert(from.storage);
+        for (const DraftAccess& from : draft(s).loads()) sources_[p.to.storage].insert(from.storage);
       }
     }
     for (StorageId s : others) sources_.erase(s);
@@ -203,7 +203,7 @@ class Fuser : FuseGraph {
   bool grows(int g, int c) {
     std::size_t longer = 0, later = 0;
     std::set<StorageId> read;
-    for (const Place& p : draft(g).loads()) {
+    for (const DraftAccess& p : draft(g).loads()) {
       if (const auto parts = sources_.find(p.storage); parts != sources_.end())
         read.insert(parts->second.begin(), parts->second.end());
       else read.insert(p.storage);
@@ -222,7 +222,7 @@ class Fuser : FuseGraph {
     const StorageId result = draft(c).puts()[0].to.storage;
     std::size_t vanishes = 0;
     for (const Draft::Put& p : draft(g).puts()) vanishes += storage(p.to.storage).bytes;
-    for (const Place& p : draft(c).loads())
+    for (const DraftAccess& p : draft(c).loads())
       if (is_made_here(p.storage) && last_writer(p.storage) > g) return false;
     return writer(result) == c && storage(result).bytes <= vanishes;
   }
@@ -234,11 +234,11 @@ class Fuser : FuseGraph {
     std::vector<int> put_of(consumer.loads().size(), -1);
     std::optional<Match> m;
     for (std::size_t l = 0; l < put_of.size(); ++l) {
-      const Place& p = consumer.loads()[l];
+      const DraftAccess& p = consumer.loads()[l];
       for (std::size_t k = 0; k < producer.puts().size(); ++k)
         if (producer.puts()[k].to.storage == p.storage) put_of[l] = static_cast<int>(k);
       if (put_of[l] < 0) continue;
-      const Place& from = producer.puts()[put_of[l]].to;
+      const DraftAccess& from = producer.puts()[put_of[l]].to;
       if (from.dtype != p.dtype) return false;
       if (!m) m = match(from.address, producer.extents(), p.address, consumer.extents());
       if (!m || !m->bijective) return false;
@@ -253,7 +253,7 @@ class Fuser : FuseGraph {
     std::vector<int> instead(put_of.size(), -1);
     for (std::size_t l = 0; l < put_of.size(); ++l)
       if (put_of[l] >= 0) instead[l] = merged.read_back(put_of[l]);
-    for (const Place& p : merged.loads())
+    for (const DraftAccess& p : merged.loads())
       if (is_made_here(p.storage)) readers(p.storage).erase(g), readers(p.storage).insert(c);
     for (std::size_t k = merged.puts().size(); k-- > 0;) {
       const StorageId made = merged.puts()[k].to.storage;

@@ -128,7 +128,7 @@ Draft::Draft(const Body& body, const Step& step) {
       names.push_back(add(n));
       continue;
     }
-    const Place from = place(k.accesses[n.imm]);
+    const DraftAccess from = place(k.accesses[n.imm]);
     const Storage& s = body.storages[from.storage];
     if (s.kind == Storage::Kind::literal)
       names.push_back(add({.op = Op::constant, .dtype = n.dtype, .imm = s.literal.bits}));
@@ -137,7 +137,7 @@ Draft::Draft(const Body& body, const Step& step) {
   for (const loops::Store& s : k.stores) puts_.push_back({renamed(s.node, names), place(s.to)});
 }
 
-Place Draft::place_of(const Body& body, ValueId id, std::vector<loops::Affine> index) const {
+DraftAccess Draft::place_of(const Body& body, ValueId id, std::vector<loops::Affine> index) const {
   const Value& value = body.values[id];
   Address address = address_of(value, index, extents_.size());
   return {id, value.storage, value.type.dtype, std::move(index), std::move(address)};
@@ -167,7 +167,7 @@ int Draft::add(const Node& node) {
   return id;
 }
 
-int Draft::add_load(const Place& place) {
+int Draft::add_load(const DraftAccess& place) {
   std::size_t l = 0;
   while (l < loads_.size() &&
          !(loads_[l].storage == place.storage && loads_[l].dtype == place.dtype && loads_[l].address == place.address))
@@ -202,11 +202,11 @@ void Draft::move_to(const Map& map, const Extents& extents, const std::vector<bo
   if (same) return;
   extents_ = extents;
   iterations_ = passes::iterations(extents);
-  auto move = [&](Place& p) {
+  auto move = [&](DraftAccess& p) {
     for (loops::Affine& f : p.index) f = compose(f, map, extents.size());
     p.address = compose(p.address, map, extents.size());
   };
-  for (Place& p : loads_) move(p);
+  for (DraftAccess& p : loads_) move(p);
   for (Put& p : puts_) move(p.to);
   if (!has_index()) return;
   const std::vector<Node> before = take_nodes();
@@ -274,7 +274,7 @@ void Draft::prune() {
   const std::vector<bool> needed = used();
   if (std::find(needed.begin(), needed.end(), false) == needed.end()) return;
   const std::vector<Node> old = take_nodes();
-  const std::vector<Place> loads = std::exchange(loads_, {});
+  const std::vector<DraftAccess> loads = std::exchange(loads_, {});
   std::vector<int> names(old.size(), -1);
   for (std::size_t i = 0; i < old.size(); ++i) {
     if (!needed[i]) continue;
@@ -303,7 +303,7 @@ void Draft::finish(const Body& body, Step& step) const {
     if (!needed[i]) continue;
     Node n = renamed(nodes_[i], names);
     if (n.op == Op::load) {
-      const Place& p = loads_[n.imm];
+      const DraftAccess& p = loads_[n.imm];
       n.imm = k.accesses.size();
       k.accesses.push_back({operand(step.in, p.value), p.index});
     }

@@ -19,7 +19,7 @@ class NodeTable {
   std::vector<std::int32_t> slots_;  // -1: free
 };
 
-struct Place {
+struct DraftAccess {
   ValueId value;
   StorageId storage;
   DType dtype;
@@ -40,10 +40,10 @@ class Draft {
   const std::vector<bool>& reduced() const { return reduced_; }
   bool reduces() const { return combine_ != loops::Combine::none; }
   const std::vector<loops::Node>& nodes() const { return nodes_; }
-  const std::vector<Place>& loads() const { return loads_; }
+  const std::vector<DraftAccess>& loads() const { return loads_; }
   struct Put {
     int node;
-    Place to;
+    DraftAccess to;
   };
   const std::vector<Put>& puts() const { return puts_; }
   // Nodes once every call is replaced by its expression.
@@ -68,11 +68,11 @@ class Draft {
   void finish(const Body& body, Step& step) const;
 
  private:
-  Place place_of(const Body& body, ValueId value, std::vector<loops::Affine> index) const;
+  DraftAccess place_of(const Body& body, ValueId value, std::vector<loops::Affine> index) const;
   // Starts with no nodes, to add them again.
   std::vector<loops::Node> take_nodes();
   int add(const loops::Node& node);
-  int add_load(const Place& place);
+  int add_load(const DraftAccess& place);
   int add_index(const loops::Affine& f, DType dtype);
   bool has_index() const;
   std::vector<bool> used() const;  // by node
@@ -82,7 +82,7 @@ class Draft {
   std::vector<bool> reduced_;
   loops::Combine combine_ = loops::Combine::none;
   std::vector<loops::Node> nodes_;
-  std::vector<Place> loads_;
+  std::vector<DraftAccess> loads_;
   std::vector<Put> puts_;
   int weight_ = 0;
   NodeTable table_;

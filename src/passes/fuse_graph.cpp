@@ -8,7 +8,7 @@
 namespace anew::passes {
 namespace {
 
-// Of values that look at the same elements in the same way, the first.
+// Of values that view the same elements in the same way, the first.
 Table<ValueId, ValueId> same_values(const Body& body) {
   Table<ValueId, ValueId> same(body.values.size());
   std::unordered_multimap<std::size_t, ValueId> found;
@@ -65,7 +65,7 @@ FuseGraph::FuseGraph(Body& body)
     draft(s) = Draft(body_, step(s));
     if (can_change(s)) drop_unread(s);
     draft(s).prune();
-    for (const Place& p : draft(s).loads()) add_reader(p.storage, s);
+    for (const DraftAccess& p : draft(s).loads()) add_reader(p.storage, s);
     if (draft(s).puts().empty()) remove(s);
   }
 }
@@ -85,7 +85,7 @@ bool FuseGraph::can_move(int g) {
 }
 
 bool FuseGraph::reads_final(int g) {
-  for (const Place& p : draft(g).loads())
+  for (const DraftAccess& p : draft(g).loads())
     if (is_made_here(p.storage) && last_writer(p.storage) > g) return false;
   return true;
 }
@@ -102,7 +102,7 @@ void FuseGraph::lift(int c, int g) {
   previous_[next(g)] = g;
   std::swap(step(g), step(c));
   std::swap(draft(g), draft(c));
-  for (const Place& p : draft(g).loads())
+  for (const DraftAccess& p : draft(g).loads())
     if (is_made_here(p.storage)) readers(p.storage).erase(c), readers(p.storage).insert(g);
   for (const Draft::Put& p : draft(g).puts()) writer(p.to.storage) = last_writer(p.to.storage) = g;
 }

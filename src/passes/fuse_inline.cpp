@@ -149,7 +149,7 @@ std::optional<Draft> inlined(Draft reader, const std::vector<const Draft*>& make
   std::vector<Map> maps(makers.size());
   for (std::size_t l = 0; l < makers.size(); ++l) {
     if (!makers[l]) continue;
-    const Place &p = reader.loads()[l], &from = makers[l]->puts()[0].to;
+    const DraftAccess &p = reader.loads()[l], &from = makers[l]->puts()[0].to;
     if (p.dtype != from.dtype) return std::nullopt;
     std::optional<Match> m = match(from.address, makers[l]->extents(), p.address, reader.extents());
     if (!m) return std::nullopt;

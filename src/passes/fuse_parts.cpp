@@ -26,7 +26,7 @@ class PartReader {
       todo.erase(todo.begin());
       pieces_.erase(c);
       std::vector<StorageId> arrays;  // that it reads
-      for (const Place& p : g_.draft(c).loads())
+      for (const DraftAccess& p : g_.draft(c).loads())
         if (parts_.count(p.storage) && std::find(arrays.begin(), arrays.end(), p.storage) == arrays.end())
           arrays.push_back(p.storage);
       if (arrays.empty()) continue;
@@ -79,13 +79,13 @@ class PartReader {
       bytes += g_.storage(made).bytes;
       kernels += parts_[made].size();
       for (int s : parts_[made])
-        for (const Place& p : g_.draft(s).loads()) sources.insert(p.storage);
+        for (const DraftAccess& p : g_.draft(s).loads()) sources.insert(p.storage);
     }
     for (StorageId s : sources)
       if (g_.is_temporary(s) && *g_.readers(s).rbegin() < c) longer += g_.storage(s).bytes;
     if (longer > bytes) return {};
     std::vector<std::vector<const Draft*>> makers;
-    for (const Place& p : g_.draft(c).loads()) {
+    for (const DraftAccess& p : g_.draft(c).loads()) {
       makers.emplace_back();
       if (const auto it = parts_.find(p.storage); it != parts_.end())
         for (int s : it->second)

@@ -158,7 +158,7 @@ class Generator {
     const Kernel* kernel = i < b_.steps.size() ? b_.steps[i].as<Kernel>() : nullptr;
     return kernel && kernel->on_tiles;
   }
-  Rows rows(ValueId v) const {
+  StackedPlace rows(ValueId v) const {
     const Value& x = value(v);
     return {place(v), x.strides[0] * static_cast<std::int64_t>(size_of(x.type.dtype))};
   }
@@ -219,7 +219,7 @@ class Generator {
     return to;
   }
 
-  Carry carry(ValueId in, ValueId out, bool in_place, Place other) const {
+  CarryPlace carry(ValueId in, ValueId out, bool in_place, Place other) const {
     return {strided(in), place(out), other, in_place, value(out).type.bytes()};
   }
 
@@ -273,7 +273,8 @@ class Generator {
       const ValueId stack = s.in[at++];
       to->slots = value(stack).type.shape[0];
       const std::size_t bytes = parts.buffers[0].bytes;
-      const Rows work{u.own_stacks[n] ? place(stack) : scratch(i, parts.copy), static_cast<std::int64_t>(bytes)};
+      const StackedPlace work{u.own_stacks[n] ? place(stack) : scratch(i, parts.copy),
+                              static_cast<std::int64_t>(bytes)};
       to->stacks.push_back({strided(stack), work, {scratch(i, parts.buffers[0]), scratch(i, parts.buffers[1])}, bytes});
     }
     for (int n = 0; n < u.linear_constants; ++n) to->linear_constants.push_back(place(s.in[at++]));

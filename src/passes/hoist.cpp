@@ -52,7 +52,7 @@ class Hoisting {
     std::vector<int> instead(below.loads().size(), -1);
     std::size_t saved = 0;
     for (std::size_t l = 0; l < instead.size(); ++l) {
-      const Place& p = below.loads()[l];
+      const DraftAccess& p = below.loads()[l];
       if (maker_[p.storage] != g) continue;
       const int put = put_of(above, p);
       if (put < 0) return;
@@ -80,9 +80,9 @@ class Hoisting {
   }
 
   // Which put of the maker writes what a load reads, by the same iteration; -1: none.
-  static int put_of(const Draft& maker, const Place& load) {
+  static int put_of(const Draft& maker, const DraftAccess& load) {
     for (int p = 0; p < std::ssize(maker.puts()); ++p) {
-      const Place& to = maker.puts()[p].to;
+      const DraftAccess& to = maker.puts()[p].to;
       if (to.storage == load.storage && to.dtype == load.dtype && to.address == load.address) return p;
     }
     return -1;

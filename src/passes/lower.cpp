@@ -1,4 +1,4 @@
-// Equations to steps. A view becomes a look at its operand's storage; a first-order row its kernels or call; control
+// Equations to steps. A view becomes a value in its operand's storage; a first-order row its kernels or call; control
 // flow a step with lowered Bodies. Rows of control flow are known here by their params (docs/architecture.md, exceptions).
 #include <fmt/format.h>
 
@@ -6,7 +6,6 @@
 
 #include "control/loop.h"
 #include "loops/build.h"
-#include "ops/known_rows.h"
 #include "passes/lowered.h"
 #include "trace/trace.h"
 
@@ -73,9 +72,9 @@ class Lowering {
       out.push_back(b_->add_temporary(p_.type(v), e.primitive, e.at));
       at_[v] = out.back();
     }
-    if (e.primitive->higher_order()) control(e, std::move(in), std::move(out));
+    if (e.primitive->run) control(e, std::move(in), std::move(out));
     else if (e.primitive->lower) first_order(e, in, out);
-    else ir::missing_rule(*e.primitive, "lower", "ops", e.at);
+    else ir::missing_rule(*e.primitive, "lower", e.at);
   }
 
   ValueId look(const ir::Eqn& e, ValueId of) {
@@ -90,7 +89,7 @@ class Lowering {
     v.offset += view->offset * static_cast<std::int64_t>(size_of(v.type.dtype));
     v.type = out;
     v.strides = view->strides;
-    if (e.primitive == &name_row()) b_->names.push_back({v.storage, static_cast<const NameParams&>(*e.params).name});
+    if (const auto& name = e.primitive->facts.name) b_->names.push_back({v.storage, name(*e.params)});
     return b_->values.add(std::move(v));
   }
 
@@ -212,11 +211,11 @@ class Lowering {
   void control(const ir::Eqn& e, std::vector<ValueId> in, std::vector<ValueId> out) {
     const ir::Params& params = *e.params;
     Step s = step_of(e);
-    if (auto* loop = dynamic_cast<const LoopParams*>(&params)) lower_loop(*loop, in, s);
-    else if (auto* cond = dynamic_cast<const CondParams*>(&params)) lower_cond(*cond, in, s);
-    else if (auto* unwind = dynamic_cast<const UnwindParams*>(&params)) lower_unwind(*unwind, in, s);
-    else if (e.primitive == &custom_lin_row()) (void)e.primitive->run(e.params, {}, e.at);  // says why it cannot
-    else ir::missing_rule(*e.primitive, "lower", "passes", e.at);
+    if (auto* loop = params.if_a<LoopParams>()) lower_loop(*loop, in, s);
+    else if (auto* cond = params.if_a<CondParams>()) lower_cond(*cond, in, s);
+    else if (auto* unwind = params.if_a<UnwindParams>()) lower_unwind(*unwind, in, s);
+    else if (e.primitive->facts.transpose_only) (void)e.primitive->run(e.params, {}, e.at);  // says why it cannot
+    else ir::missing_rule(*e.primitive, "lower", e.at);
     s.in = std::move(in);
     s.out = std::move(out);
     b_->steps.push_back(std::move(s));

@@ -1,5 +1,5 @@
 // The lowered form of a Program: steps over values in storages. A step is a kernel, a call into the runtime, or control
-// flow with Bodies of its own. Views are not steps: a value is a strided look at a storage, and several may look at one.
+// flow with Bodies of its own. Views are not steps: a value is a strided view of a storage, and several may view one.
 // Invariants: a storage is written before it is read, in the order of the steps; a step writes whole values that lie
 // dense in row-major order (calls that can: in another order of the axes), or (kernels of one equation, such as
 // concatenate) parts of one, one after the other; inputs and literals are never written, but for carries that a loop

@@ -5,27 +5,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "ops/view_params.h"
 #include "passes/named_rows.h"
 #include "passes/passes.h"
 
 namespace anew::passes {
 namespace {
-
-// A slice, as its row writes it.
-struct Cutting {
-  Shape limit, start;
-  std::optional<Shape> strides;
-
-  static Cutting of(const ir::Params& slice) {
-    Cutting c;
-    for (const auto& [name, value] : slice.list())
-      if (!(name == "limit_indices"   ? from_param(value, c.limit)
-            : name == "start_indices" ? from_param(value, c.start)
-                                      : from_param(value, c.strides)))
-        throw InternalError("[narrow] slice has other params");
-    return c;
-  }
-};
 
 class Narrower {
  public:
@@ -69,7 +54,7 @@ class Narrower {
     const int maker = x.is_var() ? makers_[index(x.var)] : -1;
     if (maker < 0 || readers_[index(x.var)] != 1) return false;
     const ir::Eqn& e = p_.eqns[maker];
-    const bool pads = e.primitive == &named_rows().pad && !Cutting::of(*s.params).strides;
+    const bool pads = e.primitive == &named_rows().pad && !s.params->as<SliceParams>().strides;
     const bool each = e.primitive->facts.elementwise && e.outputs.size() == 1 && !e.primitive->facts.effects;
     if (!pads && !each) return false;
     wanted_[maker] = s;
@@ -104,16 +89,14 @@ class Narrower {
 
   // Where the slice takes all of the padding and some of the operand, it cuts the operand.
   void narrow_pad(ir::Eqn& e, const Slice& s, const Shape& whole) {
-    std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> config;
-    const ir::NamedParams list = e.params->list();
-    if (list.size() != 1 || !from_param(list[0].second, config)) throw InternalError("[narrow] pad has other params");
-    const Cutting c = Cutting::of(*s.params);
+    std::vector<lax::Padding> config = e.params->as<PadParams>().padding_config;
+    const auto& c = s.params->as<SliceParams>();
     const ir::Type in = p_.type(e.inputs[0]);
     Shape start, limit;
     for (int i = 0; i < whole.ndim(); ++i) {
       auto& [before, after, between] = config[i];
-      before -= c.start[i];
-      after -= whole[i] - c.limit[i];
+      before -= c.start_indices[i];
+      after -= whole[i] - c.limit_indices[i];
       const std::int64_t first = std::max<std::int64_t>(0, -before),
                          last = in.shape[i] + std::min<std::int64_t>(0, after);
       const bool some = between == 0 && first < last;  // else paddings may be negative
@@ -121,7 +104,7 @@ class Narrower {
       limit.push_back(some ? last : in.shape[i]);
       if (some) before = std::max<std::int64_t>(0, before), after = std::max<std::int64_t>(0, after);
     }
-    e.params = named_rows().pad.parse({{list[0].first, ir::to_param(config)}});
+    e.params = std::make_shared<PadParams>(std::move(config));
     Shape cut_shape;
     for (int i = 0; i < whole.ndim(); ++i) cut_shape.push_back(limit[i] - start[i]);
     const ir::Atom x = e.inputs[0];
@@ -130,12 +113,7 @@ class Narrower {
     const auto part = static_cast<ir::Var>(p_.types.size()) - 1;
     e.inputs[0] = ir::Atom(part);
     kept_.push_back(std::move(e));
-    cut(x, {slice_params(start, limit), part, s.at, s.rule_of});
-  }
-  static ir::ParamsRef slice_params(const Shape& start, const Shape& limit) {
-    return named_rows().slice.parse({{"limit_indices", ir::to_param(limit)},
-                                     {"start_indices", ir::to_param(start)},
-                                     {"strides", ir::to_param(std::optional<Shape>())}});
+    cut(x, {std::make_shared<SliceParams>(start, limit), part, s.at, s.rule_of});
   }
 
   ir::Program& p_;

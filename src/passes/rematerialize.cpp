@@ -4,7 +4,6 @@
 #include <set>
 
 #include "control/higher_order.h"
-#include "ops/known_rows.h"
 
 namespace anew::passes {
 namespace {
@@ -33,8 +32,8 @@ std::set<std::string> kept_names(const ir::Program& program) {
   std::vector<const Policy*> policies;
   ir::for_each_program(program, [&](const ir::Program& p) {
     for (const ir::Eqn& e : p.eqns) {
-      if (e.primitive == &name_row()) names.insert(static_cast<const NameParams&>(*e.params).name);
-      if (auto* c = dynamic_cast<const CheckpointParams*>(e.params.get())) policies.push_back(&c->policy);
+      if (const auto& name = e.primitive->facts.name) names.insert(name(*e.params));
+      if (auto* c = e.params->if_a<CheckpointParams>()) policies.push_back(&c->policy);
     }
   });
   for (const std::string& name : names)

@@ -1,4 +1,4 @@
-// Identities that keep every bit: x * 1, x / 1, x - 0, x + -0.0, -(-x), conversions there and back, choices that are none,
+// Identities that keep every bit: x * 1, x / 1, x - 0, x + -0.0, -(-x), conversions there and back, selects of equal cases,
 // views that change nothing, chains of views that one row can say, reductions of single elements, broadcasts of scalars
 // under elementwise rows (which take scalars as they are). Never x + 0.0 (-0.0 becomes 0.0), x * 0 (nan) or a / b -> a * (1 / b). An equation is looked
 // at once, after its operands: once is enough. What is no longer read is left to dead code.
@@ -6,7 +6,7 @@
 
 #include "base/dtype.h"
 #include "control/higher_order.h"
-#include "ops/known_rows.h"
+#include "ops/view_params.h"
 #include "passes/named_rows.h"
 #include "passes/passes.h"
 #include "passes/view_map.h"
@@ -91,10 +91,10 @@ class Simplifier {
 
   // What the only output of e is, if it is something that exists already. May rewrite e in place.
   std::optional<ir::Atom> equal_atom(ir::Eqn& e) {
-    if (e.outputs.size() != 1 || (names_stay_ && e.primitive == &name_row())) return {};
+    if (e.outputs.size() != 1 || (names_stay_ && e.primitive->facts.name)) return {};
     const ir::Type out = p_.type(e.outputs[0]);
     if (reduces_single_elements(e, out))
-      look_instead(e, named_rows().reshape, {{"new_sizes", ir::to_param(out.shape)}});
+      look_instead(e, named_rows().reshape, std::make_shared<ReshapeParams>(out.shape));
     if (e.primitive->view) return equal_view(e, out);
     std::optional<ir::Atom> same = equal_operand(e);
     if (same && p_.type(*same) == out) return same;
@@ -105,9 +105,9 @@ class Simplifier {
     return {};
   }
 
-  void look_instead(ir::Eqn& e, const ir::Primitive& row, const ir::NamedParams& params) {
+  void look_instead(ir::Eqn& e, const ir::Primitive& row, ir::ParamsRef params) {
     e.primitive = &row;
-    e.params = row.parse(params);
+    e.params = std::move(params);
     changed_ = true;
   }
   bool reduces_single_elements(const ir::Eqn& e, const ir::Type& out) const {
@@ -129,10 +129,8 @@ class Simplifier {
     maps_[index(e.outputs[0])] = map;
     if (e.inputs[0] == map->root) return {};
     if (std::optional<OneView> one = as_one_view(*map, out)) {
-      e.primitive = one->primitive;
-      e.params = one->params;
+      look_instead(e, *one->primitive, one->params);
       e.inputs[0] = map->root;
-      changed_ = true;
     }
     return {};
   }
@@ -173,8 +171,7 @@ class Simplifier {
     std::optional<ir::Atom> known = equal_atom(scalar);
     e.inputs = {known ? *known : ir::Atom(scalar.outputs[0])};
     if (!known) keep(std::move(scalar));
-    look_instead(e, named_rows().broadcast_in_dim,
-                 {{"broadcast_dimensions", ir::to_param(std::vector<int>())}, {"shape", ir::to_param(out.shape)}});
+    look_instead(e, named_rows().broadcast_in_dim, std::make_shared<BroadcastParams>(std::vector<int>(), out.shape));
     return equal_view(e, out);
   }
 

@@ -100,8 +100,9 @@ class Unrolling {
 
 ir::Program unroll_loops(const ir::Program& p) {
   return ir::inline_calls(p, [](const ir::Eqn& e, std::span<const ir::Type> in) -> ir::ProgramRef {
-    if (e.primitive != &scan_row()) return nullptr;
-    const LoopParams& loop = loop_of(e.params);
+    const auto* scan = e.params->if_a<ScanParams>();
+    if (!scan) return nullptr;
+    const LoopParams& loop = *scan;
     const std::int64_t steps = loop.unroll == 0 ? loop.length : std::min<std::int64_t>(loop.unroll, loop.length);
     if (steps < 2 || loop.records) return nullptr;
     auto run = [&](std::span<const Array> x) {

@@ -2,6 +2,7 @@
 // agree on every element, so a wrong guess costs nothing but the guess.
 #include "passes/view_map.h"
 
+#include "ops/view_params.h"
 #include "passes/named_rows.h"
 #include "trace/trace.h"
 
@@ -17,11 +18,11 @@ bool same_elements(std::int64_t offset_a, const ir::Strides& a, std::int64_t off
   return true;
 }
 
-using Guess = std::optional<ir::NamedParams>;
+using Guess = ir::ParamsRef;  // null: none
 
 Guess guess_reshape(const ViewMap& map, const ir::Type& out) {
   if (map.type.shape.size() != out.shape.size()) return {};
-  return ir::NamedParams{{"new_sizes", ir::to_param(out.shape)}};
+  return std::make_shared<ReshapeParams>(out.shape);
 }
 
 Guess guess_transpose(const ViewMap& map, const ir::Type& out) {
@@ -37,7 +38,7 @@ Guess guess_transpose(const ViewMap& map, const ir::Type& out) {
     taken[i] = true;
     permutation.push_back(i);
   }
-  return ir::NamedParams{{"permutation", ir::to_param(permutation)}};
+  return std::make_shared<TransposeParams>(std::move(permutation));
 }
 
 Guess guess_broadcast(const ViewMap& map, const ir::Type& out) {
@@ -53,7 +54,7 @@ Guess guess_broadcast(const ViewMap& map, const ir::Type& out) {
     if (d == out.shape.ndim()) return {};
     dimensions.push_back(d);
   }
-  return ir::NamedParams{{"broadcast_dimensions", ir::to_param(dimensions)}, {"shape", ir::to_param(out.shape)}};
+  return std::make_shared<BroadcastParams>(std::move(dimensions), out.shape);
 }
 
 Guess guess_slice(const ViewMap& map, const ir::Type& out) {
@@ -74,9 +75,7 @@ Guess guess_slice(const ViewMap& map, const ir::Type& out) {
   }
   std::optional<Shape> strides;
   if (!by_one) strides = steps;
-  return ir::NamedParams{{"limit_indices", ir::to_param(limit)},
-                         {"start_indices", ir::to_param(start)},
-                         {"strides", ir::to_param(strides)}};
+  return std::make_shared<SliceParams>(start, limit, strides);
 }
 
 }  // namespace
@@ -102,10 +101,8 @@ std::optional<OneView> as_one_view(const ViewMap& map, const ir::Type& out) {
   };
   for (const Candidate& c : {Candidate{rows.reshape, guess_reshape}, Candidate{rows.transpose, guess_transpose},
                              Candidate{rows.broadcast_in_dim, guess_broadcast}, Candidate{rows.slice, guess_slice}}) {
-    Guess guess = c.guess(map, out);
-    if (!guess) continue;
-    ir::ParamsRef params = c.row.parse(*guess);
-    if (!params) throw InternalError("[simplify] params of " + c.row.name + " have other fields");
+    const Guess params = c.guess(map, out);
+    if (!params) continue;
     std::optional<ir::View> v = c.row.view(*params, map.type, row_major(map.type.shape), out);
     if (v && same_elements(v->offset, v->strides, map.offset, map.strides, out.shape)) return OneView{&c.row, params};
   }

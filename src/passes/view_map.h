@@ -15,7 +15,7 @@ struct ViewMap {
 };
 
 ViewMap root_map(const ir::Atom& root, const ir::Type& type);
-// One view more; nothing where it is not a strided look at the root.
+// One view more; nothing where it is not a strided view of the root.
 std::optional<ViewMap> looked_through(const ViewMap& map, const ir::Eqn& view, const ir::Type& in, const ir::Type& out);
 // Whether the elements of type `out` are those of the root, in its order and shape.
 bool is_identity(const ViewMap& map, const ir::Type& out);

@@ -63,9 +63,10 @@ Graph graph_of(std::span<const Task> tasks, std::span<const TaskValue> values) {
 }
 
 // One schedule. Positions in `base` break ties; where `greedy` is off they decide, unless a ready task frees memory.
-class Schedule {
+class ListScheduler {
  public:
-  Schedule(const Graph& g, std::span<const TaskValue> values, const std::vector<int>& base, bool backwards, bool greedy)
+  ListScheduler(const Graph& g, std::span<const TaskValue> values, const std::vector<int>& base, bool backwards,
+                bool greedy)
       : g_(g), values_(values), backwards_(backwards), greedy_(greedy) {
     const std::size_t n = base.size();
     position_.resize(n);
@@ -196,7 +197,7 @@ std::vector<int> list_schedule(std::span<const Task> tasks, std::span<const Task
   std::vector<int> best = given;
   std::size_t best_peak = peak_of(g, tasks, values, best);
   auto try_schedule = [&](const std::vector<int>& base, bool backwards, bool greedy) {
-    std::vector<int> order = Schedule(g, values, base, backwards, greedy).run();
+    std::vector<int> order = ListScheduler(g, values, base, backwards, greedy).run();
     std::size_t peak = peak_of(g, tasks, values, order);
     if (peak < best_peak) {
       best_peak = peak;

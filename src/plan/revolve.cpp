@@ -88,9 +88,10 @@ int OnlineStops::place(std::int64_t step) {
 
 namespace {
 
-class Walker {
+class BackwardWalk {
  public:
-  Walker(std::int64_t length, bool at_last, const Walk& walk) : walk_(walk), at_hand_(at_last ? length - 1 : -1) {}
+  BackwardWalk(std::int64_t length, bool at_last, const Walk& walk)
+      : walk_(walk), at_hand_(at_last ? length - 1 : -1) {}
 
   // Steps [begin, begin + length) with the state of `begin` kept, `slots` states for this stretch, that one included. It is
   // cut in two, what is behind the cut comes first; stretches lie inside each other as deep as there are states, so those
@@ -140,7 +141,7 @@ class Walker {
 
 void walk_back(std::int64_t length, std::int64_t slots, const std::vector<std::int64_t>& stops, bool at_last,
                const Walk& walk) {
-  Walker w(length, at_last, walk);
+  BackwardWalk w(length, at_last, walk);
   std::int64_t end = length;
   for (std::size_t k = stops.size(); k-- > 0;) {
     if (end > stops[k]) w.stretch(stops[k], end - stops[k], slots - static_cast<std::int64_t>(k));

@@ -21,10 +21,10 @@ struct ArenaBlock {
 
 namespace {
 
-constexpr std::size_t large = 2 * huge_page;  // from here on pages are mapped
-constexpr std::size_t alignment = 64, page = 4096;
+constexpr std::size_t mapped_from = 2 * huge_page;  // from here on pages are mapped
+constexpr std::size_t line = 64, small_page = 4096;
 
-class Pool {
+class Blocks {
  public:
   // The smallest free block that fits or, where none does, the largest there is: `fits` says which. nullptr: none is free.
   ArenaBlock* take(std::size_t bytes, bool& fits) {
@@ -72,24 +72,24 @@ class Pool {
   std::atomic<bool> busy_{false};
   ArenaBlock* free_ = nullptr;
 };
-constinit Pool pool;
+constinit Blocks pool;
 
 ArenaBlock* create(std::size_t bytes) {
-  const std::size_t unit = bytes >= large ? huge_page : page, size = (bytes + unit - 1) / unit * unit;
-  std::byte* data = size >= large
+  const std::size_t unit = bytes >= mapped_from ? huge_page : small_page, size = (bytes + unit - 1) / unit * unit;
+  std::byte* data = size >= mapped_from
                         ? map_pages(size)
-                        : static_cast<std::byte*>(::operator new(size, std::align_val_t{alignment}, std::nothrow));
+                        : static_cast<std::byte*>(::operator new(size, std::align_val_t{line}, std::nothrow));
   if (!data) return nullptr;
   if (auto* block = new (std::nothrow) ArenaBlock{data, size, nullptr}) return block;
-  if (size >= large) unmap_pages(data, size);
-  else ::operator delete(static_cast<void*>(data), std::align_val_t{alignment});
+  if (size >= mapped_from) unmap_pages(data, size);
+  else ::operator delete(static_cast<void*>(data), std::align_val_t{line});
   return nullptr;
 }
 
 void destroy(ArenaBlock* block) {
   unpoison(block->data, block->size);
-  if (block->size >= large) unmap_pages(block->data, block->size);
-  else ::operator delete(static_cast<void*>(block->data), std::align_val_t{alignment});
+  if (block->size >= mapped_from) unmap_pages(block->data, block->size);
+  else ::operator delete(static_cast<void*>(block->data), std::align_val_t{line});
   delete block;
 }
 

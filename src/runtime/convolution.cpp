@@ -26,8 +26,6 @@ constexpr int64_t tile_depth = 512;   // k of a tile where there are more: a mul
 constexpr int64_t few_channels = 16;  // below which neighbouring positions make longer runs than channels
 constexpr int64_t hole = std::numeric_limits<int64_t>::min();  // an offset outside of x
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // One dimension of output positions: where it leads in the output and, for a kernel position, in x. The batch is one too,
 // that pads, steps and dilates nothing.
 struct RowDim {

@@ -233,9 +233,9 @@ void multiply(std::span<const BatchDim> batch, int64_t m, int64_t n, int64_t k, 
 }
 
 // Where indices over some dimensions lie in the result. One stride leads through each `run` of them.
-class Places {
+class OutputAxes {
  public:
-  explicit Places(Axes axes) : axes_(axes) { axes_.merge({result}); }
+  explicit OutputAxes(Axes axes) : axes_(axes) { axes_.merge({result}); }
   int64_t run() const { return axes_.count() ? last().size : 1; }
   int64_t stride() const { return axes_.count() ? last().stride[result] : 1; }
   // How many of `count` indices from `first` on are in the same run.
@@ -258,7 +258,7 @@ void in_blocks(const T* a, const T* b, const Mapped& map, T* out, Pieces pieces,
   const Block block = Block::of(batches, rows, columns, k, sizeof(T));
   T* left_copy = pieces.take<T>(block.batch * block.rows * block.inner);
   T* right_copy = pieces.take<T>(block.batch * block.columns * block.inner);
-  const Places of_batch(map.batch), of_rows(map.rows), of_columns(map.columns);
+  const OutputAxes of_batch(map.batch), of_rows(map.rows), of_columns(map.columns);
   for (int64_t n = 0, count = 0; n < batches; n += count) {
     count = of_batch.in_run(n, std::min(block.batch, batches - n));
     for (int64_t r = 0, height = 0; r < rows; r += height) {

@@ -98,12 +98,12 @@ void TileStep::run_lane(std::byte* const* table, std::byte** own, std::int64_t b
 
 // ---- carries
 
-CarryBuffers::CarryBuffers(const std::vector<Carry>& carries, std::byte* const* table, std::int64_t steps,
+CarryBuffers::CarryBuffers(const std::vector<CarryPlace>& carries, std::byte* const* table, std::int64_t steps,
                            std::byte** pointers)
     : carries_(carries), now_(pointers) {
   const bool odd = steps > 0 && steps % 2 == 1;
   for (std::size_t i = 0; i < carries.size(); ++i) {
-    const Carry& c = carries[i];
+    const CarryPlace& c = carries[i];
     std::byte* last = c.last.in(table);
     std::byte* other = c.in_place ? last : c.other.in(table);
     now_[2 * i] = odd ? other : last;

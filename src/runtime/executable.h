@@ -127,12 +127,12 @@ class TileStep final : public ExecutableStep {
 };
 
 // An array that a loop walks along its leading axis.
-struct Rows {
+struct StackedPlace {
   Place place;
   std::int64_t step = 0;  // bytes from one row to the next
 };
 // A carry: its first value, where its last one goes, and the other of its two buffers (none: updated in place).
-struct Carry {
+struct CarryPlace {
   StridedPlace first;
   Place last, other;
   bool in_place = false;
@@ -142,7 +142,8 @@ struct Carry {
 class CarryBuffers {
  public:
   // `steps` from now to the end, if known: the last state shall end in its place without a copy.
-  CarryBuffers(const std::vector<Carry>& carries, std::byte* const* table, std::int64_t steps, std::byte** pointers);
+  CarryBuffers(const std::vector<CarryPlace>& carries, std::byte* const* table, std::int64_t steps,
+               std::byte** pointers);
   std::byte* state(std::size_t i) const { return now_[2 * i]; }
   std::byte* next(std::size_t i) const { return now_[2 * i + 1]; }
   void swap();
@@ -152,7 +153,7 @@ class CarryBuffers {
   static int size(std::size_t n) { return static_cast<int>(2 * n); }
 
  private:
-  const std::vector<Carry>& carries_;
+  const std::vector<CarryPlace>& carries_;
   std::byte** now_;
 };
 
@@ -162,13 +163,13 @@ class LoopStep final : public ExecutableStep {
   Location at = {};
   LoopSpec loop = {};
   std::vector<Place> constants;
-  std::vector<Carry> carries;
-  std::vector<Rows> xs, ys;
+  std::vector<CarryPlace> carries;
+  std::vector<StackedPlace> xs, ys;
   std::unique_ptr<const Code> body, condition;  // the condition's output is a bool at `decision`
   Place body_base, condition_base, decision;
-  std::vector<Rows> states;      // where those of each carry in loop.record go
-  Place step_count, kept_steps;  // of a while
-  StridedPlace counter, end;     // of a loop that counts; no end: loop.end_literal
+  std::vector<StackedPlace> states;  // where those of each carry in loop.record go
+  Place step_count, kept_steps;      // of a while
+  StridedPlace counter, end;         // of a loop that counts; no end: loop.end_literal
 
   void run(std::byte* const* table, std::byte** more) const override;
 
@@ -181,17 +182,17 @@ class UnwindStep final : public ExecutableStep {
   Location at = {};
   UnwindSpec unwind = {};
   std::vector<Place> constants, linear_constants;
-  std::vector<Rows> xs, linear_xs, linear_ys;
+  std::vector<StackedPlace> xs, linear_xs, linear_ys;
   // Kept states: the operand, where they are worked on (the same place if they may be overwritten), two buffers for a
   // state on its way.
   struct Stack {
     StridedPlace from;
-    Rows at;
+    StackedPlace at;
     Place buffers[2];
     std::size_t bytes;  // of a state
   };
   std::vector<Stack> stacks;
-  std::vector<Carry> linear_carries;
+  std::vector<CarryPlace> linear_carries;
   std::unique_ptr<const Code> advance, step;
   Place advance_base, step_base;
   std::int64_t slots = 0;

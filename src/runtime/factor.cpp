@@ -1,4 +1,4 @@
-// Blocked factorizations. What is far from the diagonal is updated by one matrix product per block, what is near by
+// Blocked factorizations. What is far from the diagonal is updated by one matrix product per panel, what is near by
 // chains of fma; products go through scratch memory, because theirs is a sum of its own that is subtracted once.
 #include "runtime/factor.h"
 
@@ -10,7 +10,7 @@
 namespace anew {
 namespace {
 
-constexpr std::int64_t block = 64;
+constexpr std::int64_t panel = 64;
 
 // c -= a b, for c of m rows and n columns that lie one after the other.
 template <class T>
@@ -30,8 +30,8 @@ void subtract_scaled(std::int64_t n, T s, const T* x, T* y) {
 
 template <class T>
 bool cholesky_in_place(std::int64_t n, T* a, T* scratch) {
-  for (std::int64_t begin = 0; begin < n; begin += block) {
-    const std::int64_t end = std::min(begin + block, n);
+  for (std::int64_t begin = 0; begin < n; begin += panel) {
+    const std::int64_t end = std::min(begin + panel, n);
     T* rows = a + begin * n;
     subtract_product<T>(n - begin, end - begin, begin, {rows, n, 1}, {rows, 1, n}, rows + begin, n, scratch);
     for (std::int64_t j = begin; j < end; ++j) {
@@ -53,8 +53,8 @@ bool cholesky_in_place(std::int64_t n, T* a, T* scratch) {
 template <class T>
 void solve_down(std::int64_t n, std::int64_t columns, Matrix<T> a, bool unit_diagonal, T* x, std::int64_t x_row,
                 T* scratch) {
-  for (std::int64_t begin = 0; begin < n; begin += block) {
-    const std::int64_t end = std::min(begin + block, n);
+  for (std::int64_t begin = 0; begin < n; begin += panel) {
+    const std::int64_t end = std::min(begin + panel, n);
     subtract_product<T>(end - begin, columns, begin, {a.data + begin * a.row_stride, a.row_stride, a.column_stride},
                         {x, x_row, 1}, x + begin * x_row, x_row, scratch);
     for (std::int64_t i = begin; i < end; ++i) {
@@ -88,11 +88,11 @@ void factor_panel(std::int64_t m, std::int64_t n, std::int64_t begin, std::int64
 
 }  // namespace
 
-std::int64_t cholesky_scratch(std::int64_t n) { return n <= block ? 0 : (n - block) * block; }
+std::int64_t cholesky_scratch(std::int64_t n) { return n <= panel ? 0 : (n - panel) * panel; }
 std::int64_t lu_scratch(std::int64_t m, std::int64_t n) {
-  return std::min(m, n) <= block ? 0 : (m - block) * (n - block);
+  return std::min(m, n) <= panel ? 0 : (m - panel) * (n - panel);
 }
-std::int64_t solve_scratch(std::int64_t n, std::int64_t columns) { return n <= block ? 0 : block * columns; }
+std::int64_t solve_scratch(std::int64_t n, std::int64_t columns) { return n <= panel ? 0 : panel * columns; }
 
 template <class T>
 void cholesky(std::int64_t n, T* a, T* scratch) {
@@ -106,8 +106,8 @@ void cholesky(std::int64_t n, T* a, T* scratch) {
 template <class T>
 void lu(std::int64_t m, std::int64_t n, T* a, std::int32_t* pivots, T* scratch) {
   const std::int64_t steps = std::min(m, n);
-  for (std::int64_t begin = 0; begin < steps; begin += block) {
-    const std::int64_t end = std::min(begin + block, steps);
+  for (std::int64_t begin = 0; begin < steps; begin += panel) {
+    const std::int64_t end = std::min(begin + panel, steps);
     factor_panel(m, n, begin, end, a, pivots);
     for (std::int64_t i = begin; i < end; ++i)
       for (std::int64_t k = begin; k < i; ++k) subtract_scaled(n - end, a[i * n + k], a + k * n + end, a + i * n + end);

@@ -10,7 +10,7 @@
 namespace anew {
 namespace {
 
-bool contains(std::span<const int> list, int x) { return std::find(list.begin(), list.end(), x) != list.end(); }
+bool has(std::span<const int> list, int x) { return std::find(list.begin(), list.end(), x) != list.end(); }
 
 // Places as strides.
 struct Plan {
@@ -35,7 +35,7 @@ struct Plan {
     int place = 0;
     std::vector<int> window_places;
     for (int i = 0; i < window.shape.ndim(); ++i)
-      if (!contains(p.window_dims, i)) window_places.push_back(i);
+      if (!has(p.window_dims, i)) window_places.push_back(i);
     for (int i = 0; i < last; ++i, ++place) {
       Position q{indices.shape[i], indices.strides[i], window.strides[window_places[place]], 0};
       for (std::size_t k = 0; k < p.index_batch.size(); ++k)
@@ -50,9 +50,9 @@ struct Plan {
     }
     std::size_t w = 0;
     for (int d = 0; d < operand.shape.ndim(); ++d) {
-      if (contains(p.collapsed, d) || contains(p.operand_batch, d)) continue;
+      if (has(p.collapsed, d) || has(p.operand_batch, d)) continue;
       slice.push_back({p.slice_sizes[d], operand.strides[d], window.strides[p.window_dims[w++]]});
-      own.push_back(!contains(p.mapped, d));
+      own.push_back(!has(p.mapped, d));
     }
   }
 
@@ -92,23 +92,23 @@ struct Plan {
 };
 
 template <class T>
-T joined(Join join, T a, T b) {
+T joined(Scatter join, T a, T b) {
   if constexpr (std::is_same_v<T, bool>) {
-    return join == Join::add || join == Join::max ? a || b : join == Join::set ? b : a && b;
+    return join == Scatter::add || join == Scatter::max ? a || b : join == Scatter::set ? b : a && b;
   } else {
     using U = typename Wrapping<T>::type;
     switch (join) {
-      case Join::set: return b;
-      case Join::add: return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-      case Join::mul: return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
-      case Join::max: return b > a || b != b ? b : a;  // nan wins, the earlier of two equal values stays
-      case Join::min: return b < a || b != b ? b : a;
+      case Scatter::set: return b;
+      case Scatter::add: return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+      case Scatter::mul: return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+      case Scatter::max: return b > a || b != b ? b : a;  // nan wins, the earlier of two equal values stays
+      case Scatter::min: return b < a || b != b ? b : a;
     }
     return a;
   }
 }
 
-template <Join join, class T>
+template <Scatter join, class T>
 void scatter_part(const Plan& plan, const Box& box, T* out, const T* updates) {
   plan.walk(0, plan.count, [&](std::int64_t operand, std::int64_t window, bool inside) {
     if (!inside) return;
@@ -121,7 +121,7 @@ void scatter_part(const Plan& plan, const Box& box, T* out, const T* updates) {
 }
 
 // Shares out the elements along the longest axis that no index moves; without one the work is serial.
-template <Join join, class T>
+template <Scatter join, class T>
 void scatter_all(const Plan& plan, T* out, const T* updates) {
   std::size_t best = plan.slice.size();
   for (std::size_t i = 0; i < plan.slice.size(); ++i)
@@ -144,15 +144,15 @@ template <class T>
 using Bytes = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
 
 template <class T>
-void scatter_typed(const Plan& plan, std::byte* out, const std::byte* updates, Join join) {
+void scatter_typed(const Plan& plan, std::byte* out, const std::byte* updates, Scatter join) {
   T* to = reinterpret_cast<T*>(out);
   const T* from = reinterpret_cast<const T*>(updates);
   switch (join) {
-    case Join::set: return scatter_all<Join::set>(plan, to, from);
-    case Join::add: return scatter_all<Join::add>(plan, to, from);
-    case Join::mul: return scatter_all<Join::mul>(plan, to, from);
-    case Join::min: return scatter_all<Join::min>(plan, to, from);
-    case Join::max: return scatter_all<Join::max>(plan, to, from);
+    case Scatter::set: return scatter_all<Scatter::set>(plan, to, from);
+    case Scatter::add: return scatter_all<Scatter::add>(plan, to, from);
+    case Scatter::mul: return scatter_all<Scatter::mul>(plan, to, from);
+    case Scatter::min: return scatter_all<Scatter::min>(plan, to, from);
+    case Scatter::max: return scatter_all<Scatter::max>(plan, to, from);
   }
 }
 
@@ -175,13 +175,13 @@ void gather(const Strided& operand, const Strided& indices, const Places& places
   });
 }
 
-void scatter(const Strided& out, const Strided& indices, const Strided& updates, const Places& places, Join join) {
+void scatter(const Strided& out, const Strided& indices, const Strided& updates, const Places& places, Scatter join) {
   const Plan plan(out, indices, updates, places);
   visit(out.dtype, [&]<class T>(std::type_identity<T>) {
     if constexpr (std::is_same_v<T, Computed<T>>) scatter_typed<T>(plan, out.data, updates.data, join);
     else  // only set: stored types are joined in the type they are computed in
-      scatter_all<Join::set>(plan, reinterpret_cast<Bytes<T>*>(out.data),
-                             reinterpret_cast<const Bytes<T>*>(updates.data));
+      scatter_all<Scatter::set>(plan, reinterpret_cast<Bytes<T>*>(out.data),
+                                reinterpret_cast<const Bytes<T>*>(updates.data));
   });
 }
 

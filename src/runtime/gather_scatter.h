@@ -20,12 +20,12 @@ struct Places {
   bool clip = true;  // else a slice that is not inside is left out
 };
 
-enum class Join { set, add, mul, min, max };
+enum class Scatter { set, add, mul, min, max };
 
 // `fill`: one element, for slices that are left out.
 void gather(const Strided& operand, const Strided& indices, const Places& places, const std::byte* fill,
             const Strided& out);
 // `out` has the elements that updates are joined to.
-void scatter(const Strided& out, const Strided& indices, const Strided& updates, const Places& places, Join join);
+void scatter(const Strided& out, const Strided& indices, const Strided& updates, const Places& places, Scatter join);
 
 }  // namespace anew

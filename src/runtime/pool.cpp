@@ -186,7 +186,7 @@ class Pool {
         workers_.emplace_back([this, crowded] { loop(crowded); });
     } catch (const std::exception&) {  // the system has no more threads
     }
-    threads_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);  // those there are do it
+    threads_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);  // the threads at hand do it
   }
 
   void stop() {

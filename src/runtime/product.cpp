@@ -53,8 +53,6 @@ const Kernels<T>& kernels() {
   return *portable_kernels<T>();
 }
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // What of a and b is packed at a time, in a product that packs a: the rows in blocks and, if those are several, b in slabs
 // of columns; k in phases. In elements, but for the capacity.
 struct Cut {

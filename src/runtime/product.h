@@ -14,6 +14,9 @@
 
 namespace anew {
 
+// How many pieces of b cover a.
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 // Element (i, j) lies at data[i * row_stride + j * column_stride]; strides may be 0 or negative.
 template <class T>
 struct Matrix {

@@ -80,9 +80,9 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
 
 // Rows beyond the last repeat it, so that nothing is read that is not there.
 template <class V>
-struct Rows {
+struct RowPointers {
   const typename V::Element* row[V::lanes];
-  Rows(const typename V::Element* from, std::int64_t stride, std::int64_t count) {
+  RowPointers(const typename V::Element* from, std::int64_t stride, std::int64_t count) {
     for (int r = 0; r < V::lanes; ++r) row[r] = from + (r < count ? r : count - 1) * stride;
   }
 };
@@ -90,7 +90,7 @@ struct Rows {
 template <class V>
 void transpose(std::int64_t rows, std::int64_t k, const typename V::Element* from, std::int64_t from_row,
                typename V::Element* to, std::int64_t to_k) {
-  const Rows<V> in(from, from_row, rows);
+  const RowPointers<V> in(from, from_row, rows);
   // Vectors are stored whole, the next k over the excess; the last ones then have to be exact.
   const std::int64_t vectors = rows < V::lanes ? k - V::lanes : k;
   std::int64_t i = 0;
@@ -108,7 +108,7 @@ void transpose(std::int64_t rows, std::int64_t k, const typename V::Element* fro
 template <class V>
 void dot(std::int64_t k, const typename V::Element* a, std::int64_t a_k, const typename V::Element* b,
          std::int64_t b_column, typename V::Element* c, std::int64_t columns, Update update) {
-  const Rows<V> in(b, b_column, columns);
+  const RowPointers<V> in(b, b_column, columns);
   const typename V::Mask mask = V::mask(columns);
   typename V::Register acc = V::zero();
   std::int64_t i = 0;

@@ -1,4 +1,4 @@
-// Arrays that are only looked at, with any strides, and boxes: loop nests over two of them at once.
+// Views of arrays with any strides, and boxes: loop nests over two of them at once.
 // Invariant: a box visits its elements in row-major order of its dimensions, however they are merged, so that whoever
 // joins elements through a box has one order.
 #pragma once

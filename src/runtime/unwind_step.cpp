@@ -10,9 +10,9 @@
 namespace anew {
 namespace {
 
-class Walker {
+class Unwinding {
  public:
-  Walker(const UnwindStep& s, std::byte* const* table, std::byte** more)
+  Unwinding(const UnwindStep& s, std::byte* const* table, std::byte** more)
       : s_(s),
         table_(table),
         length_(s.unwind.length),
@@ -124,6 +124,6 @@ class Walker {
 
 }  // namespace
 
-void UnwindStep::run(std::byte* const* table, std::byte** more) const { Walker(*this, table, more).run(); }
+void UnwindStep::run(std::byte* const* table, std::byte** more) const { Unwinding(*this, table, more).run(); }
 
 }  // namespace anew

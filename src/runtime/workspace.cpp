@@ -8,7 +8,7 @@
 namespace anew {
 namespace {
 
-constexpr std::size_t bytes = 2 * workspace_half, page = 4096;
+constexpr std::size_t bytes = 2 * workspace_half, page_bytes = 4096;
 
 // Only a pointer, so that destructors of the thread that run later still find it.
 constinit thread_local std::byte* workspace = nullptr;
@@ -21,7 +21,7 @@ struct Closer {
 
 std::byte* make_workspace() {
   static thread_local Closer closer;
-  workspace = static_cast<std::byte*>(std::aligned_alloc(page, bytes));
+  workspace = static_cast<std::byte*>(std::aligned_alloc(page_bytes, bytes));
   if (!workspace) Account::fail(bytes, Location());
   return workspace;
 }

@@ -140,9 +140,9 @@ Array Array::borrow(const void* data, const Shape& shape, DType dtype, std::shar
     throw Error(fmt::format("[borrow] an array of type {} is too large (or has a negative size)",
                             ShapeDtype{shape, dtype}.str()),
                 line_or(at));
-  if (!data && *bytes) throw Error("[borrow] the pointer is null", line_or(at));
+  if (!data && *bytes) fail("borrow", at, "the pointer is null");
   if (reinterpret_cast<std::uintptr_t>(data) % size_of(dtype))
-    throw Error(fmt::format("[borrow] the pointer is not aligned for {}", name_of(dtype)), line_or(at));
+    fail("borrow", at, fmt::format("the pointer is not aligned for {}", name_of(dtype)));
   return make_concrete({shape, dtype}, anew::borrow(const_cast<void*>(data), *bytes, std::move(owner)), 0,
                        row_major(shape));
 }

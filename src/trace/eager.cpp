@@ -56,7 +56,7 @@ std::shared_ptr<const Prepared> prepare(const Request& r) {
   for (const Array& x : r.inputs) p->in.push_back(x.value()->type);
   p->out = infer_outputs(r, p->in);
   if (!r.primitive.view) {
-    if (!r.primitive.lower) ir::missing_rule(r.primitive, "lower", "ops", r.at);
+    if (!r.primitive.lower) ir::missing_rule(r.primitive, "lower", r.at);
     ir::Lowered lowered = r.primitive.lower(*r.params, p->in, p->out);
     for (const loops::Kernel& k : lowered.kernels) p->kernels.emplace_back(k);
     p->call = std::move(lowered.call);
@@ -190,7 +190,7 @@ Arrays evaluate_now(const Request& r) {
   if (const Observer& o = observer()) o(r.primitive);
   std::uint64_t sequence = next_sequence();
   Arrays out;
-  if (r.primitive.higher_order()) {
+  if (r.primitive.run) {
     TraceScope nobody(nullptr);  // what is evaluated is not traced, whoever asked for it
     out = r.primitive.run(r.params, r.inputs, r.at);
     for (Array& y : out) y = own_result(y, r.at);

@@ -68,7 +68,7 @@ Arrays as_formed(Arrays x, std::span<const Form> forms) {
 }
 
 Arrays bind_numbers(Trace* trace, const Request& r) {
-  bool numbers = r.primitive.facts.elementwise && !r.primitive.higher_order(), some = false;
+  bool numbers = r.primitive.facts.elementwise, some = false;
   DType integers = default_int();
   for (const Array& x : r.inputs) {
     const Value& v = *x.value();

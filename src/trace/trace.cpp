@@ -55,6 +55,10 @@ Location line_or(const Location& at) {
   return standard_library && context.trace && context.trace->at.line() ? context.trace->at : at;
 }
 
+void fail(std::string_view op, const Location& at, std::string_view what, const std::string& hint) {
+  throw Error(fmt::format("[{}] {}", op, what), line_or(at), hint);
+}
+
 RuleScope::RuleScope(const Primitive* rule_of, const Location& at)
     : saved_rule_(context.rule_of), saved_pin_(pinned_line), at_(at) {
   context.rule_of = rule_of;

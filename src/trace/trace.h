@@ -158,6 +158,8 @@ class PinLine {
 // The pinned line, if any, else `at`; a line inside the standard library (an operation passed as a value) yields to the
 // line of the transformation that is running.
 Location line_or(const Location& at);
+// Throws "[op] what" at that line.
+[[noreturn]] void fail(std::string_view op, const Location& at, std::string_view what, const std::string& hint = "");
 // Equations bound in the scope are marked as made by this primitive's rule; the scope also replaces a pinned line.
 class RuleScope {
  public:

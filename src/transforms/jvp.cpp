@@ -1,10 +1,14 @@
-// Forward mode.
+// Forward mode: the trace, Programs of derivatives, and jvp itself.
 #include "transforms/jvp.h"
 
 #include <anew/ops.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+
+#include "ops/promote.h"
+#include "transforms/arguments.h"
+#include "transforms/remembered.h"
 
 namespace anew {
 
@@ -36,11 +40,11 @@ Arrays JvpTrace::process(const Request& r) {
 
   Arrays y, dy;
   if (r.primitive.higher_order()) {
-    if (!r.primitive.nested_jvp) ir::missing_rule(r.primitive, "nested_jvp", "control", r.at);
+    if (!r.primitive.jvp) ir::missing_rule(r.primitive, "jvp", r.at);
     TraceScope scope(rules_);
-    ir::NestedJvp out = r.primitive.nested_jvp(r.params, x, t, r.at);
-    y = std::move(out.y);
-    dy = std::move(out.t);
+    ir::Tangents made = r.primitive.jvp({r.params, x, {}, t, r.at});
+    y = std::move(made.y);
+    dy = std::move(made.t);
   } else {
     if (r.primitive.facts.io)
       throw Error(
@@ -50,10 +54,10 @@ Arrays JvpTrace::process(const Request& r) {
     bool differentiable = false;
     for (const Array& out : y) differentiable = differentiable || is_float(type_of(out).dtype);
     if (!differentiable) return y;
-    if (!r.primitive.jvp) ir::missing_rule(r.primitive, "jvp", "ops", r.at);
+    if (!r.primitive.jvp) ir::missing_rule(r.primitive, "jvp", r.at);
     TraceScope scope(rules_);
     RuleScope rule(&r.primitive, r.at);
-    dy = r.primitive.jvp({r.params, x, y, t});
+    dy = r.primitive.jvp({r.params, x, y, t, r.at}).t;
   }
   if (dy.size() != y.size())
     throw InternalError(fmt::format("[{}] jvp gave {} tangents for {} outputs", r.primitive.name, dy.size(), y.size()));
@@ -118,10 +122,79 @@ JvpProgram jvp_program(const ir::ProgramRef& p, const std::vector<bool>& nonzero
   return j;
 }
 
+ir::Tangents values_and_tangents(const Arrays& made, const std::vector<bool>& nonzero) {
+  auto tangent = made.begin() + std::ssize(nonzero);
+  Arrays y(made.begin(), tangent), t;
+  for (bool some : nonzero) t.push_back(some ? *tangent++ : Array());
+  return {std::move(t), std::move(y)};
+}
+
 Array zeros_inside(const Type& type) {
   Array zero = make_literal(ir::Literal::of(type.dtype, -0.0));
   return type.shape.ndim() == 0 ? zero : full(type.shape, zero, type.dtype);
 }
 Array zeros_for_user(const Type& type) { return zeros(type.shape, type.dtype); }
 
+namespace flat {
+
+std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx,
+                              const Location& at) {
+  detail::check_function(f, at);
+  check_count(dx.size(), x.size(), "[jvp] tangents", at);
+  const bool given = std::all_of(dx.begin(), dx.end(), [](const Array& t) { return t.value() != nullptr; });
+  if (remembering() && given && !has_numbers(x)) {
+    Arrays at_x = arguments_of(x, at), t;
+    for (std::size_t i = 0; i < dx.size(); ++i) {
+      check_operand(dx[i], at);
+      t.push_back(dx[i].value()->weak && is_float(type_of(at_x[i]).dtype)
+                      ? matching(dx[i], type_of(at_x[i]), "[jvp] the tangent must have the type of the argument", at)
+                      : dx[i]);
+    }
+    Arrays both = remembered(
+        {"jvp"}, f, types_of(at_x, at), at_x, t,
+        [&](const FlatFunction& g, std::span<const Array> in, std::span<const Array> tangents) {
+          auto [y, dy] = jvp(g, in, tangents, at);
+          y.insert(y.end(), dy.begin(), dy.end());
+          return y;
+        },
+        at);
+    auto half = both.begin() + std::ssize(both) / 2;
+    return {Arrays(both.begin(), half), Arrays(half, both.end())};
+  }
+  Trace* parent = current_trace();
+  auto trace = std::make_shared<JvpTrace>(parent, parent, "jvp", at);
+  TraceLife life(trace);
+  Arrays in, y, dy;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    check_operand(x[i], at);
+    const Form form = form_of(x[i]);
+    if (!is_float(form.type.dtype)) {
+      check_no_tangent(dx[i], form.type, "jvp", "argument", i, at);
+      in.push_back(form.number ? x[i] : as_argument(x[i]));
+      continue;
+    }
+    Array t = matching(dx[i], form.type, "[jvp] the tangent must have the type of the argument", at);
+    if (form.number) t = coerce(dx[i], f64, at);  // in full
+    Array boxed = trace->box(as_argument(exact(x[i])), t);
+    in.push_back(form.number ? as_number(boxed, form.type.dtype) : boxed);
+  }
+  {
+    TraceScope scope(trace.get());
+    y = f(in);
+  }
+  for (Array& out : y) {
+    check_operand(out, at);
+    const Form form = form_of(out);
+    out = exact(out);
+    Array t = trace->tangent(out);
+    out = trace->primal(out);
+    dy.push_back(t.value() ? t : zeros_for_user(type_of(out)));
+    if (!form.number) continue;
+    out = as_number(out, form.type.dtype);
+    dy.back() = as_number(dy.back(), form.type.dtype);
+  }
+  return {std::move(y), std::move(dy)};
+}
+
+}  // namespace flat
 }  // namespace anew

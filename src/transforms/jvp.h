@@ -32,6 +32,9 @@ JvpProgram jvp_program(const ir::Program& p, const std::vector<bool>& nonzero, c
 // The same, remembered by the Program, unless a user's rule captured arrays.
 JvpProgram jvp_program(const ir::ProgramRef& p, const std::vector<bool>& nonzero, const std::vector<bool>& force = {});
 
+// What such a Program gave, apart again.
+ir::Tangents values_and_tangents(const Arrays& made, const std::vector<bool>& nonzero);
+
 // Zeros that must exist inside a derivative are -0.0: adding them changes nothing.
 Array zeros_inside(const Type& type);
 Array zeros_for_user(const Type& type);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "ops/promote.h"
+#include "transforms/arguments.h"
 #include "transforms/jvp.h"
 #include "transforms/remembered.h"
 #include "transforms/sources.h"
@@ -17,47 +18,47 @@
 namespace anew {
 namespace {
 
-// Tangents and cotangents: numbers take the type of what they belong to; everything else must have it.
-Array matching(const Array& given, const Type& wanted, const std::string& what, const Location& at) {
-  check_operand(given, at);
-  const Value& v = *given.value();
-  if (v.weak && wanted.shape.ndim() == 0) return coerce(given, wanted.dtype, at);
-  if (!(v.type == wanted)) throw Error(fmt::format("{}: got {}, expected {}", what, v.type.str(), wanted.str()), at);
-  return given;
-}
-
-// Integers do not vary: what is given for one is nothing, or zeros of its type.
-void check_no_tangent(const Array& given, const Type& type, std::string_view what, std::string_view which,
-                      std::size_t i, const Location& at) {
-  const Value* v = given.value();
-  if (!v || !v->concrete()) return;
-  bool zeros = v->type == type || (v->weak && type.shape.ndim() == 0);
-  if (zeros)
-    for (std::int64_t k : given.to_vector<std::int64_t>(at)) zeros = zeros && k == 0;
-  if (!zeros)
-    throw Error(fmt::format("[{}] integers have no {}s: {} {} is {}", what, what == "vjp" ? "cotangent" : "tangent",
-                            which, i, type.str()),
-                at, "give zeros for it, or Array()");
-}
-
-void check_count(std::size_t given, std::size_t wanted, std::string_view what, const Location& at) {
-  if (given != wanted) throw Error(fmt::format("{}: got {} arrays, expected {}", what, given, wanted), at);
-}
-
-// No literal; other arrays are themselves, since an alias would be told apart from them and kept twice.
-Array as_argument(const Array& x) { return x.value()->literal ? fresh_alias(x) : x; }
-
-Arrays arguments_of(std::span<const Array> x, const Location& at) {
-  Arrays out;
-  for (const Array& a : x) {
-    check_operand(a, at);
-    out.push_back(as_argument(strong(a, at)));
+// By variable: the first equation that reads it, or what shows it.
+std::vector<const ir::Eqn*> first_readers(const ir::Program& p) {
+  std::vector<const ir::Eqn*> reader(p.types.size(), nullptr);
+  for (auto e = p.eqns.rbegin(); e != p.eqns.rend(); ++e) {
+    const bool shows = e->primitive->facts.shows_operand && reader[static_cast<std::size_t>(e->outputs[0])];
+    for (const ir::Atom& a : e->inputs)
+      if (a.is_var())
+        reader[static_cast<std::size_t>(a.var)] = shows ? reader[static_cast<std::size_t>(e->outputs[0])] : &*e;
   }
-  return out;
+  return reader;
 }
 
-bool has_numbers(std::span<const Array> x) {
-  return std::any_of(x.begin(), x.end(), [](const Array& a) { return form_of(a).number; });
+// Where residual i of a report comes from, and its place in there: constants, arguments, then values by their equations.
+struct ReportLine {
+  ResidualSource source = {};
+  std::pair<int, std::uint64_t> place = {};
+};
+ReportLine report_line(const Array& x, std::size_t i, const std::unordered_map<const Value*, int>& argument_of,
+                       std::uint64_t start, const ir::Eqn* reader) {
+  const Value& v = *x.value();
+  ReportLine line;
+  ResidualSource& source = line.source;
+  source.origin = v.origin;
+  source.origin.source = {};
+  if (auto arg = argument_of.find(&v); arg != argument_of.end()) {
+    source.kind = Residual::Kind::argument;
+    source.argument = arg->second;
+    line.place = {1, static_cast<std::uint64_t>(source.argument)};
+  } else if (!v.origin.primitive || !made_since(start, x)) {
+    source.kind = Residual::Kind::constant;
+    line.place = {0, i};
+  } else {
+    source.kind = v.origin.primitive->facts.name ? Residual::Kind::named : Residual::Kind::output;
+    line.place = {2, v.origin.sequence};
+  }
+  if (reader) {
+    source.reader = reader->primitive;
+    source.reader_rule = reader->rule_of;
+    source.reader_at = reader->at;
+  }
+  return line;
 }
 
 // Keeps the residuals that are read, in report order.
@@ -92,50 +93,22 @@ void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& ca
 
   std::unordered_map<const Value*, int> argument_of;
   for (std::size_t i = 0; i < arguments.size(); ++i) argument_of.emplace(arguments[i].value(), static_cast<int>(i));
-  // By variable: the first equation that reads it, or what shows it.
-  std::vector<const ir::Eqn*> reader(p.types.size(), nullptr);
-  for (auto e = p.eqns.rbegin(); e != p.eqns.rend(); ++e) {
-    const bool shows = e->primitive->facts.shows_operand && reader[static_cast<std::size_t>(e->outputs[0])];
-    for (const ir::Atom& a : e->inputs)
-      if (a.is_var())
-        reader[static_cast<std::size_t>(a.var)] = shows ? reader[static_cast<std::size_t>(e->outputs[0])] : &*e;
-  }
-
-  std::vector<ResidualSource> sources(kept.size());
-  std::vector<std::pair<int, std::uint64_t>> key(kept.size());
+  const std::vector<const ir::Eqn*> reader = first_readers(p);
+  std::vector<ReportLine> lines;
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    ResidualSource& source = sources[i];
-    const Value& v = *kept[i].value();
-    source.origin = v.origin;
-    source.origin.source = {};
-    if (auto arg = argument_of.find(&v); arg != argument_of.end()) {
-      source.kind = Residual::Kind::argument;
-      source.argument = arg->second;
-      key[i] = {1, static_cast<std::uint64_t>(source.argument)};
-    } else if (!v.origin.primitive || !made_since(start, kept[i])) {
-      source.kind = Residual::Kind::constant;
-      key[i] = {0, i};
-    } else {
-      source.kind = v.origin.primitive->name == "name" ? Residual::Kind::named : Residual::Kind::output;
-      key[i] = {2, v.origin.sequence};
-    }
-    if (auto it = reasons.find(&v); it != reasons.end()) source.reason = it->second;
-    if (const ir::Eqn* e = reader[static_cast<std::size_t>(residual_vars[i])]) {
-      source.reader = e->primitive;
-      source.reader_rule = e->rule_of;
-      source.reader_at = e->at;
-    }
+    lines.push_back(report_line(kept[i], i, argument_of, start, reader[static_cast<std::size_t>(residual_vars[i])]));
+    if (auto it = reasons.find(kept[i].value()); it != reasons.end()) lines.back().source.reason = it->second;
   }
   std::vector<std::size_t> order(kept.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  // Equal keys (outputs of one equation) stay in the order of first demand.
+  // Outputs of one equation stay in the order of first demand.
   std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return std::pair(key[a], a) < std::pair(key[b], b); });
+            [&](std::size_t a, std::size_t b) { return std::pair(lines[a].place, a) < std::pair(lines[b].place, b); });
   p.inputs.clear();
   for (std::size_t i : order) {
     p.inputs.push_back(residual_vars[i]);
     s.residuals.push_back(without_source(kept[i]));
-    s.sources.push_back(sources[i]);
+    s.sources.push_back(lines[i].source);
   }
   p.inputs.insert(p.inputs.end(), tangent_vars.begin(), tangent_vars.end());
   p.constants = 0;
@@ -359,65 +332,6 @@ Program Linear::pullback_program(const Location& at) const {
       types, "vjp", s.info.at);
   ir::Dce d = ir::eliminate_dead_code(staged.program, std::vector<bool>(staged.program.outputs.size(), true), true);
   return {std::make_shared<const ir::Program>(std::move(d.program)), std::move(staged.constants)};
-}
-
-std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, std::span<const Array> dx,
-                              const Location& at) {
-  detail::check_function(f, at);
-  check_count(dx.size(), x.size(), "[jvp] tangents", at);
-  const bool given = std::all_of(dx.begin(), dx.end(), [](const Array& t) { return t.value() != nullptr; });
-  if (remembering() && given && !has_numbers(x)) {
-    Arrays at_x = arguments_of(x, at), t;
-    for (std::size_t i = 0; i < dx.size(); ++i) {
-      check_operand(dx[i], at);
-      t.push_back(dx[i].value()->weak && is_float(type_of(at_x[i]).dtype)
-                      ? matching(dx[i], type_of(at_x[i]), "[jvp] the tangent must have the type of the argument", at)
-                      : dx[i]);
-    }
-    Arrays both = remembered(
-        {"jvp"}, f, types_of(at_x, at), at_x, t,
-        [&](const FlatFunction& g, std::span<const Array> in, std::span<const Array> tangents) {
-          auto [y, dy] = jvp(g, in, tangents, at);
-          y.insert(y.end(), dy.begin(), dy.end());
-          return y;
-        },
-        at);
-    auto half = both.begin() + std::ssize(both) / 2;
-    return {Arrays(both.begin(), half), Arrays(half, both.end())};
-  }
-  Trace* parent = current_trace();
-  auto trace = std::make_shared<JvpTrace>(parent, parent, "jvp", at);
-  TraceLife life(trace);
-  Arrays in, y, dy;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    check_operand(x[i], at);
-    const Form form = form_of(x[i]);
-    if (!is_float(form.type.dtype)) {
-      check_no_tangent(dx[i], form.type, "jvp", "argument", i, at);
-      in.push_back(form.number ? x[i] : as_argument(x[i]));
-      continue;
-    }
-    Array t = matching(dx[i], form.type, "[jvp] the tangent must have the type of the argument", at);
-    if (form.number) t = coerce(dx[i], f64, at);  // in full
-    Array boxed = trace->box(as_argument(exact(x[i])), t);
-    in.push_back(form.number ? as_number(boxed, form.type.dtype) : boxed);
-  }
-  {
-    TraceScope scope(trace.get());
-    y = f(in);
-  }
-  for (Array& out : y) {
-    check_operand(out, at);
-    const Form form = form_of(out);
-    out = exact(out);
-    Array t = trace->tangent(out);
-    out = trace->primal(out);
-    dy.push_back(t.value() ? t : zeros_for_user(type_of(out)));
-    if (!form.number) continue;
-    out = as_number(out, form.type.dtype);
-    dy.back() = as_number(dy.back(), form.type.dtype);
-  }
-  return {std::move(y), std::move(dy)};
 }
 
 Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values, const Location& at) {

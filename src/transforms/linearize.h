@@ -1,5 +1,5 @@
 // Linearization: a jvp whose rules run under a SplitTrace, so that primals are computed now and tangents are staged.
-// What the staged half captures are the residuals, in the order of spec/checkpoint.md 2.2: constants, arguments,
+// What the staged half captures are the residuals, in this order: constants, arguments,
 // then values in the order of their equations.
 #pragma once
 #include "trace/trace.h"

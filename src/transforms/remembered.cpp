@@ -18,11 +18,11 @@ struct RememberedParams : ir::ParamsOf<RememberedParams> {
 const Primitive& remembered_row() {
   static const Primitive& row = *new Primitive{
       .name = "remembered",
-      .infer =
-          [](const ir::InferArgs& a) { return static_cast<const RememberedParams&>(a.params).program->output_types(); },
+      .infer = [](const ir::InferArgs& a) { return a.params.as<RememberedParams>().program->output_types(); },
       .parse = &RememberedParams::parse,
       .run = [](const ParamsRef& p, std::span<const Array> x,
-                const Location&) { return evaluate(*static_cast<const RememberedParams&>(*p).program, x); },
+                const Location&) { return evaluate(*p->as<RememberedParams>().program, x); },
+      .facts = {.holds_programs = true},
   };
   return row;
 }
@@ -179,8 +179,8 @@ Arrays remembered(const Transformation& which, const FlatFunction& f, std::span<
 
 ir::Program inline_remembered(const ir::Program& p) {
   return ir::inline_calls(p, [](const ir::Eqn& e, std::span<const Type>) -> ir::ProgramRef {
-    if (e.primitive != &remembered_row()) return nullptr;
-    return static_cast<const RememberedParams&>(*e.params).program;
+    const auto* p = e.params->if_a<RememberedParams>();
+    return p ? p->program : nullptr;
   });
 }
 

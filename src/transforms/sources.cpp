@@ -71,64 +71,30 @@ class Forest {
   std::map<Identity, int> at_;
 };
 
-}  // namespace
+// The variable `from` of p becomes `to`.
+void rename(ir::Program& p, ir::Var from, ir::Var to) {
+  auto rename_in = [&](std::vector<ir::Atom>& atoms) {
+    for (ir::Atom& a : atoms)
+      if (a.is_var() && a.var == from) a = to;
+  };
+  for (ir::Eqn& e : p.eqns) rename_in(e.inputs);
+  rename_in(p.outputs);
+}
 
-void keep_sources(ir::Program& p, std::vector<ir::Var>& vars, Arrays& residuals) {
-  if (std::none_of(residuals.begin(), residuals.end(), [](const Array& x) { return x.value()->origin.remakes; }))
-    return;
-  Forest forest(residuals);
-  std::vector<Node>& nodes = forest.nodes();
-  for (Node& n : nodes)
-    if (n.residual >= 0) n.var = vars[static_cast<std::size_t>(n.residual)];
-
-  // Kept values take the place of the first residual that needs them.
-  std::vector<ir::Var> kept_vars;
-  Arrays kept;
-  std::map<ir::Var, ir::Eqn> makes;  // by what they make
-  std::vector<bool> placed(nodes.size());
-  for (std::size_t i = 0; i < residuals.size(); ++i) {
-    int place = forest.find(residuals[i]);
-    std::vector<int> chain;  // from the residual up to what is kept or free
-    for (int k = place;; k = nodes[static_cast<std::size_t>(k)].source) {
-      chain.push_back(k);
-      const Node& n = nodes[static_cast<std::size_t>(k)];
-      if (n.kept || n.free) break;
-    }
-    auto fresh = [&](Node& n) {
-      if (n.var >= 0 || n.value.value()->literal) return;
-      n.var = static_cast<ir::Var>(p.types.size());
-      p.types.push_back(type_of(n.value));
-    };
-    for (auto it = chain.rbegin(); it != chain.rend(); ++it) {
-      auto k = static_cast<std::size_t>(*it);
-      Node& n = nodes[k];
-      fresh(n);
-      if (n.kept && !n.free) {
-        if (!placed[k]) kept_vars.push_back(n.var), kept.push_back(n.value);
-        placed[k] = true;
-      } else if (!n.value.value()->literal) {
-        const Origin& o = n.value.value()->origin;
-        ir::Eqn e{o.primitive, o.params, {}, {n.var}, o.at, o.rule_of};
-        if (n.source >= 0) {
-          const Node& from = nodes[static_cast<std::size_t>(n.source)];
-          e.inputs.push_back(from.value.value()->literal ? ir::Atom(literal_of(from.value)) : ir::Atom(from.var));
-        }
-        makes.emplace(n.var, std::move(e));
-      }
-    }
-    // Two handles of one value: the second variable becomes the first.
-    ir::Var var = nodes[static_cast<std::size_t>(place)].var;
-    if (var == vars[i]) continue;
-    for (ir::Eqn& e : p.eqns)
-      for (ir::Atom& a : e.inputs)
-        if (a.is_var() && a.var == vars[i]) a = var;
-    for (ir::Atom& a : p.outputs)
-      if (a.is_var() && a.var == vars[i]) a = var;
+// The equation that makes n again from what it shows, of which there is a variable already.
+ir::Eqn make_again(const Node& n, const std::vector<Node>& nodes) {
+  const Origin& o = n.value.value()->origin;
+  ir::Eqn e{o.primitive, o.params, {}, {n.var}, o.at, o.rule_of};
+  if (n.source >= 0) {
+    const Node& from = nodes[static_cast<std::size_t>(n.source)];
+    e.inputs.push_back(from.value.value()->literal ? ir::Atom(literal_of(from.value)) : ir::Atom(from.var));
   }
-  vars = std::move(kept_vars);
-  residuals = std::move(kept);
-  if (makes.empty()) return;
+  return e;
+}
 
+// p with these equations, by the variables they make, each before its first reader.
+using Makes = std::map<ir::Var, ir::Eqn>;
+void insert_before_readers(ir::Program& p, Makes makes) {
   std::vector<ir::Eqn> eqns;
   auto make = [&](const ir::Atom& a, auto&& self) -> void {
     auto it = a.is_var() ? makes.find(a.var) : makes.end();
@@ -144,6 +110,51 @@ void keep_sources(ir::Program& p, std::vector<ir::Var>& vars, Arrays& residuals)
   }
   for (const ir::Atom& a : p.outputs) make(a, make);
   p.eqns = std::move(eqns);
+}
+
+}  // namespace
+
+void keep_sources(ir::Program& p, std::vector<ir::Var>& vars, Arrays& residuals) {
+  if (std::none_of(residuals.begin(), residuals.end(), [](const Array& x) { return x.value()->origin.remakes; }))
+    return;
+  Forest forest(residuals);
+  std::vector<Node>& nodes = forest.nodes();
+  for (Node& n : nodes)
+    if (n.residual >= 0) n.var = vars[static_cast<std::size_t>(n.residual)];
+
+  // Kept values take the place of the first residual that needs them.
+  std::vector<ir::Var> kept_vars;
+  Arrays kept;
+  Makes makes;
+  std::vector<bool> placed(nodes.size());
+  for (std::size_t i = 0; i < residuals.size(); ++i) {
+    const int place = forest.find(residuals[i]);
+    std::vector<std::size_t> chain;  // from the residual up to what is kept or free
+    for (int k = place;; k = nodes[chain.back()].source) {
+      chain.push_back(static_cast<std::size_t>(k));
+      if (nodes[chain.back()].kept || nodes[chain.back()].free) break;
+    }
+    for (auto k = chain.rbegin(); k != chain.rend(); ++k) {
+      Node& n = nodes[*k];
+      const bool literal = n.value.value()->literal;
+      if (n.var < 0 && !literal) {
+        n.var = static_cast<ir::Var>(p.types.size());
+        p.types.push_back(type_of(n.value));
+      }
+      if (n.kept && !n.free) {
+        if (!placed[*k]) kept_vars.push_back(n.var), kept.push_back(n.value);
+        placed[*k] = true;
+      } else if (!literal) {
+        makes.emplace(n.var, make_again(n, nodes));
+      }
+    }
+    // Two handles of one value: the second variable becomes the first.
+    const ir::Var var = nodes[static_cast<std::size_t>(place)].var;
+    if (var != vars[i]) rename(p, vars[i], var);
+  }
+  vars = std::move(kept_vars);
+  residuals = std::move(kept);
+  if (!makes.empty()) insert_before_readers(p, std::move(makes));
 }
 
 }  // namespace anew

@@ -11,25 +11,9 @@
 namespace anew {
 namespace {
 
-// What a policy may ask of an equation beside its types, read off its printed fields.
-struct EquationFacts {
-  std::string name, params;
-  bool batched_dot = false;
-  EquationFacts(const Primitive& p, const ir::Params& given) : params(ir::str(given)) {
-    for (const auto& [field, value] : given.list()) {
-      if (field == "name" && p.name == "name") name = std::get<std::string>(value.v);
-      if (field != "dimension_numbers" || p.name != "dot_general") continue;
-      const auto& batch = std::get<ir::ParamList>(std::get<ir::ParamList>(value.v).items.at(1).v);
-      batched_dot = !std::get<ir::ParamList>(batch.items.at(0).v).items.empty();
-    }
-  }
-};
-
 // An equation of scalar literals is a number: computed here, once, it is a literal of both halves.
 bool is_number(const Request& r) {
-  if (r.primitive.higher_order() || r.primitive.facts.effects || r.primitive.facts.flops_per_element == 0 ||
-      r.inputs.empty())
-    return false;
+  if (r.primitive.facts.effects || r.primitive.facts.flops_per_element == 0 || r.inputs.empty()) return false;
   return r.primitive.facts.elementwise &&
          std::all_of(r.inputs.begin(), r.inputs.end(), [](const Array& x) { return x.value()->literal; });
 }
@@ -61,7 +45,7 @@ Array SplitTrace::both(const Array& known, const Array& staged, bool costs_nothi
 
 // What shows only numbers, inputs that are there anyway, or other such values: nobody should keep it.
 bool SplitTrace::costs_nothing(const Request& r) const {
-  if (r.primitive.higher_order() || r.primitive.facts.effects) return false;
+  if (r.primitive.run || r.primitive.facts.effects) return false;
   const bool shows = r.primitive.facts.shows_operand;
   if (r.primitive.facts.flops_per_element != 0 && !shows) return false;
   return std::all_of(r.inputs.begin(), r.inputs.end(), [&](const Array& x) {
@@ -72,7 +56,7 @@ bool SplitTrace::costs_nothing(const Request& r) const {
 void SplitTrace::give_reason(const Array& x, const std::string& reason) { reasons_.emplace(x.value(), reason); }
 
 Arrays SplitTrace::process(const Request& r) {
-  bool any_unknown = never_runs(r.primitive);
+  bool any_unknown = r.primitive.facts.transpose_only;
   for (const Array& x : r.inputs) any_unknown = any_unknown || unknown(x);
   if (r.primitive.split && (any_unknown || policy_)) return r.primitive.split({*this, r.params, r.inputs, r.at});
 
@@ -107,15 +91,20 @@ Arrays SplitTrace::process(const Request& r) {
   return out;
 }
 
-bool never_runs(const Primitive& p) { return p.name == "custom_lin"; }
-
 Save ask(const Policy& policy, const Primitive& p, const ParamsRef& params, std::span<const Type> in,
          std::span<const Type> out, const Location& at) {
   // The kinds that look at nothing are answered without describing the equation.
   if (policy.kind() == Policy::Kind::everything) return Save::save;
   if (policy.kind() == Policy::Kind::nothing) return Save::recompute;
-  EquationFacts facts(p, *params);
-  Save verdict = policy({p.name, facts.name, in, facts.params, out, facts.batched_dot});
+  const ir::Facts& facts = p.facts;
+  const std::string text = ir::str(*params);
+  Save verdict = policy({.primitive = p.name,
+                         .name = facts.name ? std::string_view(facts.name(*params)) : "",
+                         .input_types = in,
+                         .params = text,
+                         .output_types = out,
+                         .batched_dot = facts.batched_dot && facts.batched_dot(*params),
+                         .dot = facts.batched_dot != nullptr});
   if (verdict == Save::offload)
     throw Error(
         fmt::format("[checkpoint] policy {} asks to offload the output of {}; offloading is not available",

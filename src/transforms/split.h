@@ -1,5 +1,5 @@
 // Partial evaluation. A SplitTrace sends what depends on unknown values to a staging trace and runs the rest under its
-// parent; with a policy, known equations that the policy does not let be saved are staged as well (spec/checkpoint.md 1.4).
+// parent; with a policy, known equations that the policy does not let be saved are staged as well.
 // A value is known (any foreign value), unknown (of the staging trace), or both: known now and recomputable there.
 #pragma once
 #include <anew/policy.h>
@@ -64,11 +64,6 @@ struct SplitOptions {
 Split split(const ir::Program& p, const std::vector<bool>& unknown, const SplitOptions& options = {});
 // The same, remembered by the Program.
 Split split(const ir::ProgramRef& p, const std::vector<bool>& unknown, const SplitOptions& options = {});
-
-// custom_lin, the tangents of a custom_vjp, can be transposed but never run. Its outputs are linear whatever its operands
-// are: where its tangents are known, and so constant (a custom_jvp rule that returns zeros), it is staged all the same,
-// and their cotangents go nowhere. Only forward mode asks for its result.
-bool never_runs(const Primitive& p);
 
 // What a policy says of an equation.
 Save ask(const Policy& policy, const Primitive& p, const ParamsRef& params, std::span<const Type> in,

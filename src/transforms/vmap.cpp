@@ -88,7 +88,7 @@ Arrays BatchTrace::process(const Request& r) {
       }
     } else if (r.primitive.batch) b = r.primitive.batch(args);
     else if (r.primitive.facts.elementwise) b = batch_elementwise(r.primitive, args);
-    else ir::missing_rule(r.primitive, "batch", r.primitive.higher_order() ? "control" : "ops", r.at);
+    else ir::missing_rule(r.primitive, "batch", r.at);
   }
   if (b.y.size() != out_types.size())
     throw InternalError(

@@ -1,4 +1,4 @@
-// vmap: a BatchTrace carries arrays with one more axis, the mapped one, always in front (DESIGN, decision 12), and runs
+// vmap: a BatchTrace carries arrays with one more axis, the mapped one, always in front, and runs
 // every row's batch rule under its parent. A value that does not depend on a mapped argument is not boxed.
 #pragma once
 #include "ops/batch.h"

@@ -1,6 +1,7 @@
-// Random calls of every public function that the headers declare (tools/list_calls), with mostly bad arguments. A call gives
-// an Error with the caller's line, or a result; what it gives jitted is the same, bit for bit. No other exception, no
-// crash, no second of silence. 3,000 calls, 300,000 where tests are long; ANEW_CALL=<seed> makes one call and says it.
+// Random calls of every public function that the headers declare (tools/list_calls), with mostly bad arguments. A call
+// gives an Error with the caller's line, or a result; what it gives jitted is the same, bit for bit. No other
+// exception, no crash, no second of silence. 3,000 calls, 300,000 where tests are long; ANEW_CALL=<seed> makes one call
+// and says it.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 // Random values of every type that a public function takes, mostly bad ones: axes that repeat, are negative, huge or
-// missing; sizes at the ends of their types; empty lists, arrays and functions; all dtypes; nan and inf. And such values
-// as C++ text.
+// missing; sizes at the ends of their types; empty lists, arrays and functions; all dtypes; nan and inf. And such
+// values as C++ text.
 #pragma once
 #include <anew/anew.h>
 

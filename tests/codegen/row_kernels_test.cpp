@@ -1,5 +1,6 @@
-// Every kernel that a row of the language lowers to, compiled, against the interpreter: every sample of every row, in the
-// dtypes the row takes, on usual and on special values, dense and with other strides. A new row is tested by existing.
+// Every kernel that a row of the language lowers to, compiled, against the interpreter: every sample of every row, in
+// the dtypes the row takes, on usual and on special values, dense and with other strides. A new row is tested by
+// existing.
 #include <set>
 
 #include "compiled.h"

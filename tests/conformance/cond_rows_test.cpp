@@ -34,7 +34,7 @@ TEST_F(Branching, R63) {
   }
 }
 
-// Counts of the seeds' and JAX's policies: two sines and five products, wherever the checkpoint is.
+// Counts of JAX's policies: two sines and five products, wherever the checkpoint is.
 TEST_F(Branching, R65) {
   auto layers = [](Array x, Array w) {
     for (int i = 0; i < 3; ++i) x = sin(dot(x, w));

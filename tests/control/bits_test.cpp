@@ -1,4 +1,4 @@
-// Promise 1 on the seeds' programs: the gradient under every policy, whole, nested and by layers, through scan and jit, is
+// Equal bits: the gradient under every policy, whole, nested and by layers, through scan and jit, is
 // that of the plain program bit for bit, with one, two and four threads.
 #include "runtime/pool.h"
 #include "support/support.h"

@@ -1,5 +1,5 @@
-// checkpoint beyond its residual lists: warnings, tracing once, no stale trace, captured values, offload, equality of bits
-// under every policy with one, two and four threads.
+// checkpoint beyond its residual lists: warnings, tracing once, no stale trace, captured values, offload, equality of
+// bits under every policy with one, two and four threads.
 #include "control/higher_order.h"
 #include "runtime/pool.h"
 #include "support/support.h"

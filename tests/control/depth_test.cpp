@@ -65,8 +65,8 @@ Cost cost(const Nest& f, int depth, How how) {
   return c;
 }
 
-// The power of the depth that the work may grow with. Programs themselves grow faster than their depth where every level
-// hands on what those inside need: residuals of branches and calls, accumulators of loops.
+// The power of the depth that the work may grow with. Programs themselves grow faster than their depth where every
+// level hands on what those inside need: residuals of branches and calls, accumulators of loops.
 struct Case {
   const char* name;
   Nest f;

@@ -1,5 +1,5 @@
-// debug::print and io_callback: order, counts and refusals under every transformation (spec of effects, conformance rows
-// B9, E1 and E5).
+// debug::print and io_callback: order, counts and refusals under every transformation (spec of effects, conformance
+// rows B9, E1 and E5).
 #include <anew/anew.h>
 
 #include "ir/primitive.h"

@@ -1,5 +1,5 @@
-// Residuals are the least: what shows another value is not kept but made again, what a loop leaves constant is kept once,
-// rules keep what their closed forms read.
+// Residuals are the least: what shows another value is not kept but made again, what a loop leaves constant is kept
+// once, rules keep what their closed forms read.
 #include "support/support.h"
 
 namespace anew {

@@ -1,5 +1,5 @@
-// Rules of users where a linear function stands: applied to tangents, mapped over, branching on a tangent; and loops whose
-// outputs are inputs, or the same value twice.
+// Rules of users where a linear function stands: applied to tangents, mapped over, branching on a tangent; and loops
+// whose outputs are inputs, or the same value twice.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// while_loop, fori_loop and scan with checkpoints: values, every transformation, the number of steps and of states kept.
+// while_loop, fori_loop and scan with checkpoints: values, every transformation, the number of steps and of states
+// kept.
 #include <anew/ops.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// How deep things may be nested in each other, and what is said beyond: functions, Programs, policies, on stacks of every
-// size. And what is long, but not deep.
+// How deep things may be nested in each other, and what is said beyond: functions, Programs, policies, on stacks of
+// every size. And what is long, but not deep.
 #include <gtest/gtest.h>
 #include <pthread.h>
 

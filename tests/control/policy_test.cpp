@@ -5,7 +5,7 @@
 #include <sstream>
 #include <unordered_set>
 
-#include "control/policy_param.h"
+#include "control/higher_order.h"
 #include "ir/primitive.h"
 #include "ir/program.h"
 
@@ -17,7 +17,8 @@ using namespace checkpoint_policies;
 PolicyQuery op(std::string_view primitive, bool batched = false) {
   PolicyQuery q;
   q.primitive = primitive;
-  q.batched_dot = batched;
+  q.dot = primitive == "dot_general" || primitive == "conv_general_dilated";
+  q.batched_dot = batched || primitive == "conv_general_dilated";
   return q;
 }
 PolicyQuery named(std::string_view name) {

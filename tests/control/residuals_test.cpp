@@ -1,5 +1,4 @@
-// Residual lists of the seeds' programs (spec/checkpoint.md 2.4), of nested checkpoints (1.11) and the further goldens of
-// spec/conformance.md: types, order and text.
+// Residual lists of the acceptance programs, of nested checkpoints and of further programs: types, order and text.
 #include <map>
 
 #include "support/support.h"

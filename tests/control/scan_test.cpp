@@ -1,4 +1,5 @@
-// scan: values, shapes, what is refused (exact texts), and the loops that have corners: none, reverse, numbers in carries.
+// scan: values, shapes, what is refused (exact texts), and the loops that have corners: none, reverse, numbers in
+// carries.
 #include "support/support.h"
 
 namespace anew::test {

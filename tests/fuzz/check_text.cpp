@@ -1,5 +1,5 @@
-// Everything that can be done to a Program that parsed. Eager evaluation is bounded by counting equations; what it cannot
-// finish is not compiled, and what would be large by its types is not run at all.
+// Everything that can be done to a Program that parsed. Eager evaluation is bounded by counting equations; what it
+// cannot finish is not compiled, and what would be large by its types is not run at all.
 #include <fmt/format.h>
 
 #include <cstdlib>

@@ -120,8 +120,8 @@ class Checker {
   std::uint64_t turn() const { return seed_ / 16 + seed_ % 16; }
 
   // Value and gradient as one compiled program: every policy, both backends, one to four threads even where they do not
-  // pay, tiles of few elements, and the memory that the plan says. Compiling costs most of the time, so this is for every
-  // fourth program: two policies in turn, one of them by machine code; all of them and threads are rarer still.
+  // pay, tiles of few elements, and the memory that the plan says. Compiling costs most of the time, so this is for
+  // every fourth program: two policies in turn, one of them by machine code; all of them and threads are rarer still.
   void compiled() {
     if (turn() % 4 != 0) return;
     Arrays want = y_;
@@ -186,8 +186,8 @@ class Checker {
       return [&f, this](In x) { return flat::linearize(f, x).second.pullback(ct_); };
     };
     FlatFunction under = checkpointed(written, p);
-    // A tangent that is zero for certain comes to the user as +0.0, one that is computed as the -0.0 of zeros inside; which
-    // of the two a gradient's is depends on what is known before it, so on the policy.
+    // A tangent that is zero for certain comes to the user as +0.0, one that is computed as the -0.0 of zeros inside;
+    // which of the two a gradient's is depends on what is known before it, so on the policy.
     require_same(without_signs_of_zeros(flat::jvp(backward(under), x_, t_).second),
                  without_signs_of_zeros(flat::jvp(backward(plain), x_, t_).second),
                  "forward: of the gradient under " + p.str());

@@ -19,7 +19,8 @@ std::string mutated(const std::string& text, const std::string& other, test::Ran
 // Every number of the text replaced by numbers that are out of range, negative, huge, or one off; every list shortened,
 // lengthened and repeated; every type with another rank, size and dtype; every operand dropped and doubled.
 std::vector<std::string> systematically_mutated(const std::string& text);
-// The text with the types that rows infer, where only the types of results are wrong: so that a change reaches what follows.
+// The text with the types that rows infer, where only the types of results are wrong: so that a change reaches what
+// follows.
 std::string repaired(std::string text);
 
 // What was tried of a text.

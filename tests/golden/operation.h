@@ -1,4 +1,5 @@
-// From a recorded case to a call of the library: a table of operations, each a function of inputs and static parameters.
+// From a recorded case to a call of the library: a table of operations, each a function of inputs and static
+// parameters.
 #pragma once
 #include <anew/flat.h>
 
@@ -10,8 +11,8 @@
 
 namespace anew::golden {
 
-// Static parameters of a case; an absent one has the recording library's default. Remembers which were asked for, so that
-// a parameter the table does not know is noticed instead of ignored.
+// Static parameters of a case; an absent one has the recording library's default. Remembers which were asked for, so
+// that a parameter the table does not know is noticed instead of ignored.
 class Params {
  public:
   Params(const Json& params, std::string expression, DType dtype)

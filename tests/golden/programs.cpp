@@ -23,7 +23,7 @@ auto recompute(F f, Policy policy = nothing_saveable) {
 Array mean_square(const Array& x) { return mean(power(x, 2)); }
 Array sum_square(const Array& x) { return sum(power(x, 2)); }
 
-// ---- the seeds
+// ---- stacks of layers under policies
 Array deep_stack(const Array& weights, const Array& x) {
   auto layer = recompute([](const Array& y, const Array& w) { return std::pair(nn::relu(matmul(y, w)), none); });
   auto [y, ys] = scan(layer, x, weights);

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <map>
 
+#include "control/higher_order.h"
 #include "golden/golden_file.h"
-#include "ops/rows.h"
 #include "trace/trace.h"
 
 namespace anew::golden {
@@ -139,8 +139,8 @@ TEST(RandomGoldens, EveryRow) {
       Arrays in;
       for (const char* words : {"key", "counter"})
         for (std::uint32_t w : row.at(words).get<std::vector<std::uint32_t>>()) in.push_back(array(w, u32));
-      problem = compare(op, stack(anew::bind(*find_first_order_row(op), ir::no_params(), in, Location::current())),
-                        row.at("output"));
+      problem =
+          compare(op, stack(anew::bind(*find_row(op), ir::no_params(), in, Location::current())), row.at("output"));
     } else {
       Setting setting(row.at("partitionable"));
       problem = compare(op, run(op, row), row.at("output"));

@@ -1,4 +1,5 @@
-// Memory reports: what is gathered of compiled functions, and the three formats, of a report made by hand word for word.
+// Memory reports: what is gathered of compiled functions, and the three formats, of a report made by hand word for
+// word.
 #include <nlohmann/json.hpp>
 
 #include <sstream>

@@ -26,7 +26,7 @@ TEST(Parse, AnyLayoutOfTheSameTokens) {
 TEST(Parse, ParamsInAnyOrder) {
   const Program p = parse(
       "{ lambda ; a:f32[]. let b:f32[] = reduce_precision[mantissa_bits=7 exponent_bits=5] a in (b,) }", find_row);
-  EXPECT_EQ(static_cast<const PrecisionParams&>(*p.eqns[0].params).mantissa_bits, 7);
+  EXPECT_EQ(p.eqns[0].params->as<PrecisionParams>().mantissa_bits, 7);
 }
 
 TEST(Parse, Tokens) {

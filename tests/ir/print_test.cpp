@@ -21,7 +21,7 @@ void expect_text(const Program& p, const std::string& text) {
   for (int width : {1, 20, 40, 1000}) EXPECT_TRUE(equal(p, parse(print(p, width), find_row))) << print(p, width);
 }
 
-// sin(W3 sin(W2 sin(W1 x))) with its residuals, as listed in the seeds.
+// sin(W3 sin(W2 sin(W1 x))) with its residuals, as JAX lists them.
 TEST(Print, ForwardListingOfTheSeeds) {
   Builder b;
   const Var w[3] = {b.input({{5, 4}, f32}), b.input({{6, 5}, f32}), b.input({{7, 6}, f32})};
@@ -55,7 +55,7 @@ TEST(Print, ForwardListingOfTheSeeds) {
   in (l, d, a, g, f, b, j, i, c, m) })");
 }
 
-// The backward computation under a policy: a nested program, names past z, inputs wrapped as the seeds wrap them.
+// The backward computation under a policy: a nested program, names past z, inputs wrapped as JAX wraps them.
 TEST(Print, BackwardListingOfTheSeeds) {
   const Type types[] = {{{5}, f32},    {{6}, f32},    {{7}, f32}, {{5, 4}, f32},
                         {{6, 5}, f32}, {{7, 6}, f32}, {{4}, f32}, {{7}, f32}};
@@ -116,7 +116,7 @@ TEST(Print, BackwardListingOfTheSeeds) {
   in (i, j, k, l) })");
 }
 
-// The head of the seeds' plain backward computation: h runs over, since only the blank before it had to fit.
+// The head of a plain backward computation: h runs over, since only the blank before it had to fit.
 TEST(Print, LongInputsRunOverByOneAsInTheSeeds) {
   Builder b;
   for (const Shape& shape : std::vector<Shape>{{4}, {5, 4}, {5}, {5}, {6, 5}, {6}, {6}, {7, 6}, {7}, {7}})

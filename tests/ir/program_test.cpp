@@ -89,6 +89,21 @@ TEST(Program, CountsAndWalksEachObjectOnce) {
   EXPECT_EQ(nested_programs(b.p.eqns[2]).size(), 2u);
 }
 
+TEST(Params, AreAskedForTheirType) {
+  PrecisionParams p;
+  const Params& any = p;
+  EXPECT_EQ(&any.as<PrecisionParams>(), &p);
+  EXPECT_EQ(any.if_a<PrecisionParams>(), &p);
+  EXPECT_EQ(any.if_a<CallParams>(), nullptr);
+  try {
+    any.as<CallParams>();
+    FAIL() << "params of one row passed for those of another";
+  } catch (const InternalError& e) {
+    const std::string is = typeid(PrecisionParams).name(), wanted = typeid(CallParams).name();
+    EXPECT_NE(std::string(e.what()).find("params are " + is + ", not " + wanted), std::string::npos) << e.what();
+  }
+}
+
 TEST(Params, FloatsCompareByBits) {
   AllParams a, b;
   b.scale = -0.0;

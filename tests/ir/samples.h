@@ -76,7 +76,7 @@ struct AllParams : ParamsOf<AllParams> {
 };
 
 inline Types infer_dot(const InferArgs& a) {
-  const auto& p = static_cast<const DotParams&>(a.params);
+  const auto& p = a.params.as<DotParams>();
   auto free = [](const Type& t, const Dims& contract) {
     Shape s;
     for (int i = 0; i < t.shape.ndim(); ++i)
@@ -100,11 +100,11 @@ inline const Primitive seed_row{.name = "seed", .infer = [](const InferArgs&) { 
 inline const Primitive all_row{.name = "everything", .infer = same_type, .parse = &AllParams::parse};
 inline const Primitive call_row{
     .name = "call",
-    .infer = [](const InferArgs& a) { return static_cast<const CallParams&>(a.params).program->output_types(); },
+    .infer = [](const InferArgs& a) { return a.params.as<CallParams>().program->output_types(); },
     .parse = &CallParams::parse};
 inline const Primitive cond_row{
     .name = "cond",
-    .infer = [](const InferArgs& a) { return static_cast<const CondParams&>(a.params).branches.at(0)->output_types(); },
+    .infer = [](const InferArgs& a) { return a.params.as<CondParams>().branches.at(0)->output_types(); },
     .parse = &CondParams::parse};
 
 inline const Primitive* find_row(std::string_view name) {

@@ -3,7 +3,9 @@
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -271,6 +273,92 @@ TEST(Remembered, ProgramsThatUsersSeeDoNotChange) {
   EXPECT_EQ(make_program(jit(f))(1.0).count("remembered"), 0);
   (void)jit(f)(1.0);
   EXPECT_EQ(make_program(f)(1.0).str(), before);
+}
+
+// ---- names
+
+Array stepped(const Array& x) { return sin(x) * 2; }
+template <class T>
+Array scaled(const Array& x) {
+  return x * static_cast<double>(T(3));
+}
+struct Linear {
+  Array w;
+  Array run(const Array& x) const { return w * x; }
+  static Array twice(const Array& x) { return x * 2; }
+};
+
+TEST(JitName, IsThatOfTheFunctionWhereItIsATemplateArgument) {
+  EXPECT_EQ(jit<stepped>().options().name, "stepped");
+  EXPECT_EQ(jit<&stepped>().options().name, "stepped");
+  EXPECT_EQ((jit<scaled<std::pair<int, float>::first_type>>().options().name), "scaled");
+  EXPECT_EQ(jit<&Linear::run>().options().name, "run");
+  EXPECT_EQ(jit<Linear::twice>().options().name, "twice");
+  EXPECT_EQ(jit<stepped>({.name = "step"}).options().name, "step");
+  EXPECT_EQ(jit(stepped).options().name, "<lambda>");
+  EXPECT_TRUE(array_equal(jit<stepped>()(ones(3)), jit(stepped)(ones(3))));
+  EXPECT_TRUE(array_equal(jit<&Linear::run>()(Linear{ones(3) * 2}, ones(3)), ones(3) * 2));
+}
+
+TEST(JitName, IsInProgramsAndResiduals) {
+  auto named = jit(stepped, {.name = "step"});
+  EXPECT_EQ(make_program([&](Array x) { return named(x); })(ones(3)).str(), R"({ lambda ; a:f32[3]. let
+    b:f32[3] = jit[
+      name=step
+      program={ lambda ; c:f32[3]. let
+          d:f32[3] = sin c
+          e:f32[3] = mul d 2.0:f32[]
+        in (e,) }
+    ] a
+  in (b,) })");
+  const auto kept = saved_residuals([&](Array x) { return sin(named(x)); }, ones(3));
+  EXPECT_TRUE(std::any_of(kept.begin(), kept.end(), [](const Residual& r) {
+    return r.text.find("output of jitted function 'step'") != std::string::npos;
+  }));
+}
+
+// ---- what a thread found last
+
+TEST(KnownCalls, ArgumentsAreLookedAtWhereTheyAre) {
+  auto f = jit(apply);
+  const Model m = model();
+  const Array x = ones({3});
+  const Array want = f(m, x);
+  EXPECT_EQ(traces([&] {
+              for (int i = 0; i < 3; ++i) EXPECT_TRUE(test::same_bits(f(m, x), want));
+              EXPECT_TRUE(test::same_bits(f(Model(m), ones({3})), want));
+            }),
+            0);
+  EXPECT_EQ(m.layers.size(), 2u);
+  EXPECT_TRUE(m.layers[0].w.value());
+}
+
+TEST(KnownCalls, TwoFunctionsInTurnWithOneKey) {
+  auto f = jit([](Array x) { return x + 1; }), g = f;
+  auto h = jit([](Array x) { return x + 2; });
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(f(1.0).item(), 2.0);
+    EXPECT_EQ(h(1.0).item(), 3.0);
+    EXPECT_EQ(g(1.0).item(), 2.0);
+  }
+  // One after the other, where the memory of the first may be that of the second.
+  for (double n : {1.0, 2.0, 3.0}) {
+    auto made = std::make_unique<Jit<Array (*)(const Array&)>>(n == 2.0 ? stepped : Linear::twice, JitOptions{},
+                                                               Location::current());
+    EXPECT_TRUE(test::same_bits((*made)(ones(2)), n == 2.0 ? stepped(ones(2)) : ones(2) * 2));
+  }
+}
+
+Array count_down(const Array& x);
+const auto& counting_down() {
+  static const auto& f = *new auto(jit(count_down));
+  return f;
+}
+Array below(const Array& x) { return x.item() > 0 ? counting_down()(x - 1) + 1 : x; }
+Array count_down(const Array& x) { return io_callback(below, ShapeDtype{{}, f32}, x) * 1; }
+
+TEST(KnownCalls, AFunctionThatIsCalledWhileItRuns) {
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(counting_down()(full({}, 3.0)).item(), 3.0);
 }
 
 }  // namespace

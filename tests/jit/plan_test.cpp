@@ -56,8 +56,8 @@ TEST_P(Plans, AreExact) {
   }
 }
 
-// A hundred calls on one to four threads, every kernel split as far as it goes: memory that somebody left behind, or two
-// threads in each other's way, would show.
+// A hundred calls on one to four threads, every kernel split as far as it goes: memory that somebody left behind, or
+// two threads in each other's way, would show.
 TEST_P(Plans, OfAHundredCallsGiveTheSameBits) {
   const test::PlanProgram& p = program();
   const int pool = threads();

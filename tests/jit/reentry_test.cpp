@@ -1,5 +1,5 @@
-// Compiled functions that run while another one does, on the same thread: a callback calls them, with tables of pointers
-// that fit beside the caller's and with larger ones.
+// Compiled functions that run while another one does, on the same thread: a callback calls them, with tables of
+// pointers that fit beside the caller's and with larger ones.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 

@@ -22,7 +22,8 @@ Array loss(Array w, Array x) {
   return sum(square(c)) + sum(ys);
 }
 
-// 8 threads, 10^5 calls each where the tests are long, fewer otherwise: the calls of one thread cannot disturb another's.
+// 8 threads, 10^5 calls each where the tests are long, fewer otherwise: the calls of one thread cannot disturb
+// another's.
 TEST(Threads, CallOneCompiledFunctionAtOnce) {
   const int calls = std::getenv("ANEW_LONG") ? 100'000 : 2'000;
   Array w = random::normal(random::key(0), {8, 8}), x = random::normal(random::key(1), {3, 2, 8});

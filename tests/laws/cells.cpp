@@ -82,7 +82,7 @@ std::string skip_not_differentiable(const Cell& c) {
 
 std::vector<Cell> cells(const ir::Primitive& row) {
   std::vector<Cell> out;
-  auto samples = row.samples ? row.samples() : row.higher_order() ? nested_samples(row) : std::vector<ir::Sample>{};
+  auto samples = row.samples ? row.samples() : row.run ? nested_samples(row) : std::vector<ir::Sample>{};
   for (ir::Sample& s : samples) out.push_back({&row, std::move(s), static_cast<int>(out.size())});
   return out;
 }

@@ -22,7 +22,8 @@ struct Cell {
       return anew::bind(*row, params, x, Location::current());
     };
   }
-  // The sample's inputs; `wide`: all f32 as f64, where the row can take them; `example`: other numbers of the same kind.
+  // The sample's inputs; `wide`: all f32 as f64, where the row can take them; `example`: other numbers of the same
+  // kind.
   Arrays inputs(bool wide = false, std::uint64_t example = 0) const;
   // Parameters may fix types; such rows have samples in f64 too, and those in f32 are left out of laws that need f64.
   bool can_be_wide() const;
@@ -92,7 +93,8 @@ class Law : public testing::TestWithParam<const ir::Primitive*> {
   INSTANTIATE_TEST_SUITE_P(Rows, suite, testing::ValuesIn(all_rows()), \
                            [](const testing::TestParamInfo<const ir::Primitive*>& i) { return i.param->name; })
 
-// (value, jvp where there is a forward mode, pullback, forward over reverse) of f at x, in directions that `seed` decides.
+// (value, jvp where there is a forward mode, pullback, forward over reverse) of f at x, in directions that `seed`
+// decides.
 Arrays derivatives(const FlatFunction& f, const Arrays& x, std::uint64_t seed, bool forward = true);
 Arrays reverse_over_reverse(const FlatFunction& f, const Arrays& x, std::uint64_t seed);
 // Fails the test where a type or a bit differs; `zeros`: those of signs of zeros do not count.

@@ -1,9 +1,9 @@
 // All transformations compose: every chain of three of them on every small program. jit and checkpoint in a chain
 // change nothing and vmap is a loop, so a chain equals the chain of its derivatives alone, with loops for maps. Bit for
-// bit (with vmap but for signs of zeros), but where reverse mode meets a recomputation: linearize and vjp of a checkpoint
-// leave a second copy of its body, and reverse mode over both rounds another sum. Nor is reverse mode over a mapped
-// branch: it is a choice between the results of all branches, and what flows back through each is added in turn. Two
-// things are errors that say so: reverse over reverse of a while_loop, and forward mode of a custom_vjp.
+// bit (with vmap but for signs of zeros), but where reverse mode meets a recomputation: linearize and vjp of a
+// checkpoint leave a second copy of its body, and reverse mode over both rounds another sum. Nor is reverse mode over a
+// mapped branch: it is a choice between the results of all branches, and what flows back through each is added in turn.
+// Two things are errors that say so: reverse over reverse of a while_loop, and forward mode of a custom_vjp.
 #include "laws/cells.h"
 
 namespace anew::test {

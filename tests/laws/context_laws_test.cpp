@@ -1,6 +1,6 @@
 // Laws of context: a row computes inside a scan, a branch or a while loop what it computes outside, and so do its
-// derivatives. Bit for bit but for signs of zeros: a loop starts its accumulators at -0.0, and what a branch or step does
-// not touch has a zero as its cotangent, not nothing.
+// derivatives. Bit for bit but for signs of zeros: a loop starts its accumulators at -0.0, and what a branch or step
+// does not touch has a zero as its cotangent, not nothing.
 #include "laws/cells.h"
 
 namespace anew::test {

@@ -1,6 +1,6 @@
-// The public functions of arrays, as laws of derivatives see them: every function that a public header declares is in one
-// of three tables, or a test fails (functions_test.cpp): elementwise functions of one or two operands, other functions
-// with an example of each, and those that have no derivative, with the reason.
+// The public functions of arrays, as laws of derivatives see them: every function that a public header declares is in
+// one of three tables, or a test fails (functions_test.cpp): elementwise functions of one or two operands, other
+// functions with an example of each, and those that have no derivative, with the reason.
 #pragma once
 #include <functional>
 #include <string>

@@ -1,6 +1,6 @@
-// Samples of the rows that hold Programs: user functions are traced, and the equations that come out are the samples. The
-// functions cover scalars, empty arrays, several outputs of several types, products, branches by value, loops, rules of
-// the user's, and these rows inside each other.
+// Samples of the rows that hold Programs: user functions are traced, and the equations that come out are the samples.
+// The functions cover scalars, empty arrays, several outputs of several types, products, branches by value, loops,
+// rules of the user's, and these rows inside each other.
 #include <anew/nn.h>
 
 #include "laws/cells.h"

@@ -1,5 +1,6 @@
-// Second derivatives are one thing, whichever way they are taken: forward over forward, forward over reverse, reverse over
-// forward and reverse over reverse, by each pair of operands in both orders. Of every row and of every public function.
+// Second derivatives are one thing, whichever way they are taken: forward over forward, forward over reverse, reverse
+// over forward and reverse over reverse, by each pair of operands in both orders. Of every row and of every public
+// function.
 #include <fmt/format.h>
 
 #include "laws/cells.h"

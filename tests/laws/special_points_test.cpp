@@ -57,8 +57,8 @@ std::vector<Way> ways(const Function& f, const std::string& order) {
   return all;
 }
 
-// A row of docs/conformance.md: | `functions` | orders | points | what we give | why |, lists separated by commas outside of
-// parentheses, * for all; a coordinate of a point is a number, *, or a bound: <0, >1e20.
+// A row of docs/conformance.md: | `functions` | orders | points | what we give | why |, lists separated by commas
+// outside of parentheses, * for all; a coordinate of a point is a number, *, or a bound: <0, >1e20.
 struct Exception {
   std::string text;
   std::vector<std::string> functions, orders, points;

@@ -1,6 +1,6 @@
-// The table of laws and rows: how many cells each law has, and that no row slips through one: each (row, law) has a cell,
-// or every sample of the row is left out for a reason that the law states. Counted without running, so that the table is
-// whole in whatever process it is printed.
+// The table of laws and rows: how many cells each law has, and that no row slips through one: each (row, law) has a
+// cell, or every sample of the row is left out for a reason that the law states. Counted without running, so that the
+// table is whole in whatever process it is printed.
 #include <fmt/format.h>
 
 #include <map>
@@ -36,6 +36,12 @@ TEST(Table, EveryRowIsUnderEveryLawOrAReasonIsStated) {
     total += count;
   }
   std::cout << fmt::format("[ cells    ] {:>6} of {} laws\n", total, laws().size());
+}
+
+// A row is higher-order if and only if its params hold Programs.
+TEST(Table, RowsSayWhetherTheyHoldPrograms) {
+  for (const ir::Primitive* row : all_rows())
+    for (const Cell& c : cells(*row)) EXPECT_EQ(row->higher_order(), !c.sample.params->programs().empty()) << row->name;
 }
 
 // Every differentiable row is in the table in f32 and in f64.

@@ -1,7 +1,7 @@
-// Laws of vmap: it is a loop over examples, bit for bit, whatever subset of the operands is mapped, along whatever axis,
-// for values and for derivatives; and the gradient of a map is the map of gradients. There every operand is mapped: the
-// cotangent of a shared operand is a sum over examples, which the batched transpose joins in the order of a sum and a loop
-// in the order of its steps.
+// Laws of vmap: it is a loop over examples, bit for bit, whatever subset of the operands is mapped, along whatever
+// axis, for values and for derivatives; and the gradient of a map is the map of gradients. There every operand is
+// mapped: the cotangent of a shared operand is a sum over examples, which the batched transpose joins in the order of a
+// sum and a loop in the order of its steps.
 #include "laws/cells.h"
 
 namespace anew::test {

@@ -1,5 +1,5 @@
-// The ends of processes: destructors of static objects that compute, threads that are busy when exit is called. Each runs
-// in a process of its own.
+// The ends of processes: destructors of static objects that compute, threads that are busy when exit is called. Each
+// runs in a process of its own.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

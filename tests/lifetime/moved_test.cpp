@@ -1,5 +1,5 @@
-// Objects that were moved from, of every public class that the headers declare; and functions that are empty, wherever one
-// is taken. An Error with the user's line, or it simply works.
+// Objects that were moved from, of every public class that the headers declare; and functions that are empty, wherever
+// one is taken. An Error with the user's line, or it simply works.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
@@ -101,7 +101,8 @@ std::map<std::string, bool> tried() {
   return out;
 }
 
-// Classes of the public headers, outside of namespace detail; structs without a constructor or a private part are plain.
+// Classes of the public headers, outside of namespace detail; structs without a constructor or a private part are
+// plain.
 std::set<std::string> declared() {
   std::set<std::string> out;
   const std::regex head(R"((?:^|\n)(?:  )?class (\w+)[^;{]*\{)");

@@ -70,8 +70,8 @@ TEST_F(Scarce, MemoryForArrays) {
 #endif
 }
 
-// As little as is given: also for threads and for compiling. (Of the last kilobytes the C library needs some for itself, and
-// ends the process where it gets none.)
+// As little as is given: also for threads and for compiling. (Of the last kilobytes the C library needs some for
+// itself, and ends the process where it gets none.)
 TEST_F(Scarce, MemoryForAnything) {
 #ifndef __SANITIZE_ADDRESS__
   for (int kilobytes : {2048, 4096, 8192, 16384, 32768, 65536}) {

@@ -1,4 +1,5 @@
-// Reductions against the scalar reference written from the Bits contract: random shapes, axes, strides, dtypes and cuts.
+// Reductions against the scalar reference written from the Bits contract: random shapes, axes, strides, dtypes and
+// cuts.
 #include "loops/interpret_reduction.h"
 
 #include "memory.h"

@@ -1,5 +1,6 @@
-// Math functions of f32 and f64: error in units of the last place against libm over all bit patterns at a stride, special
-// values, and equality of the three instantiations (number, vector, expression). tests/ulp measures errors with MPFR.
+// Math functions of f32 and f64: error in units of the last place against libm over all bit patterns at a stride,
+// special values, and equality of the three instantiations (number, vector, expression). tests/ulp measures errors with
+// MPFR.
 #include <fmt/format.h>
 
 #include "libm.h"

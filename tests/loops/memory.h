@@ -1,5 +1,5 @@
-// Memory for the operands of a kernel under test: random strides (permuted, padded, reversed), random or special values,
-// and comparison of results bit for bit, where a nan equals a nan.
+// Memory for the operands of a kernel under test: random strides (permuted, padded, reversed), random or special
+// values, and comparison of results bit for bit, where a nan equals a nan.
 #pragma once
 #include <fmt/format.h>
 #include <gtest/gtest.h>

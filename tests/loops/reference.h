@@ -1,6 +1,6 @@
 // The scalar reference: evaluates a kernel one iteration at a time, written from kernel.h and from the order of
-// reductions in the Bits contract. It shares no code with the interpreter but the numbers of loops/integer_division.h and, where a
-// kernel calls a math function, the scalar instantiation of that function.
+// reductions in the Bits contract. It shares no code with the interpreter but the numbers of loops/integer_division.h
+// and, where a kernel calls a math function, the scalar instantiation of that function.
 #pragma once
 #include <gtest/gtest.h>
 

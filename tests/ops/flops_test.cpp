@@ -1,5 +1,5 @@
-// Flops of rows: finite and not negative on every sample; counted by hand for products and factors; zero for the runtime
-// calls that only move elements, and for no other call.
+// Flops of rows: finite and not negative on every sample; counted by hand for products and factors; zero for the
+// runtime calls that only move elements, and for no other call.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 

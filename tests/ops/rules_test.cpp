@@ -2,6 +2,7 @@
 // new row is tested by being in the list; derivatives and everything else that rows owe are the laws' (tests/laws).
 #include <set>
 
+#include "control/higher_order.h"
 #include "ops/helpers.h"
 #include "ops/rows.h"
 #include "trace/trace.h"
@@ -63,15 +64,15 @@ TEST(RowList, NamesAreUniqueAndFound) {
   std::set<std::string> names;
   for (const Primitive* p : first_order_rows()) {
     EXPECT_TRUE(names.insert(p->name).second) << p->name;
-    EXPECT_EQ(find_first_order_row(p->name), p);
+    EXPECT_EQ(find_row(p->name), p);
     EXPECT_TRUE(p->infer && p->samples) << p->name;
-    EXPECT_TRUE(p->facts.effects || (p->jvp && (p->lower || p->view))) << p->name;
+    EXPECT_TRUE(p->facts.effects || (p->jvp && (p->lower || p->view || p->run))) << p->name;
     EXPECT_TRUE(p->facts.elementwise || p->batch || p->samples()[0].inputs.empty()) << p->name;
     if (!p->facts.linear_in.empty()) {
       EXPECT_TRUE(p->transpose) << p->name;
     }
   }
-  EXPECT_EQ(find_first_order_row("nothing"), nullptr);
+  EXPECT_EQ(find_row("nothing"), nullptr);
 }
 
 }  // namespace

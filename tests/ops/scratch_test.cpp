@@ -1,6 +1,6 @@
-// Runtime calls allocate nothing: with exactly the scratch that their row's lowering asks for, at any strides, a call takes
-// no buffer and no block of more than a few hundred numbers from the heap, leaves the memory around its scratch alone, and
-// gives the bits of eager evaluation. Rows that may update an operand in place give the same there.
+// Runtime calls allocate nothing: with exactly the scratch that their row's lowering asks for, at any strides, a call
+// takes no buffer and no block of more than a few hundred numbers from the heap, leaves the memory around its scratch
+// alone, and gives the bits of eager evaluation. Rows that may update an operand in place give the same there.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "control/higher_order.h"
 #include "ops/helpers.h"
 #include "ops/rows.h"
 #include "runtime/buffer.h"
@@ -224,12 +225,12 @@ TEST_F(ScratchTest, Transforms) {
       const Array x = test::filled(s, 1, d), y = test::filled(s, 2, d);
       check_all(
           [](std::span<const Array> x) {
-            return anew::bind(*find_first_order_row("fft"), ir::no_params(), x, Location::current());
+            return anew::bind(*find_row("fft"), ir::no_params(), x, Location::current());
           },
           {x, y});
       check_all(
           [](std::span<const Array> x) {
-            return anew::bind(*find_first_order_row("rfft"), ir::no_params(), x, Location::current());
+            return anew::bind(*find_row("rfft"), ir::no_params(), x, Location::current());
           },
           {x});
     }

@@ -1,4 +1,5 @@
-// Special functions: values by arbitrary precision arithmetic, the edges of their domains, identities, errors word by word.
+// Special functions: values by arbitrary precision arithmetic, the edges of their domains, identities, errors word by
+// word.
 #include <anew/special.h>
 
 #include <limits>

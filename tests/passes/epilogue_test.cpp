@@ -1,5 +1,5 @@
-// Kernels on tiles of a product: the bits of the kernel behind the whole product, whatever the shapes, and none where the
-// kernel would overwrite what the product still reads.
+// Kernels on tiles of a product: the bits of the kernel behind the whole product, whatever the shapes, and none where
+// the kernel would overwrite what the product still reads.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 

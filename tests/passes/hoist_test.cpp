@@ -41,7 +41,8 @@ TEST(Hoist, ALossAndItsGradientAreOneKernel) {
 // What hangs on the reduction moves with it.
 TEST(Hoist, WhatFollowsFromTheReductionMovesWithIt) {
   auto body = planned(value_and_gradient([](Array x) { return log(mean(exp(x)) + 1) * 2; }), data());
-  // Its gradient needs the mean: exponentials, their sum, what the mean gives, the gradient. Nothing moves past the sum.
+  // Its gradient needs the mean: exponentials, their sum, what the mean gives, the gradient. Nothing moves past the
+  // sum.
   EXPECT_EQ(body->steps.size(), 4u) << passes::str(*body);
   body = planned(value_and_gradient([](Array x) { return mean(tanh(x) * exp(x)) * 3; }), data());
   EXPECT_EQ(body->steps.size(), 3u) << passes::str(*body);

@@ -1,5 +1,5 @@
-// Typical programs on which passes are tried: networks, loops, branches, custom rules and attention, with their gradients,
-// checkpointed and not; and how a pass's result is compared with what it was given.
+// Typical programs on which passes are tried: networks, loops, branches, custom rules and attention, with their
+// gradients, checkpointed and not; and how a pass's result is compared with what it was given.
 #pragma once
 #include <string>
 #include <vector>

@@ -58,8 +58,8 @@ std::int64_t steps_of(const MixedSchedule& m, std::int64_t length, const LoopByt
   return ran;
 }
 
-// The recursions of the optimum, written down: the residuals of the first step, or a cut; `direct`: the state at the cut
-// need not be kept where a run follows.
+// The recursions of the optimum, written down: the residuals of the first step, or a cut; `direct`: the state at the
+// cut need not be kept where a run follows.
 using Optimum = std::vector<std::vector<double>>;
 Optimum optimum(int length, int memory, int carry, int residual, bool direct) {
   Optimum e(static_cast<std::size_t>(memory) + 1,
@@ -85,8 +85,9 @@ struct Line {
 constexpr Line lines[] = {{1, 11, 2921, 2787}, {1, 21, 1823, 1804},   {1, 45, 992, 990},  {4, 48, 1732, 1724},
                           {4, 104, 987, 987},  {16, 116, 1628, 1627}, {16, 200, 995, 995}};
 
-// A thousand steps, states of one unit, residuals of some: the known totals of the recursion that keeps the state at each
-// cut. A state that only a run follows is not kept here, so schedules take no more steps than these, and often fewer.
+// A thousand steps, states of one unit, residuals of some: the known totals of the recursion that keeps the state at
+// each cut. A state that only a run follows is not kept here, so schedules take no more steps than these, and often
+// fewer.
 TEST(Mixed, KnownTotals) {
   for (const Line& line : lines) {
     auto fits = [&](std::int64_t l, std::int64_t n) {

@@ -24,7 +24,8 @@ struct TapeWeight {
   std::vector<int> reads = {};
 };
 
-// Records operations on activations (values of the graph; -1: an argument), then writes their backward pass behind them.
+// Records operations on activations (values of the graph; -1: an argument), then writes their backward pass behind
+// them.
 class Tape {
  public:
   RematGraph graph;

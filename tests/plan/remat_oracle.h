@@ -1,5 +1,5 @@
-// The cheapest way to run a small graph within a budget, by exhaustion: Dijkstra's algorithm over sets of values in memory.
-// Any order of first runs, any number of repeats.
+// The cheapest way to run a small graph within a budget, by exhaustion: Dijkstra's algorithm over sets of values in
+// memory. Any order of first runs, any number of repeats.
 #pragma once
 #include <limits>
 #include <optional>

@@ -1,5 +1,5 @@
-// Plans against the cheapest there are, found by exhaustion. A part of the graphs, or with ANEW_LONG all of them: more than
-// 1,000 budgets of chains, uneven chains, residual blocks, U-nets and random graphs of up to 20 kernels.
+// Plans against the cheapest there are, found by exhaustion. A part of the graphs, or with ANEW_LONG all of them: more
+// than 1,000 budgets of chains, uneven chains, residual blocks, U-nets and random graphs of up to 20 kernels.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Schedules over memory and disk: every step is taken back once, in order, from its own state; never more states are kept
-// on a level than it has slots; the cost is the known optimum or below it.
+// Schedules over memory and disk: every step is taken back once, in order, from its own state; never more states are
+// kept on a level than it has slots; the cost is the known optimum or below it.
 #include "plan/two_level.h"
 
 #include <gtest/gtest.h>

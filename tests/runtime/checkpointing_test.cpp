@@ -1,5 +1,6 @@
-// Checkpointing of states that are no arrays: the optimal number of steps, the same bits however states are kept, and after
-// every kind of fault (a call that fails, a full disk, kill -9) either an Error or the right result, and no file left.
+// Checkpointing of states that are no arrays: the optimal number of steps, the same bits however states are kept, and
+// after every kind of fault (a call that fails, a full disk, kill -9) either an Error or the right result, and no file
+// left.
 #include <anew/checkpointing.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
-// The thread pool: every chunk once, the same chunks whatever the threads, nesting, exceptions, several callers at once.
+// The thread pool: every chunk once, the same chunks whatever the threads, nesting, exceptions, several callers at
+// once.
 #include "runtime/pool.h"
 
 #include <gtest/gtest.h>

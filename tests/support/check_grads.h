@@ -1,5 +1,5 @@
-// Numbers, inner products and closeness of arrays, for laws of derivatives; and check_grads, GC of the conformance rows:
-// derivatives against central differences, which is the library's own.
+// Numbers, inner products and closeness of arrays, for laws of derivatives; and check_grads, GC of the conformance
+// rows: derivatives against central differences, which is the library's own.
 #pragma once
 #include <gtest/gtest.h>
 

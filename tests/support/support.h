@@ -1,4 +1,5 @@
-// What tests share: reproducible numbers, bit equality, short forms of residual lists, captured warnings, exact error texts.
+// What tests share: reproducible numbers, bit equality, short forms of residual lists, captured warnings, exact error
+// texts.
 #pragma once
 #include <anew/anew.h>
 #include <gtest/gtest.h>
@@ -74,7 +75,8 @@ class Warnings {
   WarningHandler saved_;
 };
 
-// The text of the Error that f throws, without its place; fails the test if there is none or its place is not this file.
+// The text of the Error that f throws, without its place; fails the test if there is none or its place is not this
+// file.
 template <class F>
 std::string error_of(F f, const char* file, int* line = nullptr) {
   try {

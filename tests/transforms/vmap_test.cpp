@@ -1,5 +1,5 @@
-// vmap: axes in and out, what is shared, compositions, what policies see of batched equations, and the exact texts of its
-// errors. That it equals a loop over examples, bit for bit and for every row, is a law (tests/laws).
+// vmap: axes in and out, what is shared, compositions, what policies see of batched equations, and the exact texts of
+// its errors. That it equals a loop over examples, bit for bit and for every row, is a law (tests/laws).
 #include "support/support.h"
 
 namespace anew::test {

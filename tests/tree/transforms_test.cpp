@@ -1,5 +1,6 @@
-// Transformations of functions of trees: which types come back, which arguments are traced, how functions may be given and
-// called, and that calls keep no state. Values are simple on purpose: derivatives themselves are tested with the rules.
+// Transformations of functions of trees: which types come back, which arguments are traced, how functions may be given
+// and called, and that calls keep no state. Values are simple on purpose: derivatives themselves are tested with the
+// rules.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 

@@ -2,8 +2,9 @@
 //   ulp                            a short run, or with ANEW_LONG=1 in the environment the campaign of docs/accuracy.md
 //   ulp f32 [stride [name...]]     every stride-th of the 2^32 floats, against our f64 functions
 //   ulp f64 [points [name...]]     so many doubles, against MPFR
-// f64 results are wrong by less than 2^-26 units of an f32 result, so they can judge those; lgamma, which f32 takes from
-// f64, is judged by libm, and digamma and trigamma by MPFR on fewer points. Functions of two arguments are sampled.
+// f64 results are wrong by less than 2^-26 units of an f32 result, so they can judge those; lgamma, which f32 takes
+// from f64, is judged by libm, and digamma and trigamma by MPFR on fewer points. Functions of two arguments are
+// sampled.
 #include <fmt/format.h>
 
 #include <algorithm>
