@@ -6,7 +6,6 @@
 
 #include "control/loop.h"
 #include "loops/build.h"
-#include "ops/known_rows.h"
 #include "passes/lowered.h"
 #include "passes/passes.h"
 #include "trace/trace.h"
@@ -91,7 +90,7 @@ class Lowering {
     v.offset += view->offset * static_cast<std::int64_t>(size_of(v.type.dtype));
     v.type = out;
     v.strides = view->strides;
-    if (e.primitive->facts.name) b_->names.push_back({v.storage, e.primitive->facts.name(*e.params)});
+    if (const auto& name = e.primitive->facts.name) b_->names.push_back({v.storage, name(*e.params)});
     return b_->values.add(std::move(v));
   }
 

@@ -105,11 +105,11 @@ Planned keep_smaller(std::span<const BodyPass> passes, const BodyRef& body, Fini
 
 }  // namespace
 
-ir::Program prepare(const ir::Program& p) {
+static ir::Program prepare(const ir::Program& p, bool names_stay) {
   ir::Program now = p;
   for (const auto& pass : program_passes) {
     PassLog log(pass.name, subject(now));
-    ir::Program next = pass.run(now);
+    ir::Program next = (names_stay && pass.run == simplify ? simplify_around_names : pass.run)(now);
     log.done(subject(next));
     ir::verify_if_asked(next);
     now = std::move(next);
@@ -117,9 +117,11 @@ ir::Program prepare(const ir::Program& p) {
   return now;
 }
 
+ir::Program prepare(const ir::Program& p) { return prepare(p, false); }
+
 Planned plan_program(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated,
-                     bool keep_steps) {
-  ir::Program prepared = prepare(program);
+                     bool keep_steps, bool names_stay) {
+  ir::Program prepared = prepare(program, names_stay);
   PassLog lowering("lower", subject(prepared));
   BodyRef body = lower(prepared, inputs);
   lowering.done(subject(*body));

@@ -1,7 +1,7 @@
 #include "passes/rematerialize.h"
 
 #include <algorithm>
-#include <limits>
+#include <set>
 
 #include "control/higher_order.h"
 
@@ -26,17 +26,20 @@ bool keeps(const Policy& policy, const std::string& name) {
   }
 }
 
-// What the policies of the Program's checkpoints keep by name.
-std::vector<StorageId> kept_by_name(const ir::Program& program, const Body& body) {
-  std::vector<StorageId> out;
-  if (body.names.empty()) return out;
+// Names that the policies of the Program's checkpoints keep.
+std::set<std::string> kept_names(const ir::Program& program) {
+  std::set<std::string> names, kept;
+  std::vector<const Policy*> policies;
   ir::for_each_program(program, [&](const ir::Program& p) {
-    for (const ir::Eqn& e : p.eqns)
-      if (auto* checkpoint = e.params->if_a<CheckpointParams>())
-        for (const auto& [storage, name] : body.names)
-          if (keeps(checkpoint->policy, name)) out.push_back(storage);
+    for (const ir::Eqn& e : p.eqns) {
+      if (const auto& name = e.primitive->facts.name) names.insert(name(*e.params));
+      if (auto* c = e.params->if_a<CheckpointParams>()) policies.push_back(&c->policy);
+    }
   });
-  return out;
+  for (const std::string& name : names)
+    if (std::any_of(policies.begin(), policies.end(), [&](const Policy* p) { return keeps(*p, name); }))
+      kept.insert(name);
+  return kept;
 }
 
 // At most so many, the last among them.
@@ -53,21 +56,26 @@ std::vector<plan::RematPlan> thinned(std::vector<plan::RematPlan> curve) {
 }  // namespace
 
 BudgetPlans::BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated)
-    : plain_(plan_program(program, inputs, donated, true)), kept_(kept_by_name(program, *plain_.steps)) {
-  for (int i : donated) donated_ += program.type(program.inputs[static_cast<std::size_t>(i)]).bytes();
+    : program_(program), inputs_(inputs), plain_(plan_program(program, inputs, donated, true)), donated_(donated) {
+  for (int i : donated) donated_bytes_ += program.type(program.inputs[i]).bytes();
   plans_.push_back({{}, 0, output_bytes(*plain_.placed) + plain_.placed->bytes, plain_.placed});
 }
 
 void BudgetPlans::find_plans() {
   if (steps_) return;
+  const std::set<std::string> names = kept_names(program_);
+  if (!names.empty()) plain_ = plan_program(program_, inputs_, donated_, true, true);
+  std::vector<StorageId> kept;
+  for (const auto& [storage, name] : plain_.steps->names)
+    if (names.count(name)) kept.push_back(storage);
   Body counted = clone(*plain_.steps);
   alias(counted);
   plan_memory(counted, 0);
-  steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept_);
+  steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept);
   time_ = std::max(steps_->graph().total_cost(), 1e-30);
   for (plan::RematPlan& p : thinned(plan::budget_curve(steps_->graph()))) {
-    const auto least = static_cast<std::size_t>(plan::evaluate(steps_->least(), p.sequence).peak);
-    plans_.push_back({std::move(p.sequence), p.extra, least - std::min(least, donated_)});
+    const std::size_t least = steps_->least_bytes(p.sequence);
+    plans_.push_back({std::move(p.sequence), p.extra, least - std::min(least, donated_bytes_)});
   }
 }
 
@@ -95,16 +103,14 @@ std::size_t BudgetPlans::smallest() {
   return best;
 }
 
-plan::RematBound BudgetPlans::bound(std::size_t bytes) {
-  find_plans();
-  if (!bounds_) bounds_.emplace(steps_->least());
-  return bounds_->within(static_cast<std::int64_t>(bytes + donated_));
-}
 double BudgetPlans::extra_time_bound(std::size_t bytes) {
-  const double extra = bound(bytes).extra;
-  return extra / time_;
+  find_plans();
+  return steps_->bound(bytes + donated_bytes_).extra / time_;
 }
-double BudgetPlans::price(std::size_t bytes) { return bound(bytes).price; }
+double BudgetPlans::price(std::size_t bytes) {
+  find_plans();
+  return steps_->bound(bytes + donated_bytes_).price;
+}
 
 std::vector<BudgetPlans::Repeat> BudgetPlans::repeats(std::size_t plan) const {
   std::vector<int> runs(steps_->graph().kernels.size());

@@ -16,6 +16,7 @@ namespace anew::passes {
 
 class BudgetPlans {
  public:
+  // The arguments outlive it.
   BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated = {});
 
   // The first is the plan without a budget; the others are found when that does not do.
@@ -44,13 +45,13 @@ class BudgetPlans {
     std::size_t least = 0;  // no placement has fewer bytes
     std::shared_ptr<const Body> body = {};
   };
-  plan::RematBound bound(std::size_t bytes);
   void find_plans();
+  const ir::Program& program_;
+  std::span<const Strides> inputs_;
   Planned plain_;
-  std::vector<StorageId> kept_;
-  std::size_t donated_ = 0;  // bytes
+  std::span<const int> donated_;
+  std::size_t donated_bytes_ = 0;
   std::unique_ptr<StepGraph> steps_;
-  std::optional<plan::RematBounds> bounds_;
   double time_ = 0;
   std::vector<Plan> plans_;
 };

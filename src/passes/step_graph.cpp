@@ -64,9 +64,32 @@ std::vector<std::pair<StorageId, StorageId>> pairs_of(const Body& body, const St
   return out;
 }
 
+// How much of an output's memory temporaries could lie in until it is written: those that are no larger, each in one output.
+Table<StorageId, std::int64_t> lendable(const Body& body) {
+  std::vector<std::pair<std::size_t, StorageId>> outputs;
+  std::vector<std::size_t> temporaries;
+  for (StorageId s : body.storages.ids()) {
+    const Storage& storage = body.storages[s];
+    if (storage.kind == Storage::Kind::output) outputs.push_back({storage.bytes, s});
+    if (storage.kind == Storage::Kind::temporary) temporaries.push_back(storage.bytes);
+  }
+  std::sort(outputs.begin(), outputs.end());
+  std::sort(temporaries.begin(), temporaries.end());
+  Table<StorageId, std::int64_t> out(body.storages.size());
+  std::int64_t left = 0;
+  auto next = temporaries.begin();
+  for (const auto& [bytes, s] : outputs) {
+    for (; next != temporaries.end() && *next <= bytes; ++next) left += static_cast<std::int64_t>(*next);
+    out[s] = std::min(left, static_cast<std::int64_t>(bytes));
+    left -= out[s];
+  }
+  return out;
+}
+
 // The graph in the making: storages become values when they are first written.
 class Builder {
  public:
+  using Outputs = Table<StorageId, std::int64_t>;  // bytes of each, from when it is written
   Builder(const Body& body, const Body& placed, const std::vector<StorageId>& kept, const std::vector<Group>& groups)
       : b_(body),
         placed_(placed),
@@ -80,7 +103,8 @@ class Builder {
       for (StorageId s : g.writes) ++writes_[s];
   }
 
-  plan::RematGraph run(bool least) {
+  plan::RematGraph run(const Outputs& outputs, bool least) {
+    outputs_ = &outputs;
     plan::RematGraph g;
     for (const Group& group : groups_) {
       plan::RematKernel k;
@@ -94,7 +118,8 @@ class Builder {
       write(g, group, k, least);
       if (group.steps.size() == 1)
         for (const auto& [from, to] : pairs_of(b_, b_.steps[group.steps[0]], least))
-          if (written_[to] == 1) k.reuses.push_back({value_[from], value_[to]});
+          if (written_[to] == 1 && g.bytes(value_[from]) == g.bytes(value_[to]))
+            k.reuses.push_back({value_[from], value_[to]});
       g.add_kernel(std::move(k));
     }
     return g;
@@ -125,8 +150,8 @@ class Builder {
       if (kept_.count(s)) k.repeatable = false;
       if (++written_[s] == 1) {
         const bool output = storage.kind == Storage::Kind::output;
-        const std::size_t bytes = least || output ? storage.bytes : plan::rounded(storage.bytes);
-        k.makes.push_back(value_[s] = g.add_value(static_cast<std::int64_t>(bytes), output));
+        const auto bytes = static_cast<std::int64_t>(least ? storage.bytes : plan::rounded(storage.bytes));
+        k.makes.push_back(value_[s] = g.add_value(output ? (*outputs_)[s] : bytes, output));
       } else {
         k.reads.push_back(value_[s]);
         k.reads.insert(k.reads.end(), tokens_[s].begin(), tokens_[s].end());
@@ -139,6 +164,7 @@ class Builder {
   }
 
   const Body &b_, &placed_;
+  const Outputs* outputs_ = nullptr;
   const std::vector<Group>& groups_;
   std::set<StorageId> kept_;
   Table<StorageId, int> writes_, written_;  // groups that write it, in all and so far
@@ -204,8 +230,28 @@ class Repeats {
 StepGraph::StepGraph(const Body& body, const Body& placed, const std::vector<StorageId>& kept) : body_(body) {
   const std::vector<Group> groups = groups_of(body);
   for (const Group& g : groups) steps_.push_back(g.steps);
-  graph_ = Builder(body, placed, kept, groups).run(false);
-  least_ = Builder(body, placed, kept, groups).run(true);
+  const Table<StorageId, std::int64_t> lent = lendable(body), none(body.storages.size());
+  Table<StorageId, std::int64_t> all = none;
+  for (StorageId s : body.storages.ids())
+    if (body.storages[s].kind == Storage::Kind::output) {
+      all[s] = static_cast<std::int64_t>(body.storages[s].bytes);
+      unlent_ += all[s] - lent[s];
+    }
+  graph_ = Builder(body, placed, kept, groups).run(lent, false);
+  written_ = Builder(body, placed, kept, groups).run(all, true);
+  always_ = Builder(body, placed, kept, groups).run(none, true);
+}
+
+std::size_t StepGraph::least_bytes(const plan::Sequence& sequence) const {
+  return static_cast<std::size_t>(
+      std::max(plan::evaluate(written_, sequence).peak, unlent_ + plan::evaluate(always_, sequence).peak));
+}
+
+plan::RematBound StepGraph::bound(std::size_t bytes) {
+  if (!written_bounds_) written_bounds_.emplace(written_), always_bounds_.emplace(always_);
+  const auto budget = static_cast<std::int64_t>(bytes);
+  const plan::RematBound a = written_bounds_->within(budget), b = always_bounds_->within(budget - unlent_);
+  return a.extra > b.extra ? a : b;
 }
 
 std::shared_ptr<Body> StepGraph::with_sequence(const plan::Sequence& sequence) const {

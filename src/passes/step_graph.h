@@ -1,7 +1,9 @@
 // The steps of a Body as the kernels of a graph for rematerialization, and back: a sequence of kernels as steps.
 #pragma once
+#include <optional>
+
 #include "passes/lowered.h"
-#include "plan/remat_graph.h"
+#include "plan/remat_cut.h"
 
 namespace anew::passes {
 
@@ -15,10 +17,13 @@ class StepGraph {
   // not made twice.
   StepGraph(const Body& body, const Body& placed, const std::vector<StorageId>& kept);
 
+  // For planning.
   const plan::RematGraph& graph() const { return graph_; }
-  // The same with the fewest bytes that any placement could need: pieces not rounded up, and every result that could take
-  // the place of an operand does. No plan of these steps has a lower peak than it has here.
-  const plan::RematGraph& least() const { return least_; }
+  // The fewest bytes that any placement of a sequence could need: pieces not rounded up, every result that could take the
+  // place of an operand does, and outputs lend all the memory that anything could use until they are written.
+  std::size_t least_bytes(const plan::Sequence& sequence) const;
+  // What every plan within so many bytes takes, besides running every step once, and the price of a byte.
+  plan::RematBound bound(std::size_t bytes);
   const Body& body() const { return body_; }
   const std::vector<int>& steps_of(int kernel) const { return steps_[static_cast<std::size_t>(kernel)]; }
   // The Body with these steps: a step that runs again writes storages of its own, read from then on.
@@ -27,7 +32,11 @@ class StepGraph {
  private:
   const Body& body_;
   std::vector<std::vector<int>> steps_;  // of each kernel: several where they write parts of one storage
-  plan::RematGraph graph_, least_;
+  plan::RematGraph graph_;
+  // Two ways to count outputs, neither more than there is: from when they are written; or all the time, but for what could be lent.
+  plan::RematGraph written_, always_;
+  std::int64_t unlent_ = 0;  // bytes of outputs that nobody can lie in
+  std::optional<plan::RematBounds> written_bounds_, always_bounds_;
 };
 
 }  // namespace anew::passes

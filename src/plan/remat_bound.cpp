@@ -6,8 +6,6 @@
 namespace anew::plan {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 struct Moment {
   CutProblem problem;
   std::int64_t fixed = 0;  // bytes that kernel t reads, makes and needs
@@ -16,14 +14,14 @@ struct Moment {
 // Kernels that t depends on and those that depend on it, t among both.
 std::pair<std::vector<char>, std::vector<char>> around(const RematGraph& g, int t) {
   std::vector<char> before(g.kernels.size()), after(g.kernels.size());
-  before[at(t)] = after[at(t)] = true;
+  before[t] = after[t] = true;
   for (int k = t; k >= 0; --k)
-    if (before[at(k)])
-      for (int v : g.kernel(k).reads) before[at(g.value(v).maker)] = true;
+    if (before[k])
+      for (int v : g.kernel(k).reads) before[g.value(v).maker] = true;
   for (int k = t; k < g.size(); ++k)
-    if (after[at(k)])
+    if (after[k])
       for (int v : g.kernel(k).makes)
-        for (int r : g.value(v).readers) after[at(r)] = true;
+        for (int r : g.value(v).readers) after[r] = true;
   return {std::move(before), std::move(after)};
 }
 
@@ -36,17 +34,16 @@ Moment moment_of(const RematGraph& g, int t) {
   p.rerun.assign(g.kernels.size(), 0.0);
   for (std::size_t v = 0; v < g.values.size(); ++v) {
     const RematValue& value = g.values[v];
-    if (value.maker < 0 || (after[at(value.maker)] && value.maker != t)) continue;
-    p.needed[v] = (value.kept && before[at(value.maker)]) || std::any_of(value.readers.begin(), value.readers.end(),
-                                                                         [&](int r) { return r != t && after[at(r)]; });
+    if (value.maker < 0 || (after[value.maker] && value.maker != t)) continue;
+    p.needed[v] = (value.kept && before[value.maker]) ||
+                  std::any_of(value.readers.begin(), value.readers.end(), [&](int r) { return r != t && after[r]; });
   }
   for (int k = 0; k < g.size(); ++k)
-    if (before[at(k)]) p.rerun[at(k)] = g.kernel(k).repeatable ? g.kernel(k).cost : never;
+    if (before[k]) p.rerun[k] = g.kernel(k).repeatable ? g.kernel(k).cost : never;
   const RematKernel& kernel = g.kernel(t);
-  m.fixed = kernel.scratch;
+  m.fixed = kernel.scratch - most_reused(g, kernel);
   for (const std::vector<int>* values : {&kernel.reads, &kernel.makes})
-    for (int v : *values) p.free[at(v)] = true, m.fixed += g.bytes(v);
-  for (const auto& [read, made] : kernel.reuses) m.fixed -= g.bytes(made);
+    for (int v : *values) p.free[v] = true, m.fixed += g.bytes(v);
   return m;
 }
 
@@ -72,8 +69,9 @@ RematBounds::RematBounds(const RematGraph& g) : g_(g) {
 RematBound RematBounds::within(std::int64_t budget) const {
   RematBound best;
   const Line* from = nullptr;
+  const double rounding = 1e-12 * g_.total_cost();
   for (const Line& l : lines_)
-    if (double extra = l.value - l.price * static_cast<double>(budget - l.fixed); extra > best.extra)
+    if (double extra = l.value - l.price * static_cast<double>(budget - l.fixed) - rounding; extra > best.extra)
       best = {extra, l.price}, from = &l;
   if (!from) return best;
   // Prices between, at the same t: a concave function of the price.
@@ -83,7 +81,7 @@ RematBound RematBounds::within(std::int64_t budget) const {
   for (int i = 0; i < 10; ++i) {
     ParametricCut cut = start;
     cut.set_price((low + high) / 2);
-    const double extra = cut.value() - cut.price() * static_cast<double>(budget - from->fixed);
+    const double extra = cut.value() - cut.price() * static_cast<double>(budget - from->fixed) - rounding;
     if (extra > best.extra) best = {extra, cut.price()};
     (cut.kept_bytes() > budget - from->fixed ? low : high) = cut.price();
   }
