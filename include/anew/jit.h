@@ -27,15 +27,37 @@ struct LiveValue {
   std::string callers = {};  // the calls it lies in, innermost first: "checkpoint 3 of model.cpp:88 (loss)"
 };
 
+// What a budget has computed more than once.
+struct Recomputed {
+  std::string what;  // the operations of the step
+  Location at = {};
+  int times = 0;          // besides the first
+  double extra_time = 0;  // all of them, as a fraction of the time of the plain call
+};
+
 // What a call of a compiled function takes, known before it runs. A call allocates its outputs and one arena, which holds
 // every temporary and all scratch, and nothing else.
 struct MemoryPlan {
   std::size_t argument_bytes = 0, constant_bytes = 0, output_bytes = 0, arena_bytes = 0;
   std::size_t peak_bytes = 0;     // their sum
   std::vector<LiveValue> live{};  // in the arena where most of it is in use, largest first
+  // With a memory budget, by a model of times: what recomputation adds, as a fraction of the time of the plain call; the
+  // least that any plan within the budget adds; what one more byte would save, in seconds.
+  double extra_time = 0, extra_time_bound = 0, price = 0;
+  std::vector<Recomputed> recomputed{};  // what takes longest first
+  std::size_t disk_bytes = 0;            // kept in files meanwhile
   std::string str() const;
 };
 std::ostream& operator<<(std::ostream& os, const MemoryPlan& plan);
+
+// A point of the curve of memory against time: a budget of `peak_bytes` can be met.
+struct BudgetPoint {
+  std::size_t peak_bytes = 0;
+  double extra_time = 0, extra_time_bound = 0;  // as in MemoryPlan
+};
+// A table; a picture (SVG).
+std::string str(const std::vector<BudgetPoint>& curve);
+std::string svg(const std::vector<BudgetPoint>& curve);
 
 // Keeps machine code in this folder, for later processes; "" keeps none, as at the start (unless the environment has
 // ANEW_CODE_CACHE). Returns the former one. Files that do not fit are ignored with a warning.
@@ -69,6 +91,9 @@ Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptio
 // The plan alone: no code is generated. `paths` name the arguments: one per leaf; none: "0", "1", ...
 MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
                 const Location& at = Location::current(), std::vector<std::string> paths = {});
+// Peaks and modelled times of all plans that a budget would choose from, from the plain one down to the smallest.
+std::vector<BudgetPoint> budget_curve(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
+                                      const Location& at = Location::current());
 // What a jitted function remembers of its calls: of one without state code, and the shape of its result, by CallKey; of
 // any function how often static numbers had it compiled. Bounded: what was not used for longest goes.
 class KnownCalls {
@@ -220,6 +245,17 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
   template <class... T>
   MemoryPlan plan(const T&... args) const {
     return plan(ArgNames(), args...);
+  }
+  // The curve of memory against time, from the plain plan down to the smallest; arguments may be abstract.
+  template <class... T>
+  std::vector<BudgetPoint> budget_curve(const T&... args) const {
+    using For = detail::whole_call<F, T...>;
+    if constexpr (For::valid) {
+      typename For::type c(this->wrapper().f_, args...);
+      return flat::budget_curve(c.flat(), c.leaves(), options_, at_);
+    } else {
+      return {};
+    }
   }
   // Compiled now, for arguments of these types and these static values; no look-up per call.
   template <class... T>

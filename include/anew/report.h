@@ -52,7 +52,8 @@ struct MemoryReport {
   double seconds = -1;             // of a call, the least of a few; those of its steps are at most as many
   std::vector<Step> steps = {};
   std::vector<Piece> pieces = {};
-  std::vector<Source> sources = {};  // by file and line; of files that could be read
+  std::vector<Source> sources = {};            // by file and line; of files that could be read
+  std::vector<BudgetPoint> budget_curve = {};  // where the function has a memory budget
 
   // What is alive where the arena is fullest, and the time, by who asked for it; the largest first. Each list adds up to
   // the same sums.

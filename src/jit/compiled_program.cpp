@@ -61,13 +61,20 @@ const loops::Target& target() {
   return machine_code;
 }
 
-CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs)
-    : target_(compiled::target()), program_(std::move(program)), inputs_(std::move(inputs)) {
+CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs,
+                                 std::optional<std::size_t> budget)
+    : target_(compiled::target()), program_(std::move(program)), inputs_(std::move(inputs)), budget_(budget) {
   check_countable(*program_);
   for (const Type& t : program_->output_types()) outputs_.push_back({t, t.bytes(), row_major(t.shape)});
   measured_ = environment::verifies() && !ir::has_effects(*program_);  // what a callback allocates is the user's
-  body_ = passes::plan_program(*program_, inputs_);
-  plan_ = plan_of(*program_, *body_);
+  if (budget) {
+    Budgeted within = plan_within(*program_, inputs_, *budget);
+    body_ = std::move(within.body);
+    plan_ = std::move(within.plan);
+  } else {
+    body_ = passes::plan_program(*program_, inputs_).placed;
+    plan_ = plan_of(*program_, *body_);
+  }
 }
 
 const Code& CompiledProgram::code() const {
@@ -115,8 +122,10 @@ Cache& cache() {
   return c;
 }
 
-std::size_t hash_of(const ir::ProgramRef& program, std::span<const ir::Strides> inputs) {
+std::size_t hash_of(const ir::ProgramRef& program, std::span<const ir::Strides> inputs,
+                    std::optional<std::size_t> budget) {
   std::size_t h = ir::hash_value(program);
+  if (budget) hash_combine(h, *budget);
   for (const ir::Strides& s : inputs)
     for (std::int64_t n : s) hash_combine(h, static_cast<std::size_t>(n));
   return h;
@@ -124,12 +133,12 @@ std::size_t hash_of(const ir::ProgramRef& program, std::span<const ir::Strides> 
 
 }  // namespace
 
-std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program,
-                                                     std::span<const ir::Strides> inputs) {
+std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program, std::span<const ir::Strides> inputs,
+                                                     std::optional<std::size_t> budget) {
   Cache& c = cache();
-  const std::size_t h = hash_of(program, inputs);
+  const std::size_t h = hash_of(program, inputs, budget);
   auto same = [&](const std::shared_ptr<const CompiledProgram>& p) {
-    return &p->target() == &target() &&
+    return &p->target() == &target() && p->budget() == budget &&
            std::equal(inputs.begin(), inputs.end(), p->inputs().begin(), p->inputs().end()) &&
            (&p->program() == program.get() || ir::equal(p->program(), *program));
   };
@@ -138,7 +147,7 @@ std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& progr
     if (auto* found = c.compiled.find(h, same)) return *found;
   }
   // Compiled without the lock: two threads may both do it, and the first one's is kept.
-  auto made = std::make_shared<const CompiledProgram>(program, std::vector(inputs.begin(), inputs.end()));
+  auto made = std::make_shared<const CompiledProgram>(program, std::vector(inputs.begin(), inputs.end()), budget);
   std::list<std::shared_ptr<const CompiledProgram>> gone;
   std::lock_guard lock(c.guard);
   if (auto* found = c.compiled.find(h, same)) return *found;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "ir/program.h"
@@ -24,7 +25,8 @@ const loops::Target& target();  // of the backend
 
 class CompiledProgram {
  public:
-  CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs);
+  // With a budget: a plan whose peak is within it; an Error where there is none.
+  CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, std::optional<std::size_t> budget);
   CompiledProgram(const CompiledProgram&) = delete;
 
   // `inputs`: concrete, of the Program's types and laid out as said. Gives the measured peak to `high_water`, if any.
@@ -33,6 +35,7 @@ class CompiledProgram {
   const loops::Target& target() const { return target_; }
   const ir::Program& program() const { return *program_; }
   const std::vector<ir::Strides>& inputs() const { return inputs_; }
+  std::optional<std::size_t> budget() const { return budget_; }
   const passes::Body& body() const { return *body_; }
   const MemoryPlan& plan() const { return plan_; }
   // Generated when it is first asked for.
@@ -42,6 +45,7 @@ class CompiledProgram {
   const loops::Target& target_;
   ir::ProgramRef program_;
   std::vector<ir::Strides> inputs_;
+  std::optional<std::size_t> budget_;
   std::shared_ptr<const passes::Body> body_;
   struct Output {
     Type type;
@@ -55,8 +59,8 @@ class CompiledProgram {
   mutable std::unique_ptr<const Code> code_;
 };
 
-std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program,
-                                                     std::span<const ir::Strides> inputs);
+std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program, std::span<const ir::Strides> inputs,
+                                                     std::optional<std::size_t> budget = {});
 // Forgets all that is compiled, as far as nobody holds it.
 void clear_compiled();
 
@@ -65,6 +69,14 @@ void check_countable(const ir::Program& program);
 MemoryPlan plan_of(const ir::Program& program, const passes::Body& body);
 // "layers[3].w", "d layers[3].w" of a backward pass; nothing where no leaf is known.
 std::string path_of(int leaf, bool backward, const std::vector<std::string>& paths);
+
+// A Program within a budget, and what that costs.
+struct Budgeted {
+  std::shared_ptr<const passes::Body> body;
+  MemoryPlan plan;
+};
+Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> inputs, std::size_t budget);
+std::vector<BudgetPoint> budget_curve(const ir::Program& program, std::span<const ir::Strides> inputs);
 
 }  // namespace anew::compiled
 

@@ -63,7 +63,6 @@ void check_options(const JitOptions& o, const Location& at) {
   auto refuse = [&](const char* what, const char* option) {
     throw Error(fmt::format("[jit] {} not available", what), at, fmt::format("call jit without {}", option));
   };
-  if (o.memory_budget) refuse("memory budgets are", ".memory_budget");
   if (!o.donate.empty()) refuse("donating arguments is", ".donate");
   if (o.threads < 0) throw Error(fmt::format("[jit] .threads is {}", o.threads), at, "0 means all of them");
 }
@@ -84,7 +83,8 @@ struct Traced {
 };
 constexpr std::size_t most_traced = 256;
 
-std::shared_ptr<const Traced> compile_traced(ir::ProgramRef program, std::vector<ir::Strides> layouts) {
+std::shared_ptr<const Traced> compile_traced(ir::ProgramRef program, std::vector<ir::Strides> layouts,
+                                             std::optional<std::size_t> budget) {
   auto t = std::make_shared<Traced>();
   ir::Program p = inline_remembered(*program);
   std::unordered_map<ir::Var, int> place;
@@ -100,7 +100,7 @@ std::shared_ptr<const Traced> compile_traced(ir::ProgramRef program, std::vector
     t->results.push_back(it->second);
   }
   p.outputs = std::move(made);
-  t->code = compiled::find_compiled(share(std::move(p)), layouts);
+  t->code = compiled::find_compiled(share(std::move(p)), layouts, budget);
   t->program = std::move(program);
   t->layouts = std::move(layouts);
   return t;
@@ -170,7 +170,7 @@ Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cac
   std::vector<ir::Atom> outputs = s.program.outputs;
   if (!t) {
     compiled = true;
-    t = compile_traced(share(std::move(s.program)), std::move(lie));
+    t = compile_traced(share(std::move(s.program)), std::move(lie), options.memory_budget);
     std::list<std::shared_ptr<const Traced>> gone;
     std::lock_guard lock(state.guard);
     gone = state.traced.add(h, t);
@@ -296,8 +296,15 @@ bool Compiled::captures() const { return state_->captures; }
 
 namespace {
 
-std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
-                                          std::vector<std::string> paths, std::string_view op, const Location& at) {
+// A function traced for compiling: all but its code.
+struct Prepared {
+  std::shared_ptr<Compiled::State> state;
+  ir::ProgramRef program;
+  std::vector<ir::Strides> inputs;
+};
+
+Prepared prepared(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
+                  const std::vector<std::string>& paths, std::string_view op, const Location& at) {
   check_leaves(x, paths, op, at);
   check_options(options, at);
   const StopScope stop(options.stop);
@@ -321,13 +328,21 @@ std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const
   }
   std::vector<ir::Strides> inputs;
   for (const Type& t : program.input_types()) inputs.push_back(row_major(t.shape));
-  s->program = compiled::find_compiled(share(std::move(program)), inputs);
-  s->plan = s->program->plan();
-  for (LiveValue& v : s->plan.live) v.path = compiled::path_of(v.leaf, v.backward, paths);
-  s->paths = std::move(paths);
   s->options = options;
   s->at = at;
-  return s;
+  return {std::move(s), share(std::move(program)), std::move(inputs)};
+}
+
+std::shared_ptr<Compiled::State> planned(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
+                                         std::vector<std::string> paths, std::string_view op, const Location& at) {
+  Prepared p = prepared(f, x, options, paths, op, at);
+  const StopScope stop(options.stop);
+  Compiled::State& s = *p.state;
+  s.program = compiled::find_compiled(p.program, p.inputs, options.memory_budget);
+  s.plan = s.program->plan();
+  for (LiveValue& v : s.plan.live) v.path = compiled::path_of(v.leaf, v.backward, paths);
+  s.paths = std::move(paths);
+  return p.state;
 }
 
 }  // namespace
@@ -335,7 +350,7 @@ std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const
 Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at,
                  std::vector<std::string> paths) {
   return with_line("compile", at, [&] {
-    auto s = prepared(f, x, options, std::move(paths), "compile", at);
+    auto s = planned(f, x, options, std::move(paths), "compile", at);
     s->program->code();
     return Compiled(std::move(s));
   });
@@ -343,7 +358,16 @@ Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptio
 
 MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at,
                 std::vector<std::string> paths) {
-  return with_line("plan", at, [&] { return std::move(prepared(f, x, options, std::move(paths), "plan", at)->plan); });
+  return with_line("plan", at, [&] { return std::move(planned(f, x, options, std::move(paths), "plan", at)->plan); });
+}
+
+std::vector<BudgetPoint> budget_curve(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
+                                      const Location& at) {
+  return with_line("budget_curve", at, [&] {
+    const Prepared p = prepared(f, x, options, {}, "budget_curve", at);
+    compiled::check_countable(*p.program);
+    return compiled::budget_curve(*p.program, p.inputs);
+  });
 }
 
 void other_static_argument(std::size_t number, const Location& at) {

@@ -154,6 +154,9 @@ std::string MemoryPlan::str() const {
   total("  constants", constant_bytes);
   total("  outputs", output_bytes);
   total("  arena", arena_bytes);
+  if (extra_time > 0)
+    out += fmt::format("recomputed   {:>+11.2f} % time, at least {:+.2f} % in any plan within the budget\n",
+                       100 * extra_time, 100 * extra_time_bound);
   if (live.empty()) return out;
   out += "alive in the arena where it is fullest:\n";
   constexpr std::size_t most = 16;

@@ -89,6 +89,7 @@ class Lowering {
     v.offset += view->offset * static_cast<std::int64_t>(size_of(v.type.dtype));
     v.type = out;
     v.strides = view->strides;
+    if (const auto& name = e.primitive->facts.name) b_->names.push_back({v.storage, name(*e.params)});
     return b_->values.add(std::move(v));
   }
 

@@ -166,6 +166,7 @@ struct Body {
   Table<ValueId, Value> values;
   std::vector<ValueId> inputs, outputs;
   std::vector<Step> steps;
+  std::vector<std::pair<StorageId, std::string>> names;  // of what users gave a name (checkpoint_name)
   // Set by `place`: of each storage in the arena, of each step's scratch, and the size of all.
   Table<StorageId, std::size_t> offsets;
   std::vector<std::size_t> scratch_offsets;
@@ -221,7 +222,9 @@ void alias(Body& body);
 // arena; offsets of temporaries and scratch in one arena. `plan_memory` (pipeline.h) does all of it.
 void count_scratch(Body& body);
 void lend(Body& body);
-void spare_scratch(Body& body);
+constexpr std::size_t small_arena = std::size_t{16} << 20;
+void spare_scratch(Body& body, std::size_t small = small_arena);
+bool spares_scratch(const Body& body, const Step& step);  // could do without
 void place(Body& body);
 // Kernels behind products run on their tiles, where the placement lets them.
 void attach_epilogues(Body& body);

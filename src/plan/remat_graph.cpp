@@ -145,15 +145,24 @@ Sequence plain_sequence(const RematGraph& g) {
   return out;
 }
 
+std::int64_t most_reused(const RematGraph& g, const RematKernel& k) {
+  std::vector<int> reads, made;
+  for (const auto& [r, m] : k.reuses) reads.push_back(r), made.push_back(m);
+  std::int64_t bytes[2] = {0, 0};
+  sort_once(reads), sort_once(made);
+  for (int v : reads) bytes[0] += g.bytes(v);
+  for (int v : made) bytes[1] += g.bytes(v);
+  return std::min(bytes[0], bytes[1]);
+}
+
 std::int64_t least_bytes(const RematGraph& g) {
   std::int64_t least = 0, kept = 0;
   for (const RematValue& v : g.values) kept += v.kept ? v.bytes : 0;
   for (const RematKernel& k : g.kernels) {
-    std::int64_t bytes = k.scratch, most_reused = 0;
+    std::int64_t bytes = k.scratch - most_reused(g, k);
     for (int v : k.reads) bytes += g.bytes(v);
     for (int v : k.makes) bytes += g.bytes(v);
-    for (const auto& [read, made] : k.reuses) most_reused += g.bytes(made);
-    least = std::max(least, bytes - most_reused);
+    least = std::max(least, bytes);
   }
   return std::max(least, kept);
 }

@@ -236,8 +236,6 @@ TEST(PlanText, LayersTogetherWhereTheyAreMany) {
 TEST(JitErrors, Options) {
   auto f = [](Array x) { return sin(x); };
   EXPECT_EQ(ERROR_OF((void)jit(f, {.threads = -1})(1.0)), "[jit] .threads is -1; hint: 0 means all of them");
-  EXPECT_EQ(ERROR_OF((void)jit(f, {.memory_budget = 1_MiB})(1.0)),
-            "[jit] memory budgets are not available; hint: call jit without .memory_budget");
   EXPECT_EQ(ERROR_OF((void)jit(f, {.donate = {0}}).plan(1.0)),
             "[jit] donating arguments is not available; hint: call jit without .donate");
 }
