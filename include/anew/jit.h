@@ -20,7 +20,8 @@ struct LiveValue {
   Location at = {};
   std::string inside = {};  // the loops and branches it lies in, outermost first: "scan[10] / cond"
   bool scratch = false;
-  // The leaf of the arguments that it was made with: the one that its operation reads, or that an operand was made with.
+  // The leaf of the arguments that it was made with: the one that its operation reads, or that an operand was made
+  // with.
   int leaf = -1;             // -1: none is known
   bool backward = false;     // made by a backward pass, or of what that made
   std::string path = {};     // of that leaf: "layers[3].w"; where it is of a backward pass "d layers[3].w"
