@@ -20,7 +20,8 @@ struct LiveValue {
   Location at = {};
   std::string inside = {};  // the loops and branches it lies in, outermost first: "scan[10] / cond"
   bool scratch = false;
-  // The leaf of the arguments that it was made with: the one that its operation reads, or that an operand was made with.
+  // The leaf of the arguments that it was made with: the one that its operation reads, or that an operand was made
+  // with.
   int leaf = -1;             // -1: none is known
   bool backward = false;     // made by a backward pass, or of what that made
   std::string path = {};     // of that leaf: "layers[3].w"; where it is of a backward pass "d layers[3].w"
@@ -249,6 +250,10 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
       return {};
     }
   }
+  template <class... T>
+  MemoryPlan plan(const T&... args) const {
+    return plan(ArgNames(), args...);
+  }
   // The curve of memory against time, from the plain plan down to the smallest; arguments may be abstract.
   template <class... T>
   std::vector<BudgetPoint> budget_curve(const T&... args) const {
@@ -260,10 +265,6 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
     } else {
       return {};
     }
-  }
-  template <class... T>
-  MemoryPlan plan(const T&... args) const {
-    return plan(ArgNames(), args...);
   }
   // Compiled now, for arguments of these types and these static values; no look-up per call.
   template <class... T>

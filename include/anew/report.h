@@ -14,7 +14,8 @@ struct MemoryReport {
   ~MemoryReport();
 
   // A step of the compiled function, or of a loop or branch in it. Steps of loops follow the loop, one deeper; figures
-  // are of all runs in one call, and -1 where they are not known. Times of the steps of a loop add up to that of the loop.
+  // are of all runs in one call, and -1 where they are not known. Times of the steps of a loop add up to that of the
+  // loop.
   struct Operation {
     std::string what;
     SourceLine line = {};
@@ -52,10 +53,11 @@ struct MemoryReport {
   double seconds = -1;             // of a call, the least of a few; those of its steps are at most as many
   std::vector<Step> steps = {};
   std::vector<Piece> pieces = {};
-  std::vector<Source> sources = {};  // by file and line; of files that could be read
+  std::vector<Source> sources = {};            // by file and line; of files that could be read
+  std::vector<BudgetPoint> budget_curve = {};  // where the function has a memory budget
 
-  // What is alive where the arena is fullest, and the time, by who asked for it; the largest first. Each list adds up to
-  // the same sums.
+  // What is alive where the arena is fullest, and the time, by who asked for it; the largest first. Each list adds up
+  // to the same sums.
   enum class By { line, function, path };
   struct Total {
     std::string what;      // "model.cpp:41 (layer)", "layer", "layers[3].w"; empty: unknown

@@ -386,6 +386,7 @@ MemoryReport memory_report(const FlatFunction& f, std::span<const Array> x, cons
   const Compiled compiled = compile(f, x, options, at, std::move(paths));
   MemoryReport report;
   report.plan = compiled.plan();
+  if (options.memory_budget) report.budget_curve = budget_curve(f, x, options, at);
   const compiled::CompiledProgram& program = *compiled.state().program;
   const bool runs = std::all_of(x.begin(), x.end(), [](const Array& a) { return !a.value()->abstract; });
   Measured measured;

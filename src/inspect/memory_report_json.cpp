@@ -82,6 +82,17 @@ std::string json(const MemoryReport::Piece& p) {
 std::string json(const MemoryReport::Total& t) {
   return object({{"what", text(t.what)}, {"bytes", number(t.bytes)}, {"seconds", number(t.seconds)}});
 }
+std::string json(const Recomputed& r) {
+  return object({{"what", quoted(r.what)},
+                 {"line", line_json(r.at)},
+                 {"times", std::to_string(r.times)},
+                 {"extra_time", number(r.extra_time)}});
+}
+std::string json(const BudgetPoint& p) {
+  return object({{"peak_bytes", number(p.peak_bytes)},
+                 {"extra_time", number(p.extra_time)},
+                 {"extra_time_bound", number(p.extra_time_bound)}});
+}
 std::string json(const MemoryReport::Source& s) {
   return object({{"file", quoted(s.file)}, {"line", std::to_string(s.line)}, {"text", quoted(s.text)}});
 }
@@ -101,6 +112,12 @@ std::string MemoryReport::json() const {
       {"arena_bytes", number(plan.arena_bytes)},
       {"measured_bytes", measured_bytes ? number(measured_bytes) : "null"},
       {"seconds", number(seconds)},
+      {"extra_time", number(plan.extra_time)},
+      {"extra_time_bound", number(plan.extra_time_bound)},
+      {"price", number(plan.price)},
+      {"disk_bytes", number(plan.disk_bytes)},
+      {"recomputed", anew::json(plan.recomputed)},
+      {"budget_curve", anew::json(budget_curve)},
       {"live", anew::json(plan.live)},
       {"steps", anew::json(steps)},
       {"pieces", anew::json(pieces)},

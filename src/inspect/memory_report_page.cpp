@@ -51,6 +51,9 @@ td.size, td.left { white-space: nowrap; }
   color: var(--soft); font-size: .85em; }
 .loops a { position: absolute; height: 1.5em; overflow: hidden; white-space: nowrap; font-size: .8em; padding: 0 .3em;
   color: var(--text); border: 1px solid var(--soft); border-top: 0; border-radius: 0 0 3px 3px; }
+.curve svg { height: 12em; } .dots { position: relative; } .dots i { position: absolute; width: .5em; height: .5em;
+  margin: -.25em; border-radius: 50%; background: var(--c0); }
+.dots i.chosen { width: 1em; height: 1em; margin: -.5em; background: var(--c3); border: 2px solid var(--back); }
 .totals { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(22em, 100%), 1fr)); gap: 0 2em; }
 .what small, .soft { color: var(--soft); } .fullest td { background: var(--mark); }
 .code td { border: 0; padding: 0 .4em; } .code td:first-child { text-align: right; color: var(--soft); width: 3em; }
@@ -93,6 +96,7 @@ class Page {
     };
     for (const MemoryReport::Step& s : r.steps) know(s.line);
     for (const MemoryReport::Piece& p : r.pieces) know(p.line);
+    for (const Recomputed& x : r.plan.recomputed) know(x.at.line() ? source_line(x.at) : SourceLine{});
     for (const MemoryReport::Total& t : by_line_)
       if (t.line.line) add(totals_[place(t.line)], t);
     for (const MemoryReport::Source& s : r.sources) add_file(s.file);
@@ -107,6 +111,8 @@ class Page {
         style, legend_style());
     summary();
     if (r_.plan.arena_bytes && !r_.steps.empty()) map();
+    if (r_.budget_curve.size() > 1) curve();
+    if (!r_.plan.recomputed.empty()) recomputed();
     if (!r_.steps.empty()) {
       out_ +=
           "<h2>Totals</h2>\n<p>What is alive where the arena is fullest, and the time of the steps.</p>\n"
@@ -189,6 +195,9 @@ class Page {
     figure("planned", readable_count(p.peak_bytes) + " bytes");
     if (r_.measured_bytes) figure("measured", readable_count(r_.measured_bytes) + " bytes");
     if (r_.seconds >= 0) figure("a call takes", readable_time(r_.seconds));
+    if (p.disk_bytes) figure("on disk", readable_bytes(p.disk_bytes));
+    if (p.extra_time > 0) figure("recomputed", more_time(p.extra_time));
+    if (p.extra_time > 0) figure("any plan within the budget", "at least " + more_time(p.extra_time_bound));
     out_ += "</div>\n";
   }
 
@@ -270,6 +279,53 @@ class Page {
                           readable_bytes(bytes));
     }
     out_ += "</ul>\n";
+  }
+
+  // ---- budgets
+
+  static std::string more_time(double part) { return fmt::format("+{:.{}f} %", 100 * part, part < 0.0995 ? 2 : 1); }
+  // Bytes to the right, time upwards: plans that keep everything are at the lower right.
+  void curve() {
+    const std::vector<BudgetPoint>& points = r_.budget_curve;
+    const auto least = static_cast<double>(points.back().peak_bytes), most = static_cast<double>(points[0].peak_bytes);
+    const double top = std::max(points.back().extra_time, 1e-9);
+    auto x = [&](double bytes) { return percent(bytes - least, most - least); };
+    auto y = [&](double time) { return 100 - percent(time, top); };
+    std::string found, bound, dots;
+    for (const BudgetPoint& p : points) {
+      const auto bytes = static_cast<double>(p.peak_bytes);
+      const char* to = found.empty() ? "M" : "L";
+      found += fmt::format("{}{:.2f} {:.2f}", to, x(bytes), y(p.extra_time));
+      bound += fmt::format("{}{:.2f} {:.2f}", to, x(bytes), y(p.extra_time_bound));
+      dots += fmt::format("<i style=\"left: {:.2f}%; top: {:.2f}%\" title=\"{}, {}\"></i>", x(bytes), y(p.extra_time),
+                          readable_bytes(p.peak_bytes), more_time(p.extra_time));
+    }
+    const auto chosen = static_cast<double>(r_.plan.peak_bytes);
+    if (chosen >= least && chosen <= most)
+      dots += fmt::format("<i class=\"chosen\" style=\"left: {:.2f}%; top: {:.2f}%\" title=\"this plan: {}, {}\"></i>",
+                          x(chosen), y(r_.plan.extra_time), readable_bytes(r_.plan.peak_bytes),
+                          more_time(r_.plan.extra_time));
+    out_ += fmt::format(
+        "<h2>Memory against time</h2>\n<p>Peaks to the right, modelled time of recomputation upwards; dashed: no plan "
+        "is "
+        "below. The large dot is this plan.</p>\n<div class=\"chart curve\">\n<div class=\"scale\"><span>{}</span>"
+        "<span>{}</span><span>+0 %</span></div>\n<div class=\"dots\"><svg viewBox=\"0 0 100 100\" "
+        "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"memory against time\">\n<path d=\"{}\"/>\n"
+        "<path class=\"peak\" d=\"{}\"/>\n</svg>{}</div>\n<div class=\"ends\"><span>{}</span><span>{}</span></div>\n"
+        "</div>\n",
+        more_time(top), more_time(top / 2), found, bound, dots, readable_bytes(points.back().peak_bytes),
+        readable_bytes(points[0].peak_bytes));
+  }
+  void recomputed() {
+    out_ +=
+        "<h2>Recomputed</h2>\n<table>\n<tr><th>step</th><th class=\"left\">line</th><th>again</th><th>time</th></tr>\n";
+    for (const Recomputed& r : r_.plan.recomputed) {
+      const SourceLine line = r.at.line() ? source_line(r.at) : SourceLine{};
+      out_ += fmt::format(
+          "<tr><td>{}</td><td class=\"left\">{}</td><td class=\"size\">{} x</td><td class=\"size\">{}</td></tr>\n",
+          escaped(r.what), link(line, line_text(line)), r.times, more_time(r.extra_time));
+    }
+    out_ += "</table>\n";
   }
 
   // ---- tables

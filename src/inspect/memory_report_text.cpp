@@ -140,6 +140,23 @@ std::string time_of_steps(const MemoryReport& r) {
   return r.steps.empty() ? "" : fmt::format(", {} of it in the steps below", readable_time(sum));
 }
 
+// What a budget costs, and the steps that it has repeated.
+std::string budget_text(const MemoryPlan& plan) {
+  std::string out;
+  if (plan.disk_bytes) out += fmt::format("disk    {}\n", readable_bytes(static_cast<double>(plan.disk_bytes)));
+  if (plan.extra_time <= 0) return out;
+  out += fmt::format("again   +{:.2f} % time is recomputation; any plan within the budget adds at least {:.2f} %\n",
+                     100 * plan.extra_time, 100 * plan.extra_time_bound);
+  constexpr std::size_t most = 8;
+  for (std::size_t i = 0; i < std::min(most, plan.recomputed.size()); ++i) {
+    const Recomputed& r = plan.recomputed[i];
+    out += fmt::format("        {:>7.2f} %  {} x {} {}\n", 100 * r.extra_time, r.times, fit(r.what, 40),
+                       fitting_line(r.at.line() ? source_line(r.at) : SourceLine{}, 20));
+  }
+  if (plan.recomputed.size() > most) out += fmt::format("        and {} more\n", plan.recomputed.size() - most);
+  return out;
+}
+
 // The largest of a list of totals, with their parts of the sums.
 std::string totals_text(const char* heading, std::vector<MemoryReport::Total> totals) {
   constexpr std::size_t most = 8;
@@ -184,6 +201,7 @@ std::string MemoryReport::str() const {
   out += fmt::format("        {} of arguments + {} of constants + {} of outputs + {} of the arena\n",
                      plan.argument_bytes, plan.constant_bytes, plan.output_bytes, plan.arena_bytes);
   if (seconds >= 0) out += fmt::format("time    {}{}\n", readable_time(seconds), time_of_steps(*this));
+  out += budget_text(plan);
   if (steps.empty()) return out;
   if (plan.arena_bytes) out += "alive in the arena, step by step:\n" + chart(steps, plan.arena_bytes);
   out += step_table(*this);

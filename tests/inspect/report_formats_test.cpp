@@ -254,6 +254,44 @@ TEST(MemoryReportPage, HasAMapAndTables) {
   EXPECT_EQ(count(page, "top: 0.0em\" title=\"scan[10]\n"), 1);  // the bracket of the loop
 }
 
+TEST(MemoryReport, FormatsHaveTheBudget) {
+  MemoryReport r = by_hand();
+  r.plan.extra_time = 0.038;
+  r.plan.extra_time_bound = 0.03125;
+  r.plan.disk_bytes = 3 << 20;
+  r.plan.recomputed = {{"dot_general, add", Location::current(), 3, 0.03}, {"sin", {}, 1, 0.008}};
+  r.budget_curve = {{8192, 0, 0}, {5124, 0.038, 0.03}, {4096, 0.12, 0.1}};
+  const std::string text = r.str(), page = r.html();
+  EXPECT_TRUE(contains(text,
+                       "disk    3.0 MiB\n"
+                       "again   +3.80 % time is recomputation; any plan within the budget adds at least 3.12 %\n"
+                       "           3.00 %  3 x dot_general, add"))
+      << text;
+  check_page(page);
+  EXPECT_TRUE(contains(page, "<div>recomputed<b>+3.80 %</b></div>")) << page;
+  EXPECT_TRUE(contains(page, "<div>on disk<b>3.0 MiB</b></div>"));
+  EXPECT_TRUE(contains(page, "title=\"this plan: 5.0 KiB, +3.80 %\""));
+  EXPECT_TRUE(contains(page, "<td class=\"size\">3 x</td><td class=\"size\">+3.00 %</td>"));
+  EXPECT_EQ(count(page, "<i style=\"left"), 3);
+  auto j = nlohmann::json::parse(r.json());
+  EXPECT_EQ(j["extra_time"], 0.038);
+  EXPECT_EQ(j["disk_bytes"], 3 << 20);
+  EXPECT_EQ(j["recomputed"][0]["times"], 3);
+  EXPECT_EQ(j["budget_curve"].size(), 3u);
+}
+
+TEST(MemoryReport, OfAFunctionWithABudget) {
+  std::vector<Array> ws(12, fill({32, 32}, 1));
+  const Array x = fill({64, 32}, 3);
+  const std::size_t plain = jit(grad(loss)).plan(ws, x).peak_bytes;
+  const MemoryReport r = memory_report(jit(grad(loss), {.memory_budget = plain * 8 / 10}), ANEW_ARGS(ws, x));
+  EXPECT_EQ(r.measured_bytes, r.plan.peak_bytes);
+  EXPECT_GE(r.budget_curve.size(), 2u);
+  EXPECT_FALSE(r.plan.recomputed.empty());
+  check_page(r.html());
+  EXPECT_TRUE(contains(r.html(), "title=\"this plan: "));
+}
+
 TEST(MemoryReportPage, OfNothing) {
   EXPECT_FALSE(contains(MemoryReport{}.html(), "<svg"));
   check_page(MemoryReport{}.html());

@@ -82,7 +82,7 @@ TEST(Rematerialize, BoundsFallWithTheBudget) {
 TEST(Rematerialize, TimesAreModelled) {
   Program p = make_program([](Array x) { return matmul(x, x); })(ones({512, 512}));
   std::vector<ir::Strides> inputs{{512, 1}};
-  auto planned = passes::plan_program(*p.code(), inputs, true);
+  auto planned = passes::plan_program(*p.code(), inputs, {}, true);
   ASSERT_EQ(planned.steps->steps.size(), 1u);
   EXPECT_NEAR(passes::modelled_time(*planned.steps, planned.steps->steps[0]), 1e-6 + 2 * 512.0 * 512 * 512 / 150e9,
               1e-9);
