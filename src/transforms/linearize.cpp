@@ -18,6 +18,49 @@
 namespace anew {
 namespace {
 
+// By variable: the first equation that reads it, or what shows it.
+std::vector<const ir::Eqn*> first_readers(const ir::Program& p) {
+  std::vector<const ir::Eqn*> reader(p.types.size(), nullptr);
+  for (auto e = p.eqns.rbegin(); e != p.eqns.rend(); ++e) {
+    const bool shows = e->primitive->facts.shows_operand && reader[static_cast<std::size_t>(e->outputs[0])];
+    for (const ir::Atom& a : e->inputs)
+      if (a.is_var())
+        reader[static_cast<std::size_t>(a.var)] = shows ? reader[static_cast<std::size_t>(e->outputs[0])] : &*e;
+  }
+  return reader;
+}
+
+// Where residual i of a report comes from, and its place in there: constants, arguments, then values by their equations.
+struct ReportLine {
+  ResidualSource source = {};
+  std::pair<int, std::uint64_t> place = {};
+};
+ReportLine report_line(const Array& x, std::size_t i, const std::unordered_map<const Value*, int>& argument_of,
+                       std::uint64_t start, const ir::Eqn* reader) {
+  const Value& v = *x.value();
+  ReportLine line;
+  ResidualSource& source = line.source;
+  source.origin = v.origin;
+  source.origin.source = {};
+  if (auto arg = argument_of.find(&v); arg != argument_of.end()) {
+    source.kind = Residual::Kind::argument;
+    source.argument = arg->second;
+    line.place = {1, static_cast<std::uint64_t>(source.argument)};
+  } else if (!v.origin.primitive || !made_since(start, x)) {
+    source.kind = Residual::Kind::constant;
+    line.place = {0, i};
+  } else {
+    source.kind = v.origin.primitive->facts.name ? Residual::Kind::named : Residual::Kind::output;
+    line.place = {2, v.origin.sequence};
+  }
+  if (reader) {
+    source.reader = reader->primitive;
+    source.reader_rule = reader->rule_of;
+    source.reader_at = reader->at;
+  }
+  return line;
+}
+
 // Keeps the residuals that are read, in report order.
 void arrange(flat::Linear::State& s, const ir::Program& staged, const Arrays& captured, const Arrays& arguments,
              std::uint64_t start, const SplitTrace& split) {
