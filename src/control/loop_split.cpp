@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "control/loop.h"
+#include "ops/view_params.h"
 
 namespace anew {
 // ---- a scan that stacks residuals
@@ -277,15 +278,6 @@ plan::LoopBytes bytes_within(const LoopParams& p, const LoopForm& f, const Lists
   return {p.memory - carry, carry, residual};
 }
 
-// Rows [begin, end) of a stack.
-Array rows_of_stack(const Array& stack, std::int64_t begin, std::int64_t end) {
-  Shape start, limit = type_of(stack).shape;
-  for (int d = 0; d < limit.ndim(); ++d) start.push_back(0);
-  start[0] = begin;
-  limit[0] = end;
-  return lax::slice(stack, start, limit);
-}
-
 // The first `cut` steps record; the residuals of the others are stacked, as many as fit beside the recorded states.
 Arrays split_in_two(const LoopParams& p, const LoopForm& f, std::int64_t cut, const Shape& budget,
                     const ir::SplitArgs& a) {
@@ -300,7 +292,7 @@ Arrays split_in_two(const LoopParams& p, const LoopForm& f, std::int64_t cut, co
   for (std::size_t i = 0; i < in[Role::xs].size(); ++i) {
     const Array x = in[Role::xs][i];
     const std::int64_t border = p.reverse ? p.length - cut : cut;
-    const Array low = rows_of_stack(x, 0, border), high = rows_of_stack(x, border, p.length);
+    const Array low = part_of_rows(x, 0, border, a.at), high = part_of_rows(x, border, p.length, a.at);
     in[Role::xs][i] = p.reverse ? high : low;
     of_second[Role::xs][i] = p.reverse ? low : high;
   }

@@ -30,11 +30,12 @@ struct SliceParams : ir::ParamsOf<SliceParams> {
       : limit_indices(limit), start_indices(start), strides(strides) {}
   Shape limit_indices, start_indices;
   std::optional<Shape> strides;
+  bool part = false;  // the rest is taken by others: transposed, it adds nothing to their signs of zeros
   std::int64_t stride(int i) const { return strides ? (*strides)[i] : 1; }
   static auto fields() {
-    return std::tuple{ir::field("limit_indices", &SliceParams::limit_indices),
-                      ir::field("start_indices", &SliceParams::start_indices),
-                      ir::field("strides", &SliceParams::strides)};
+    return std::tuple{
+        ir::field("limit_indices", &SliceParams::limit_indices), ir::optional_field("part", &SliceParams::part),
+        ir::field("start_indices", &SliceParams::start_indices), ir::field("strides", &SliceParams::strides)};
   }
 };
 struct PadParams : ir::ParamsOf<PadParams> {
@@ -42,5 +43,8 @@ struct PadParams : ir::ParamsOf<PadParams> {
   std::vector<lax::Padding> padding_config;
   static auto fields() { return std::tuple{ir::field("padding_config", &PadParams::padding_config)}; }
 };
+
+// Rows [begin, end) of x, whose other rows are taken in the same way: their cotangents together are those of x, bit for bit.
+Array part_of_rows(const Array& x, std::int64_t begin, std::int64_t end, const Location& at);
 
 }  // namespace anew

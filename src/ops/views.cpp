@@ -90,7 +90,9 @@ DimensionsParams dimensions_behind(DimensionsParams p, std::int64_t) {
 SliceParams slice_behind(SliceParams p, std::int64_t size) {
   std::optional<Shape> strides = p.strides;
   if (strides) strides->insert(0, 1);
-  return SliceParams(with_front(0, p.start_indices), with_front(size, p.limit_indices), strides);
+  SliceParams q(with_front(0, p.start_indices), with_front(size, p.limit_indices), strides);
+  q.part = p.part;
+  return q;
 }
 
 struct ShapeRows : Family {
@@ -301,7 +303,8 @@ Primitive slicing() {
       std::int64_t end = n == 0 ? start : start + (n - 1) * q.stride(i) + 1;
       config.emplace_back(start, a.in[0].shape[i] - end, q.stride(i) - 1);
     }
-    return Arrays{lax::pad(a.ct[0], zero_like(a.ct[0]), config)};
+    const Array zero = q.part ? literal(type_of(a.ct[0]).dtype, -0.0) : zero_like(a.ct[0]);
+    return Arrays{lax::pad(a.ct[0], zero, config)};
   };
   p.samples = [] {
     auto part = [](Shape s, Shape l, std::optional<Shape> k = {}) { return make_params(SliceParams(s, l, k)); };
@@ -417,6 +420,16 @@ Array squeeze(const ArrayLike& x, const Axes& axis) {
       if (type.shape[i] == 1) axes.push_back(i);
   if (axes.empty()) return strong(x.value, x.at);
   return bind1(rows().squeeze, make_params(DimensionsParams(axes)), {x.value}, x.at);
+}
+
+Array part_of_rows(const Array& x, std::int64_t begin, std::int64_t end, const Location& at) {
+  Shape start, limit = type_of(x).shape;
+  for (int d = 0; d < limit.ndim(); ++d) start.push_back(0);
+  start[0] = begin;
+  limit[0] = end;
+  SliceParams p(start, limit);
+  p.part = true;
+  return bind1(rows().slice, make_params(p), {x}, at);
 }
 
 namespace lax {
