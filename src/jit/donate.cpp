@@ -17,6 +17,7 @@ DonatedArguments::DonatedArguments(std::span<const Array> x, const std::vector<i
 
 void DonatedArguments::take(std::span<Array> inputs, const Location& at) const {
   const std::span<Array> arguments = inputs.subspan(inputs.size() - x_.size());
+  std::vector<std::size_t> shared;
   for (std::size_t k = 0; k < which_.size(); ++k) {
     const auto i = static_cast<std::size_t>(which_[k]);
     const Array& given = x_[i];
@@ -26,14 +27,18 @@ void DonatedArguments::take(std::span<Array> inputs, const Location& at) const {
       a = copy(a);
     } else if (!alone_[k]) {
       if (!own) a = copy(a);
-      warn(fmt::format("[jit] array {} of the arguments, {}, is donated, but it is held elsewhere too: it was copied", i,
-                       given.value()->type.str()),
-           at);
+      shared.push_back(i);
     } else {
       const Array taken = take_memory(given, at);
       if (!own) a = taken;
     }
   }
+  if (!shared.empty())
+    warn(fmt::format(
+             "[jit] {} of {} donated arrays are held elsewhere too (the first is array {} of the arguments, {}): "
+             "they were copied",
+             shared.size(), which_.size(), shared[0], x_[shared[0]].value()->type.str()),
+         at);
 }
 
 }  // namespace anew::compiled

@@ -180,8 +180,7 @@ Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cac
   std::vector<ir::Atom> outputs = s.program.outputs;
   if (!t) {
     compiled = true;
-    t = compile_traced(share(std::move(s.program)), std::move(lie),
-                       plan_options(options, inputs.size() - x.size()));
+    t = compile_traced(share(std::move(s.program)), std::move(lie), plan_options(options, inputs.size() - x.size()));
     std::list<std::shared_ptr<const Traced>> gone;
     std::lock_guard lock(state.guard);
     gone = state.traced.add(h, t);

@@ -255,7 +255,8 @@ std::string scalar_text(const ir::Literal& l) {
 std::ostream& operator<<(std::ostream& out, const Array& x) {
   const Value* v = x.value();
   if (!v) return out << "Array()";
-  if (!v->concrete()) return out << fmt::format("{}<{}>", v->trace ? "Traced" : "Abstract", v->type.str());
+  if (!v->concrete())
+    return out << fmt::format("{}<{}>", !v->trace ? "Abstract" : v->trace->took ? "Donated" : "Traced", v->type.str());
   const FloatMode mode;
   if (v->type.shape.ndim() == 0) return out << scalar_text(element(*v, 0));
   return out << (v->type.shape.size() == 0 ? "[]" : Formatter(*v, current_options()).run());

@@ -1,5 +1,7 @@
 // Donated arguments: results in their memory, the same bits, plans that count it; nothing taken from others; what was given
 // away says so, with both lines.
+#include <sstream>
+
 #include "jit/compiled_program.h"
 #include "support/support.h"
 
@@ -48,8 +50,7 @@ State adam(State s, Array x) {
 }
 
 void expect_same(const Layers& a, const Layers& b) {
-  for (std::size_t i = 0; i < a.size(); ++i)
-    EXPECT_TRUE(same_bits(a[i].w, b[i].w) && same_bits(a[i].b, b[i].b)) << i;
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(same_bits(a[i].w, b[i].w) && same_bits(a[i].b, b[i].b)) << i;
 }
 
 TEST(Donate, WeightsAreUpdatedInPlace) {
@@ -95,8 +96,10 @@ TEST(Donate, WhatOthersHoldIsCopiedWithAWarning) {
     test::Warnings warnings;
     EXPECT_TRUE(same_bits(twice(x), other * 2));
     ASSERT_EQ(warnings.texts().size(), 1U);
-    EXPECT_EQ(warnings.texts()[0],
-              "[jit] array 0 of the arguments, f32[64], is donated, but it is held elsewhere too: it was copied");
+    EXPECT_EQ(
+        warnings.texts()[0],
+        "[jit] 1 of 1 donated arrays are held elsewhere too (the first is array 0 of the arguments, f32[64]): they "
+        "were copied");
     EXPECT_TRUE(same_bits(x, other));
   }
   std::vector<double> memory(64, 1.5);
@@ -123,6 +126,9 @@ TEST(Donate, UsedAgainIsAnErrorWithBothLines) {
             std::string::npos)
       << text;
   EXPECT_NE(text.find("hint: use the result, or donate copy(x)"), std::string::npos) << text;
+  std::ostringstream printed;
+  printed << x;
+  EXPECT_EQ(printed.str(), "Donated<f32[8]>");
   EXPECT_THROW((void)x.to_vector(), Error);
   EXPECT_THROW((void)x.item(), Error);
   EXPECT_THROW((void)twice(x), Error);
