@@ -115,6 +115,7 @@ std::string MemoryReport::json() const {
       {"extra_time", number(plan.extra_time)},
       {"extra_time_bound", number(plan.extra_time_bound)},
       {"price", number(plan.price)},
+      {"donated_bytes", number(plan.donated_bytes)},
       {"disk_bytes", number(plan.disk_bytes)},
       {"recomputed", anew::json(plan.recomputed)},
       {"budget_curve", anew::json(budget_curve)},

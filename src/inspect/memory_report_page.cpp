@@ -195,6 +195,7 @@ class Page {
     figure("planned", readable_count(p.peak_bytes) + " bytes");
     if (r_.measured_bytes) figure("measured", readable_count(r_.measured_bytes) + " bytes");
     if (r_.seconds >= 0) figure("a call takes", readable_time(r_.seconds));
+    if (p.donated_bytes) figure("results in donated arguments", readable_bytes(p.donated_bytes));
     if (p.disk_bytes) figure("on disk", readable_bytes(p.disk_bytes));
     if (p.extra_time > 0) figure("recomputed", more_time(p.extra_time));
     if (p.extra_time > 0) figure("any plan within the budget", "at least " + more_time(p.extra_time_bound));

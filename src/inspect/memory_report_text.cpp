@@ -143,6 +143,9 @@ std::string time_of_steps(const MemoryReport& r) {
 // What a budget costs, and the steps that it has repeated.
 std::string budget_text(const MemoryPlan& plan) {
   std::string out;
+  if (plan.donated_bytes)
+    out += fmt::format("donated {} of results in the memory of arguments\n",
+                       readable_bytes(static_cast<double>(plan.donated_bytes)));
   if (plan.disk_bytes) out += fmt::format("disk    {}\n", readable_bytes(static_cast<double>(plan.disk_bytes)));
   if (plan.extra_time <= 0) return out;
   out += fmt::format("again   +{:.2f} % time is recomputation; any plan within the budget adds at least {:.2f} %\n",

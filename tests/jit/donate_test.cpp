@@ -169,6 +169,9 @@ TEST(Donate, ReportsTakeNothing) {
   Array x = copy(ones({64}));
   const MemoryReport report = memory_report(twice, x);
   EXPECT_EQ(report.measured_bytes, report.plan.peak_bytes);
+  EXPECT_NE(report.str().find("donated 256 B of results in the memory of arguments\n"), std::string::npos) << report;
+  EXPECT_NE(report.json().find("\"donated_bytes\""), std::string::npos);
+  EXPECT_NE(report.html().find("results in donated arguments"), std::string::npos);
   EXPECT_TRUE(same_bits(x, ones({64})));
 }
 
