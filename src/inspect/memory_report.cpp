@@ -1,6 +1,6 @@
-// Gathering a memory report: the steps of a compiled Program in the order they run, what each of them moves and computes,
-// what lives in the arena meanwhile, and how long it takes, as seen by a StepWatch. Formats are in memory_report_text.cpp,
-// memory_report_json.cpp and memory_report_page.cpp.
+// Gathering a memory report: the steps of a compiled Program in the order they run, what each of them moves and
+// computes, what lives in the arena meanwhile, and how long it takes, as seen by a StepWatch. Formats are in
+// memory_report_text.cpp, memory_report_json.cpp and memory_report_page.cpp.
 // Invariant: rows of nested steps come right behind their loop or branch, so lifetimes are intervals of rows.
 #include <anew/report.h>
 
@@ -360,8 +360,8 @@ class Gathering {
   const std::vector<std::string>& paths_;
 };
 
-// ---- times that add up. Steps in loops are watched in other calls than the loop, and by a clock that takes time itself: of
-// theirs only the proportions are right.
+// ---- times that add up. Steps in loops are watched in other calls than the loop, and by a clock that takes time
+// itself: of theirs only the proportions are right.
 
 double time_of(const MemoryReport& r, const std::vector<std::size_t>& rows) {
   double seconds = 0;

@@ -1,7 +1,8 @@
-// A memory report as one page of HTML that needs nothing from elsewhere, and no script: a map of the arena (steps to the
-// right, addresses upwards; hovering says what a piece is, a click goes to the line that made it), totals, the table of
-// steps, and the lines of the user's files. Drawings stretch to the width there is, their labels are text beside them, so
-// that the page is read on a telephone as on a screen; colours follow the reader's choice of light or dark.
+// A memory report as one page of HTML that needs nothing from elsewhere, and no script: a map of the arena (steps to
+// the right, addresses upwards; hovering says what a piece is, a click goes to the line that made it), totals, the
+// table of steps, and the lines of the user's files. Drawings stretch to the width there is, their labels are text
+// beside them, so that the page is read on a telephone as on a screen; colours follow the reader's choice of light or
+// dark.
 #include <fmt/format.h>
 
 #include <algorithm>

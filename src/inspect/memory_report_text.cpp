@@ -1,5 +1,5 @@
-// A memory report as text, at most 100 columns wide: the plan, a chart of the bytes alive in the arena, one line per step,
-// totals.
+// A memory report as text, at most 100 columns wide: the plan, a chart of the bytes alive in the arena, one line per
+// step, totals.
 #include <anew/report.h>
 #include <fmt/format.h>
 
@@ -46,8 +46,8 @@ std::string bar(double part, std::size_t width) {
   return out + eighths[n % 8];
 }
 
-// Several rows high, one or more columns per step, or several steps per column, of which the fullest counts. A loop is its
-// steps.
+// Several rows high, one or more columns per step, or several steps per column, of which the fullest counts. A loop is
+// its steps.
 std::string chart(const std::vector<MemoryReport::Step>& all, std::size_t arena) {
   std::vector<std::size_t> live;
   for (std::size_t i = 0; i < all.size(); ++i)

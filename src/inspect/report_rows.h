@@ -1,5 +1,5 @@
-// Rows of a memory report: steps, in the order they run, those of loops and branches below their own. And how numbers are
-// written, in all formats.
+// Rows of a memory report: steps, in the order they run, those of loops and branches below their own. And how numbers
+// are written, in all formats.
 #pragma once
 #include <anew/report.h>
 

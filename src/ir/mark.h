@@ -1,7 +1,7 @@
-// Where an equation comes from, beyond its line: for plans and reports only, nothing that is computed depends on it. Of all
-// equations that one operation of the user's became (its derivative, its transpose, its recomputation) the number is the
-// same, so that what a backward pass makes is known to belong to a forward one; and a region is the chain of calls that
-// the user's function was traced in. Equations derived from another inherit its mark, as they do its line.
+// Where an equation comes from, beyond its line: for plans and reports only, nothing that is computed depends on it. Of
+// all equations that one operation of the user's became (its derivative, its transpose, its recomputation) the number
+// is the same, so that what a backward pass makes is known to belong to a forward one; and a region is the chain of
+// calls that the user's function was traced in. Equations derived from another inherit its mark, as they do its line.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace anew::ir {
 
-// A call that traces a function of the user's: a checkpoint, a jit, a loop, a custom rule. Regions are made once and never
-// go: there are as many as calls in the programs of a process.
+// A call that traces a function of the user's: a checkpoint, a jit, a loop, a custom rule. Regions are made once and
+// never go: there are as many as calls in the programs of a process.
 struct Region {
   const Region* outer;  // null: none
   std::string_view what;

@@ -1,7 +1,7 @@
 // Which argument a value was made with: the leaf that its equation reads (of several the first: parameters come before
-// data), or else that of the operand made last. A leaf that was converted, transposed or sliced on the way is still that
-// leaf. What a backward pass makes has the label of the forward equation that it is the derivative of; equations say by
-// their marks which that is (ir/mark.h).
+// data), or else that of the operand made last. A leaf that was converted, transposed or sliced on the way is still
+// that leaf. What a backward pass makes has the label of the forward equation that it is the derivative of; equations
+// say by their marks which that is (ir/mark.h).
 #pragma once
 #include <unordered_map>
 
