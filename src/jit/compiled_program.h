@@ -33,7 +33,7 @@ struct PlanOptions {
 
 class CompiledProgram {
  public:
-  CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options);
+  CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options = {});
   CompiledProgram(const CompiledProgram&) = delete;
 
   // `inputs`: concrete, of the Program's types and laid out as said; donated ones are overwritten. Gives the measured peak to `high_water`, if any.
