@@ -1,3 +1,4 @@
+// Which plans there are for a Program, and which of them fits.
 #include "passes/rematerialize.h"
 
 #include <algorithm>

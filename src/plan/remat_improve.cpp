@@ -64,7 +64,7 @@ class Repair {
       gain_ = static_cast<double>(g_.bytes(m.value));
       benefit_ = gain_ * over(until + 1, *next - 1);
       if (!close(kernel, *next, hold, 0) || gain_ <= 0 || benefit_ <= 0) continue;
-      double score = (cost_ + 1e-12 * g_.total_cost()) / benefit_;
+      double score = (cost_ + nothing_) / benefit_;
       if (noise_ > 0) score *= std::exp(noise_ * 2 * (next_random(random_) + next_random(random_) - 1));
       if (score < best.score) best = {score, *next, closure_};
     }
@@ -121,6 +121,7 @@ class Repair {
   int peak_ = 0;
   std::vector<int> closure_;
   double cost_ = 0, gain_ = 0, benefit_ = 0;
+  double nothing_ = 1e-12 * g_.total_cost();  // of what is free, the more useful first
 };
 
 // Some repeats forgotten: a share of all, those near one, or a few.
