@@ -96,7 +96,7 @@ struct CheckGradsOptions {
   std::optional<double> atol = {}, rtol = {}, step = {};
   std::uint64_t seed = 7;  // of the direction
 };
-// `stop`: ends calls of the jitted function; where that is itself traced, the token of the outermost jit counts. `name`: of
+// `donate`: numbers of arguments whose memory becomes that of results; to flat functions, numbers of arrays. `stop`: ends calls of the jitted function; where that is itself traced, the token of the outermost jit counts. `name`: of
 // the function, in Programs and lists of residuals.
 struct JitOptions {
   std::optional<std::size_t> memory_budget = {};

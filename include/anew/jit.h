@@ -1,8 +1,8 @@
 // jit: functions of trees, compiled per types of their arguments; the exact memory plan, before anything runs; functions
 // compiled ahead of time.
 #pragma once
-#include <anew/call.h>
 #include <anew/call_key.h>
+#include <anew/linearize.h>
 
 #include <cstddef>
 #include <iosfwd>
@@ -12,7 +12,7 @@
 
 namespace anew {
 
-// A value in the arena, and the line that made it.
+// A value in the arena, the line that made it, and what it was made for.
 struct LiveValue {
   std::string what;  // the operation, or whose scratch it is
   ShapeDtype type;   // of scratch: bytes
@@ -20,18 +20,46 @@ struct LiveValue {
   Location at = {};
   std::string inside = {};  // the loops and branches it lies in, outermost first: "scan[10] / cond"
   bool scratch = false;
+  // The leaf of the arguments that it was made with: the one that its operation reads, or that an operand was made
+  // with.
+  int leaf = -1;             // -1: none is known
+  bool backward = false;     // made by a backward pass, or of what that made
+  std::string path = {};     // of that leaf: "layers[3].w"; where it is of a backward pass "d layers[3].w"
+  std::string callers = {};  // the calls it lies in, innermost first: "checkpoint 3 of model.cpp:88 (loss)"
 };
 
-// What a call of a compiled function takes, known before it runs. A call allocates its outputs and one arena, which holds
-// every temporary and all scratch, and nothing else.
+// What a budget has computed more than once.
+struct Recomputed {
+  std::string what;  // the operations of the step
+  Location at = {};
+  int times = 0;          // besides the first
+  double extra_time = 0;  // all of them, as a fraction of the time of the plain call
+};
+
+// What a call of a compiled function takes, known before it runs. A call allocates its outputs (those that do not lie in
+// donated arguments) and one arena, which holds every temporary and all scratch, and nothing else.
 struct MemoryPlan {
   std::size_t argument_bytes = 0, constant_bytes = 0, output_bytes = 0, arena_bytes = 0;
   std::size_t peak_bytes = 0;     // their sum
+  std::size_t donated_bytes = 0;  // outputs in the memory of arguments; in none of the others
   std::size_t disk_bytes = 0;     // kept in files meanwhile
   std::vector<LiveValue> live{};  // in the arena where most of it is in use, largest first
+  // With a memory budget, by a model of times: what recomputation adds, as a fraction of the time of the plain call; the
+  // least that any plan within the budget adds; what one more byte would save, in seconds.
+  double extra_time = 0, extra_time_bound = 0, price = 0;
+  std::vector<Recomputed> recomputed{};  // what takes longest first
   std::string str() const;
 };
 std::ostream& operator<<(std::ostream& os, const MemoryPlan& plan);
+
+// A point of the curve of memory against time: a budget of `peak_bytes` can be met.
+struct BudgetPoint {
+  std::size_t peak_bytes = 0;
+  double extra_time = 0, extra_time_bound = 0;  // as in MemoryPlan
+};
+// A table; a picture (SVG).
+std::string str(const std::vector<BudgetPoint>& curve);
+std::string svg(const std::vector<BudgetPoint>& curve);
 
 // Keeps machine code in this folder, for later processes; "" keeps none, as at the start (unless the environment has
 // ANEW_CODE_CACHE). Returns the former one. Files that do not fit are ignored with a warning.
@@ -61,10 +89,13 @@ class Compiled {
 };
 // Arguments may be abstract. The function is traced once; arrays it captures are kept.
 Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
-                 const Location& at = Location::current());
-// The plan alone: no code is generated.
+                 const Location& at = Location::current(), std::vector<std::string> paths = {});
+// The plan alone: no code is generated. `paths` name the arguments: one per leaf; none: "0", "1", ...
 MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
-                const Location& at = Location::current());
+                const Location& at = Location::current(), std::vector<std::string> paths = {});
+// Peaks and modelled times of all plans that a budget would choose from, from the plain one down to the smallest.
+std::vector<BudgetPoint> budget_curve(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
+                                      const Location& at = Location::current());
 // What a jitted function remembers of its calls: of one without state code, and the shape of its result, by CallKey; of
 // any function how often static numbers had it compiled. Bounded: what was not used for longest goes.
 class KnownCalls {
@@ -101,6 +132,9 @@ Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cach
            const Location& at, bool& compiled);
 
 [[noreturn]] void other_static_argument(std::size_t number, const Location& at);
+// Numbers of the arrays that arguments of these numbers hold; `leaves`: how many each argument has.
+std::vector<int> donated_leaves(const std::vector<int>& arguments, std::span<const std::size_t> leaves,
+                                const Location& at);
 
 }  // namespace flat
 
@@ -196,19 +230,38 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
         }
       }
       bool compiled = false;
-      Arrays out = flat::jit(c.flat(), c.leaves(), cache_, options_, at_, compiled);
+      JitOptions own;
+      Arrays out = flat::jit(c.flat(), c.leaves(), cache_, options_for(c, own), at_, compiled);
       if constexpr (describable(typename For::arguments{}))
         if (compiled) known_.compiled(key_of(c), at_);
       return c.rebuild(out);
     }
   }
-  // The memory a call with these arguments takes, to the byte; arguments may be abstract.
+  // The memory a call with these arguments takes, to the byte; arguments may be abstract. ANEW_ARGS names them.
   template <class... T>
-  MemoryPlan plan(const T&... args) const {
+  MemoryPlan plan(const ArgNames& names, const T&... args) const {
     using For = detail::whole_call<F, T...>;
     if constexpr (For::valid) {
       typename For::type c(this->wrapper().f_, args...);
-      return flat::plan(c.flat(), c.leaves(), options_, at_);
+      JitOptions own;
+      return flat::plan(c.flat(), c.leaves(), options_for(c, own), at_,
+                        detail::call_info(c.skeleton(), names).paths);
+    } else {
+      return {};
+    }
+  }
+  template <class... T>
+  MemoryPlan plan(const T&... args) const {
+    return plan(ArgNames(), args...);
+  }
+  // The curve of memory against time, from the plain plan down to the smallest; arguments may be abstract.
+  template <class... T>
+  std::vector<BudgetPoint> budget_curve(const T&... args) const {
+    using For = detail::whole_call<F, T...>;
+    if constexpr (For::valid) {
+      typename For::type c(this->wrapper().f_, args...);
+      JitOptions own;
+      return flat::budget_curve(c.flat(), c.leaves(), options_for(c, own), at_);
     } else {
       return {};
     }
@@ -226,8 +279,20 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
   const F& function() const { return f_; }
   const JitOptions& options() const { return options_; }
   const Location& at() const { return at_; }
+  // Options as flat functions take them: .donate counts arrays, not arguments. `own` is where they are if they differ.
+  template <class C>
+  const JitOptions& options_for(const C& c, JitOptions& own) const {
+    if (options_.donate.empty()) return options_;
+    own = options_;
+    own.donate = flat::donated_leaves(options_.donate, leaf_counts(c.skeleton()), at_);
+    return own;
+  }
 
  private:
+  template <std::size_t... I, class... A>
+  static std::vector<std::size_t> leaf_counts(const detail::Slots<std::index_sequence<I...>, A...>& args) {
+    return {detail::leaves(detail::get<I>(args)).size()...};
+  }
   template <class... A>
   static consteval bool describable(detail::types<A...>) {
     return (detail::describable<A>() && ...);
@@ -259,7 +324,8 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
   // Nothing where the call cannot be remembered: the function captures arrays.
   template <class C>
   std::shared_ptr<const flat::KnownCalls::Entry> remember(C& c, flat::CallKey key) const {
-    flat::Compiled code = flat::compile(c.flat(), c.leaves(), options_, at_);
+    JitOptions own;
+    flat::Compiled code = flat::compile(c.flat(), c.leaves(), options_for(c, own), at_);
     if (code.captures()) {
       known_.captures();
       return nullptr;
@@ -270,7 +336,9 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
   }
   template <class C, class... A>
   auto compiled(C& c, detail::types<A...>) const {
-    flat::Compiled code = flat::compile(c.flat(), c.leaves(), options_, at_);
+    JitOptions own;
+    flat::Compiled code = flat::compile(c.flat(), c.leaves(), options_for(c, own), at_,
+                                        detail::call_info(c.skeleton(), ArgNames()).paths);
     return Compiled<typename C::Result, A...>(std::move(code), c.skeleton(), c.result_shape(), at_);
   }
   F f_;

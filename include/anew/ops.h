@@ -78,6 +78,7 @@ Array logical_not(const ArrayLike& x);
 Array bitwise_not(const ArrayLike& x);
 Array invert(const ArrayLike& x);
 Array nan_to_num(const ArrayLike& x, double nan = 0.0);  // infinities become the largest finite numbers
+Array copy(const ArrayLike& x);                          // an array with memory of its own
 Array stop_gradient(const ArrayLike& x);                 // x, a constant to every derivative
 Array astype(const ArrayLike& x, DType dtype);
 

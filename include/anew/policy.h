@@ -26,6 +26,7 @@ class Policy {
   enum class Kind : std::uint8_t {
     everything,
     nothing,
+    automatic,
     dots,
     dots_no_batch,
     only_names,
@@ -97,6 +98,8 @@ Policy combined_policy(Policy::Kind kind, std::initializer_list<Policy> parts, c
 
 namespace checkpoint_policies {
 extern const Policy everything_saveable, nothing_saveable, dots_saveable, dots_with_no_batch_dims_saveable;
+// Left to the planner where a jit around it has a memory budget; else everything is saveable.
+extern const Policy automatic;
 extern const Policy checkpoint_dots, checkpoint_dots_with_no_batch_dims;  // the same as the two before
 
 template <std::convertible_to<std::string>... S>

@@ -14,7 +14,8 @@ struct MemoryReport {
   ~MemoryReport();
 
   // A step of the compiled function, or of a loop or branch in it. Steps of loops follow the loop, one deeper; figures
-  // are of all runs in one call, and -1 where they are not known.
+  // are of all runs in one call, and -1 where they are not known. Times of the steps of a loop add up to that of the
+  // loop.
   struct Operation {
     std::string what;
     SourceLine line = {};
@@ -29,6 +30,7 @@ struct MemoryReport {
     double bytes = -1, flops = -1;           // read and written; of elements that are read twice, once
     std::size_t live_bytes = 0;              // in the arena while it runs
     std::vector<Operation> operations = {};  // what it computes, in order: several of a fused kernel
+    std::string path = {}, callers = {};     // as in LiveValue
   };
   // A piece of the arena: where it lies, and from which to which of the steps.
   struct Piece {
@@ -37,12 +39,33 @@ struct MemoryReport {
     SourceLine line = {};
     std::size_t offset = 0, bytes = 0;
     std::size_t first = 0, last = 0;
+    std::string path = {}, callers = {};  // as in LiveValue
+    bool backward = false;
+  };
+  // A line of a file that is named here, or near one that is.
+  struct Source {
+    std::string file;
+    int line = 0;
+    std::string text = {};
   };
   MemoryPlan plan = {};
   std::size_t measured_bytes = 0;  // at the peak of a call; 0: nothing ran, an argument is abstract
-  double seconds = -1;             // of a call, the least of a few
+  double seconds = -1;             // of a call, the least of a few; those of its steps are at most as many
   std::vector<Step> steps = {};
   std::vector<Piece> pieces = {};
+  std::vector<Source> sources = {};            // by file and line; of files that could be read
+  std::vector<BudgetPoint> budget_curve = {};  // where the function has a memory budget
+
+  // What is alive where the arena is fullest, and the time, by who asked for it; the largest first. Each list adds up
+  // to the same sums.
+  enum class By { line, function, path };
+  struct Total {
+    std::string what;      // "model.cpp:41 (layer)", "layer", "layers[3].w"; empty: unknown
+    SourceLine line = {};  // by line
+    std::size_t bytes = 0;
+    double seconds = 0;
+  };
+  std::vector<Total> totals(By by) const;
 
   std::string str() const;  // at most 100 columns wide
   std::string json() const;
@@ -52,20 +75,26 @@ std::ostream& operator<<(std::ostream& os, const MemoryReport& report);
 
 namespace flat {
 MemoryReport memory_report(const FlatFunction& f, std::span<const Array> x, const JitOptions& options = {},
-                           const Location& at = Location::current());
+                           const Location& at = Location::current(), std::vector<std::string> paths = {});
 }
 
 // Compiles for these arguments and calls the function a few times (once if it prints or calls back, never if an argument
 // is abstract).
 template <class F, class... T>
-[[nodiscard]] MemoryReport memory_report(const Jit<F>& jitted, const T&... args) {
+[[nodiscard]] MemoryReport memory_report(const Jit<F>& jitted, const ArgNames& names, const T&... args) {
   using For = detail::whole_call<F, T...>;
   if constexpr (For::valid) {
     typename For::type c(jitted.function(), args...);
-    return flat::memory_report(c.flat(), c.leaves(), jitted.options(), jitted.at());
+    JitOptions own;
+    return flat::memory_report(c.flat(), c.leaves(), jitted.options_for(c, own), jitted.at(),
+                               detail::call_info(c.skeleton(), names).paths);
   } else {
     return {};
   }
+}
+template <class F, class... T>
+[[nodiscard]] MemoryReport memory_report(const Jit<F>& jitted, const T&... args) {
+  return memory_report(jitted, ArgNames(), args...);
 }
 
 }  // namespace anew

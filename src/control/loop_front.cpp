@@ -24,6 +24,7 @@ Array returned(const Array& y, const Form& carry, const Location& at) {
 // arrays.
 Staged stage_body(std::string_view loop, const FlatFunction& body, Arrays& start, Forms& forms,
                   const std::vector<std::string>& paths, const Location& at) {
+  const RegionScope region(loop, at);
   for (;;) {  // again where a number in the carry takes the dtype that the body returns
     bool again = false;
     auto step = [&](std::span<const Array> in) {

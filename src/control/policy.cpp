@@ -22,6 +22,7 @@ struct KindName {
 constexpr std::array kind_names{
     KindName{Kind::everything, "everything_saveable"},
     KindName{Kind::nothing, "nothing_saveable"},
+    KindName{Kind::automatic, "automatic"},
     KindName{Kind::dots, "dots_saveable"},
     KindName{Kind::dots_no_batch, "dots_with_no_batch_dims_saveable"},
     KindName{Kind::only_names, "save_only_these_names"},
@@ -75,7 +76,8 @@ void check_memories(std::string_view function, const std::string& src, const std
 Save Policy::operator()(const PolicyQuery& q) const {
   const bool named = !q.name.empty();
   switch (kind_) {
-    case Kind::everything: return Save::save;
+    case Kind::everything:
+    case Kind::automatic: return Save::save;
     case Kind::nothing: return Save::recompute;
     case Kind::dots: return save_if(q.dot);
     case Kind::dots_no_batch: return save_if(is_dot_without_batch(q));
@@ -158,8 +160,8 @@ Policy Policy::callable(std::string text, Rule rule) {
 namespace checkpoint_policies {
 
 constinit const Policy everything_saveable{Kind::everything}, nothing_saveable{Kind::nothing},
-    dots_saveable{Kind::dots}, dots_with_no_batch_dims_saveable{Kind::dots_no_batch}, checkpoint_dots{Kind::dots},
-    checkpoint_dots_with_no_batch_dims{Kind::dots_no_batch};
+    automatic{Kind::automatic}, dots_saveable{Kind::dots}, dots_with_no_batch_dims_saveable{Kind::dots_no_batch},
+    checkpoint_dots{Kind::dots}, checkpoint_dots_with_no_batch_dims{Kind::dots_no_batch};
 
 namespace {
 // Everything that walks policies is recursive; and as text they are lists, of which there may be more around and inside.

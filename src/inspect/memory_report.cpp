@@ -1,14 +1,16 @@
 // Gathering a memory report: the steps of a compiled Program in the order they run, what each of them moves and computes,
-// what lives in the arena meanwhile, and how long it takes, as seen by a StepWatch. Formats are in memory_report_text.cpp
-// and memory_report_page.cpp.
+// what lives in the arena meanwhile, and how long it takes, as seen by a StepWatch. Formats are in memory_report_text.cpp,
+// memory_report_json.cpp and memory_report_page.cpp.
 // Invariant: rows of nested steps come right behind their loop or branch, so lifetimes are intervals of rows.
 #include <anew/report.h>
 
 #include <chrono>
 #include <unordered_map>
 
+#include "inspect/report_rows.h"
 #include "jit/compiled_program.h"
 #include "jit/describe.h"
+#include "jit/labels.h"
 #include "plan/offsets.h"
 #include "trace/trace.h"
 
@@ -78,10 +80,12 @@ Measured measure(const flat::Compiled& compiled, std::span<const Array> x) {
   auto call = [&](Times* times, bool nested) {
     Times now;
     now.nested = nested;
+    Arrays arguments(x.begin(), x.end());  // what is donated is given away in each call
+    for (int i : compiled.state().options.donate) arguments[i] = copy(arguments[i]);
     const Stopwatch one;
     {
       StepWatch::Installed watch(times ? &now : nullptr);
-      compiled(x);
+      compiled(arguments);
     }
     if (times) times->take_least(now);
     return one.seconds();
@@ -161,7 +165,8 @@ double moved_by_call(const Body& body, const passes::Step& s) {
 
 class Gathering {
  public:
-  Gathering(MemoryReport& report, const Measured* measured) : r_(report), measured_(measured) {}
+  Gathering(MemoryReport& report, const Measured* measured, const flat::Compiled::State& compiled)
+      : r_(report), measured_(measured), labels_(compiled.program->program()), paths_(compiled.paths) {}
 
   void run(const Body& body, const Code* code) { walk(body, code, 0, 0, 0, 1); }
 
@@ -195,10 +200,12 @@ class Gathering {
       }
       first_row.push_back(r_.steps.size());
       row(body, s, code, i, depth, live + own[i] + s.scratch, runs);
-      if (compiled::is_control(s)) nested(s, code, i, depth, live + own[i], base + body.scratch_offsets[i], runs);
+      if (compiled::is_control(s))
+        nested(s, compiled::mark_of(body, s), code, i, depth, live + own[i], base + body.scratch_offsets[i], runs);
       else if (s.scratch)
-        r_.pieces.push_back({"scratch of " + compiled::step_name(s), "", source_line(s.at),
-                             base + body.scratch_offsets[i], s.scratch, first_row[i], first_row[i]});
+        piece({"scratch of " + compiled::step_name(s), "", source_line(s.at), base + body.scratch_offsets[i], s.scratch,
+               first_row[i], first_row[i]},
+              compiled::mark_of(body, s));
       last_row.push_back(r_.steps.size() - 1);
       const MemoryReport::Step& done = r_.steps[first_row[i]];
       add(sums.seconds, done.seconds);
@@ -217,6 +224,7 @@ class Gathering {
     if (!s.out.empty()) row.type = body.type(s.out[0]).str();
     if (s.at.line()) row.line = source_line(s.at);
     for (const passes::Step::Made& made : s.made) row.operations.push_back(operation(made));
+    label(row, compiled::mark_of(body, s));
     row.live_bytes = live;
     row.runs = runs;
     if (measured_) {
@@ -263,8 +271,8 @@ class Gathering {
   }
 
   // Rows of a loop or branch. What it moves and computes is the sum of them.
-  void nested(const passes::Step& s, const Code* code, std::size_t i, int depth, std::size_t live, std::size_t base,
-              std::int64_t runs) {
+  void nested(const passes::Step& s, const ir::Mark& mark, const Code* code, std::size_t i, int depth, std::size_t live,
+              std::size_t base, std::int64_t runs) {
     const std::size_t own = r_.steps.size() - 1;
     const auto* loop = s.as<passes::Loop>();
     const std::int64_t length = loop && s.bodies.size() == 1 ? loop->length : -1;
@@ -295,48 +303,104 @@ class Gathering {
     for (const passes::Part& part : passes::buffers_of(s)) {
       const std::size_t end = std::min(plan::rounded(part.offset + part.bytes), s.scratch);
       if (end > part.offset)
-        r_.pieces.push_back({"buffer of " + compiled::step_name(s), "", source_line(s.at), base + part.offset,
-                             end - part.offset, own, r_.steps.size() - 1});
+        piece({"buffer of " + compiled::step_name(s), "", source_line(s.at), base + part.offset, end - part.offset, own,
+               r_.steps.size() - 1},
+              mark);
     }
   }
 
+  // A storage is a piece for each value that lies in it, one after the other.
   void pieces(const Body& body, const Table<passes::StorageId, passes::Span>& spans,
               const std::vector<std::size_t>& first_row, const std::vector<std::size_t>& last_row, std::size_t base) {
-    if (body.steps.empty()) return;
-    const Table<passes::StorageId, passes::ValueId> written = compiled::written_values(body, body.steps.size() - 1);
+    Table<passes::StorageId, std::vector<std::pair<std::size_t, passes::ValueId>>> written(body.storages.size());
+    for (std::size_t i = 0; i < body.steps.size(); ++i)
+      for (passes::ValueId v : body.steps[i].out) {
+        auto& values = written[body.values[v].storage];
+        if (values.empty() || made_by(body, values.back().second) != made_by(body, v)) values.emplace_back(i, v);
+      }
     for (passes::StorageId s : body.storages.ids()) {
-      if (!written[s] || !compiled::in_arena(body, written[s]) || body.storages[s].bytes == 0) continue;
-      const passes::Value& v = body.values[written[s]];
-      const auto last = std::min(static_cast<std::size_t>(spans[s].last), body.steps.size() - 1);
-      r_.pieces.push_back({v.primitive ? v.primitive->name : "copy", v.type.str(),
-                           v.at.line() ? source_line(v.at) : SourceLine{}, base + body.offsets[s],
-                           body.storages[s].bytes, first_row[spans[s].first], last_row[last]});
+      if (written[s].empty() || !compiled::in_arena(body, written[s][0].second) || body.storages[s].bytes == 0)
+        continue;
+      written[s][0].first = spans[s].first;
+      for (std::size_t k = 0; k < written[s].size(); ++k) {
+        const auto& [step, value] = written[s][k];
+        const passes::Value& v = body.values[value];
+        const std::size_t from = first_row[step];
+        const std::size_t end = k + 1 < written[s].size()
+                                    ? first_row[written[s][k + 1].first]
+                                    : last_row[std::min<std::size_t>(spans[s].last, body.steps.size() - 1)] + 1;
+        if (from < end)
+          piece({v.primitive ? v.primitive->name : "copy", v.type.str(), v.at.line() ? source_line(v.at) : SourceLine{},
+                 base + body.offsets[s], body.storages[s].bytes, from, end - 1},
+                compiled::mark_of(body, value));
+      }
     }
+  }
+  // Steps that write one value in parts make it together.
+  static std::tuple<const ir::Primitive*, std::uint64_t, bool> made_by(const Body& body, passes::ValueId v) {
+    const passes::Value& value = body.values[v];
+    return {value.primitive, value.mark.operation, value.mark.backward};
+  }
+
+  template <class Row>
+  void label(Row& row, const ir::Mark& mark) const {
+    const compiled::Label label = labels_.of(mark);
+    row.path = compiled::path_of(label.leaf, label.backward, paths_);
+    row.callers = ir::str(mark.region);
+  }
+  void piece(MemoryReport::Piece p, const ir::Mark& mark) {
+    label(p, mark);
+    p.backward = labels_.of(mark).backward;
+    r_.pieces.push_back(std::move(p));
   }
 
   MemoryReport& r_;
   const Measured* measured_;
+  const compiled::Labels labels_;
+  const std::vector<std::string>& paths_;
 };
+
+// ---- times that add up. Steps in loops are watched in other calls than the loop, and by a clock that takes time itself: of
+// theirs only the proportions are right.
+
+double time_of(const MemoryReport& r, const std::vector<std::size_t>& rows) {
+  double seconds = 0;
+  for (std::size_t i : rows) seconds += std::max(0.0, r.steps[i].seconds);
+  return seconds;
+}
+void add_up(MemoryReport& r, const std::vector<std::size_t>& rows, double seconds) {
+  const double sum = time_of(r, rows);
+  for (std::size_t i : rows) {
+    if (sum > 0) r.steps[i].seconds *= seconds / sum;
+    if (const std::vector<std::size_t> inner = rows_below(r.steps, i); !inner.empty())
+      add_up(r, inner, r.steps[i].seconds);
+  }
+}
 
 }  // namespace
 
 namespace flat {
 
 MemoryReport memory_report(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
-                           const Location& at) {
-  const Compiled compiled = compile(f, x, options, at);
+                           const Location& at, std::vector<std::string> paths) {
+  const Compiled compiled = compile(f, x, options, at, std::move(paths));
   MemoryReport report;
   report.plan = compiled.plan();
+  if (options.memory_budget) report.budget_curve = budget_curve(f, x, options, at);
   const compiled::CompiledProgram& program = *compiled.state().program;
   const bool runs = std::all_of(x.begin(), x.end(), [](const Array& a) { return !a.value()->abstract; });
-  if (!runs) {
-    Gathering(report, nullptr).run(program.body(), &program.code());
-    return report;
+  Measured measured;
+  if (runs) {
+    measured = measure(compiled, x);
+    report.seconds = measured.seconds;
+    report.measured_bytes = compiled.high_water_bytes();
   }
-  const Measured measured = measure(compiled, x);
-  report.seconds = measured.seconds;
-  report.measured_bytes = compiled.high_water_bytes();
-  Gathering(report, &measured).run(program.body(), &program.code());
+  Gathering(report, runs ? &measured : nullptr, compiled.state()).run(program.body(), &program.code());
+  if (runs) {
+    const std::vector<std::size_t> outermost = rows_below(report.steps);
+    add_up(report, outermost, std::min(report.seconds, time_of(report, outermost)));
+  }
+  read_sources(report);
   return report;
 }
 

@@ -46,7 +46,7 @@ class Inliner {
       return named;
     };
     for (const Eqn& e : p.eqns) {
-      Eqn copy{e.primitive, e.params, all(e.inputs), {}, e.at, e.rule_of};
+      Eqn copy{e.primitive, e.params, all(e.inputs), {}, e.at, e.rule_of, e.mark};
       std::vector<Atom> results;
       if (ProgramRef called = call(copy, out)) {
         changed = true;

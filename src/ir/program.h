@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/base.h"
+#include "ir/mark.h"
 #include "ir/memo.h"
 #include "ir/params.h"
 
@@ -50,6 +51,7 @@ struct Eqn {
   std::vector<Var> outputs;
   Location at;                         // the user's line; derived equations inherit it
   const Primitive* rule_of = nullptr;  // the primitive whose derivative rule made this equation
+  Mark mark = {};
 };
 
 struct Program {

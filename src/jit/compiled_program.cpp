@@ -62,13 +62,26 @@ const loops::Target& target() {
   return machine_code;
 }
 
-CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs)
-    : target_(compiled::target()), program_(std::move(program)), inputs_(std::move(inputs)) {
+CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options)
+    : target_(compiled::target()),
+      program_(std::move(program)),
+      inputs_(std::move(inputs)),
+      options_(std::move(options)) {
   check_countable(*program_);
-  for (const Type& t : program_->output_types()) outputs_.push_back({t, t.bytes(), row_major(t.shape)});
   measured_ = environment::verifies() && !ir::has_effects(*program_);  // what a callback allocates is the user's
-  body_ = passes::plan_program(*program_, inputs_);
-  plan_ = plan_of(*program_, *body_);
+  if (options_.budget) {
+    Budgeted within = plan_within(*program_, inputs_, options_);
+    body_ = std::move(within.body);
+    plan_ = std::move(within.plan);
+  } else {
+    body_ = passes::plan_program(*program_, inputs_, options_.donated).placed;
+    plan_ = plan_of(*program_, *body_);
+  }
+  for (passes::ValueId v : body_->outputs) {
+    const Type& t = body_->type(v);
+    const passes::Storage& s = body_->storage_of(v);
+    outputs_.push_back({t, t.bytes(), row_major(t.shape), s.kind == passes::Storage::Kind::input ? s.index : -1});
+  }
 }
 
 const Code& CompiledProgram::code() const {
@@ -83,7 +96,10 @@ Arrays CompiledProgram::run(std::span<const Array> inputs, const Location& at, s
   if (high_water || measured_) meter.emplace();
   Arrays out;
   out.reserve(outputs_.size());
-  for (const Output& o : outputs_) out.push_back(make_concrete(o.type, allocate(o.bytes, at), 0, o.strides));
+  for (const Output& o : outputs_)
+    out.push_back(make_concrete(
+        o.type, o.input < 0 ? allocate(o.bytes, at) : inputs[static_cast<std::size_t>(o.input)].value()->buffer, 0,
+        o.strides));
   {
     const Arena arena(plan_.arena_bytes, at);
     const AddressTable table(code.table);
@@ -121,8 +137,10 @@ Cache& cache() {
   return c;
 }
 
-std::size_t hash_of(const ir::ProgramRef& program, std::span<const ir::Strides> inputs) {
+std::size_t hash_of(const ir::ProgramRef& program, std::span<const ir::Strides> inputs, const PlanOptions& options) {
   std::size_t h = ir::hash_value(program);
+  if (options.budget) hash_combine(h, *options.budget);
+  for (int i : options.donated) hash_combine(h, static_cast<std::size_t>(i));
   for (const ir::Strides& s : inputs)
     for (std::int64_t n : s) hash_combine(h, static_cast<std::size_t>(n));
   return h;
@@ -130,12 +148,12 @@ std::size_t hash_of(const ir::ProgramRef& program, std::span<const ir::Strides> 
 
 }  // namespace
 
-std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program,
-                                                     std::span<const ir::Strides> inputs) {
+std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program, std::span<const ir::Strides> inputs,
+                                                     const PlanOptions& options) {
   Cache& c = cache();
-  const std::size_t h = hash_of(program, inputs);
+  const std::size_t h = hash_of(program, inputs, options);
   auto same = [&](const std::shared_ptr<const CompiledProgram>& p) {
-    return &p->target() == &target() &&
+    return &p->target() == &target() && p->options() == options &&
            std::equal(inputs.begin(), inputs.end(), p->inputs().begin(), p->inputs().end()) &&
            (&p->program() == program.get() || ir::equal(p->program(), *program));
   };
@@ -144,7 +162,7 @@ std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& progr
     if (auto* found = c.compiled.find(h, same)) return *found;
   }
   // Compiled without the lock: two threads may both do it, and the first one's is kept.
-  auto made = std::make_shared<const CompiledProgram>(program, std::vector(inputs.begin(), inputs.end()));
+  auto made = std::make_shared<const CompiledProgram>(program, std::vector(inputs.begin(), inputs.end()), options);
   std::list<std::shared_ptr<const CompiledProgram>> gone;
   std::lock_guard lock(c.guard);
   if (auto* found = c.compiled.find(h, same)) return *found;

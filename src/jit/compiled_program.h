@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "ir/program.h"
@@ -22,17 +23,26 @@ Backend backend();  // machine_code only where there is LLVM
 void set_backend(Backend b);
 const loops::Target& target();  // of the backend
 
+// With a budget: a plan whose peak is within it; an Error where there is none. `donated`: inputs whose memory may become
+// that of outputs.
+struct PlanOptions {
+  std::optional<std::size_t> budget = {};
+  std::vector<int> donated = {};
+  friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
+};
+
 class CompiledProgram {
  public:
-  CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs);
+  CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options);
   CompiledProgram(const CompiledProgram&) = delete;
 
-  // `inputs`: concrete, of the Program's types and laid out as said. Gives the measured peak to `high_water`, if any.
+  // `inputs`: concrete, of the Program's types and laid out as said; donated ones are overwritten. Gives the measured peak to `high_water`, if any.
   Arrays run(std::span<const Array> inputs, const Location& at, std::size_t* high_water = nullptr) const;
 
   const loops::Target& target() const { return target_; }
   const ir::Program& program() const { return *program_; }
   const std::vector<ir::Strides>& inputs() const { return inputs_; }
+  const PlanOptions& options() const { return options_; }
   const passes::Body& body() const { return *body_; }
   const MemoryPlan& plan() const { return plan_; }
   // Generated when it is first asked for.
@@ -42,11 +52,13 @@ class CompiledProgram {
   const loops::Target& target_;
   ir::ProgramRef program_;
   std::vector<ir::Strides> inputs_;
+  PlanOptions options_;
   std::shared_ptr<const passes::Body> body_;
   struct Output {
     Type type;
     std::size_t bytes;
     ir::Strides strides;
+    int input;  // in whose memory it lies; -1: in its own
   };
   std::vector<Output> outputs_;
   MemoryPlan plan_;
@@ -55,14 +67,25 @@ class CompiledProgram {
   mutable std::unique_ptr<const Code> code_;
 };
 
-std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program,
-                                                     std::span<const ir::Strides> inputs);
+std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program, std::span<const ir::Strides> inputs,
+                                                     const PlanOptions& options = {});
 // Forgets all that is compiled, as far as nobody holds it.
 void clear_compiled();
 
 // Throws where the bytes of all arrays of a Program cannot be counted: no sum of some of them may wrap around.
 void check_countable(const ir::Program& program);
 MemoryPlan plan_of(const ir::Program& program, const passes::Body& body);
+// "layers[3].w", "d layers[3].w" of a backward pass; nothing where no leaf is known.
+std::string path_of(int leaf, bool backward, const std::vector<std::string>& paths);
+
+// A Program within a budget, and what that costs.
+struct Budgeted {
+  std::shared_ptr<const passes::Body> body;
+  MemoryPlan plan;
+};
+Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> inputs, const PlanOptions& options);
+std::vector<BudgetPoint> budget_curve(const ir::Program& program, std::span<const ir::Strides> inputs,
+                                      std::span<const int> donated);
 
 }  // namespace anew::compiled
 
@@ -70,8 +93,10 @@ struct anew::flat::Compiled::State {
   Forms in, out;  // of the arguments and results
   Arrays known;   // per result: the number that it is, if it is a constant one
   std::shared_ptr<const compiled::CompiledProgram> program;
-  Arrays constants;       // captured arrays, and those made while the function was traced
-  bool captures = false;  // has some of the former
+  MemoryPlan plan;                 // with the paths of the arguments
+  std::vector<std::string> paths;  // one per argument; none: they have numbers
+  Arrays constants;                // captured arrays, and those made while the function was traced
+  bool captures = false;           // has some of the former
   JitOptions options;
   Location at;
   std::atomic<std::size_t> high_water = 0;

@@ -14,6 +14,45 @@ std::string readable_bytes(double bytes) {
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[unit]);
 }
 
+namespace {
+constexpr char hole = '\1';  // in place of a number
+}
+
+Pattern::Pattern(std::string_view s) {
+  for (std::size_t i = 0; i < s.size();) {
+    std::size_t end = i;
+    while (end < s.size() && s[end] >= '0' && s[end] <= '9' && end - i < 18) ++end;
+    const char before = i ? s[i - 1] : 0;
+    const bool index = before == '[' && end < s.size() && s[end] == ']';
+    if (end == i || !(index || (before == ' ' && s.substr(end).starts_with(" of ")))) {
+      text_ += s[i++];
+      continue;
+    }
+    const std::int64_t n = std::stoll(std::string(s.substr(i, end - i)));
+    numbers_.emplace_back(n, n);
+    text_ += hole;
+    i = end;
+  }
+}
+
+void Pattern::join(const Pattern& p) {
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    numbers_[i].first = std::min(numbers_[i].first, p.numbers_[i].first);
+    numbers_[i].second = std::max(numbers_[i].second, p.numbers_[i].second);
+  }
+}
+
+std::string Pattern::str() const {
+  std::string out;
+  std::size_t next = 0;
+  for (char c : text_) {
+    if (c != hole) out += c;
+    else if (auto [low, high] = numbers_[next++]; low == high) out += std::to_string(low);
+    else out += fmt::format("{}..{}", low, high);
+  }
+  return out;
+}
+
 std::string step_name(const passes::Step& step) {
   const std::string own = step.primitive ? step.primitive->name : "copy";
   const auto* loop = step.as<passes::Loop>();

@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "control/higher_order.h"
 #include "jit/compiled_program.h"
+#include "jit/donate.h"
 #include "ops/promote.h"
 #include "runtime/pool.h"
 #include "trace/remember.h"
@@ -59,13 +60,18 @@ Arrays run_now(const ir::ProgramRef& program, std::span<const Array> x, const Lo
 // Here, where every user of jit is linked against it.
 [[maybe_unused]] const bool installed = (run_compiled = &run_now, true);
 
-void check_options(const JitOptions& o, const Location& at) {
-  auto refuse = [&](const char* what, const char* option) {
-    throw Error(fmt::format("[jit] {} not available", what), at, fmt::format("call jit without {}", option));
-  };
-  if (o.memory_budget) refuse("memory budgets are", ".memory_budget");
-  if (!o.donate.empty()) refuse("donating arguments is", ".donate");
+void check_options(const JitOptions& o, std::size_t arrays, const Location& at) {
+  for (int i : o.donate)
+    if (i < 0 || static_cast<std::size_t>(i) >= arrays)
+      throw Error(fmt::format("[jit] .donate names array {} of {}", i, arrays), at, "arrays are counted from 0");
   if (o.threads < 0) throw Error(fmt::format("[jit] .threads is {}", o.threads), at, "0 means all of them");
+}
+
+// Arrays behind so many constants.
+compiled::PlanOptions plan_options(const JitOptions& o, std::size_t constants) {
+  compiled::PlanOptions out{o.memory_budget, o.donate};
+  for (int& i : out.donated) i += static_cast<int>(constants);
+  return out;
 }
 
 }  // namespace
@@ -84,7 +90,8 @@ struct Traced {
 };
 constexpr std::size_t most_traced = 256;
 
-std::shared_ptr<const Traced> compile_traced(ir::ProgramRef program, std::vector<ir::Strides> layouts) {
+std::shared_ptr<const Traced> compile_traced(ir::ProgramRef program, std::vector<ir::Strides> layouts,
+                                             compiled::PlanOptions options) {
   auto t = std::make_shared<Traced>();
   ir::Program p = inline_remembered(*program);
   std::unordered_map<ir::Var, int> place;
@@ -100,7 +107,9 @@ std::shared_ptr<const Traced> compile_traced(ir::ProgramRef program, std::vector
     t->results.push_back(it->second);
   }
   p.outputs = std::move(made);
-  t->code = compiled::find_compiled(share(std::move(p)), layouts);
+  // What is a result as it came is nobody else's memory.
+  std::erase_if(options.donated, [&](int i) { return std::count(t->results.begin(), t->results.end(), i) > 0; });
+  t->code = compiled::find_compiled(share(std::move(p)), layouts, options);
   t->program = std::move(program);
   t->layouts = std::move(layouts);
   return t;
@@ -147,6 +156,7 @@ Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cac
   const bool now = !current_trace() && !observed() &&
                    std::all_of(x.begin(), x.end(), [](const Array& a) { return a.value() && a.value()->concrete(); });
   if (!now) return as_equation(close_over(f, x, "jit", at), cache, options, at);
+  const compiled::DonatedArguments donated(x, options.donate);
 
   Staged s = stage_remembering(f, forms_of(x, at), "jit", at);
   Arrays inputs = std::move(s.constants);
@@ -170,20 +180,24 @@ Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cac
   std::vector<ir::Atom> outputs = s.program.outputs;
   if (!t) {
     compiled = true;
-    t = compile_traced(share(std::move(s.program)), std::move(lie));
+    t = compile_traced(share(std::move(s.program)), std::move(lie),
+                       plan_options(options, inputs.size() - x.size()));
     std::list<std::shared_ptr<const Traced>> gone;
     std::lock_guard lock(state.guard);
     gone = state.traced.add(h, t);
   }
   const ThreadLimit limit(options.threads);
-  Arrays made = t->code->run(laid_out(inputs), at), out;
+  Arrays laid = laid_out(inputs);
+  inputs.clear();  // no handles but those of the caller
+  donated.take(laid, at);
+  Arrays made = t->code->run(laid, at), out;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const int place = t->results[i];
     if (place < 0) out.push_back(make_literal(outputs[i].literal));
-    else if (static_cast<std::size_t>(place) >= inputs.size())
-      out.push_back(made[static_cast<std::size_t>(place) - inputs.size()]);
+    else if (static_cast<std::size_t>(place) >= laid.size())
+      out.push_back(made[static_cast<std::size_t>(place) - laid.size()]);
     else {
-      const Array& a = inputs[static_cast<std::size_t>(place)];
+      const Array& a = laid[static_cast<std::size_t>(place)];
       out.push_back(a.value()->literal ? fresh_alias(a) : a);
     }
   }
@@ -200,7 +214,7 @@ Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cach
 
 Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
            const Location& at, bool& compiled) {
-  check_options(options, at);
+  check_options(options, x.size(), at);
   const StopScope stop(options.stop);
   return with_line("jit", at, [&] { return call(f, x, cache, options, at, compiled); });
 }
@@ -218,6 +232,29 @@ Compiled::Compiled(const Compiled&) noexcept = default;
 Compiled& Compiled::operator=(const Compiled&) noexcept = default;
 Compiled::~Compiled() = default;
 
+namespace {
+
+// "argument 0, layers[1].w"
+std::string argument_name(std::size_t i, const std::vector<std::string>& paths) {
+  if (i >= paths.size()) return fmt::format("argument {}", i);
+  const std::string& path = paths[i];
+  const std::size_t root = std::min(path.find_first_of(".["), path.size());
+  const std::string_view rest = std::string_view(path).substr(root);
+  return fmt::format("argument {}{}{}", path.substr(0, root), rest.empty() ? "" : ", ",
+                     rest.starts_with('.') ? rest.substr(1) : rest);
+}
+
+// Throws where a leaf is no array yet, and names it.
+void check_leaves(std::span<const Array> x, const std::vector<std::string>& paths, std::string_view op,
+                  const Location& at) {
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (!x[i].value())
+      throw Error(fmt::format("[{}] {} is an uninitialised Array", op, argument_name(i, paths)), at,
+                  "`Array x;` is no array yet, one that was moved from is none any more: assign one first");
+}
+
+}  // namespace
+
 Arrays Compiled::operator()(std::span<const Array> x) const {
   State& s = *state_;
   const ir::Program& p = s.program->program();
@@ -225,6 +262,8 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     throw Error(
         fmt::format("[compile] compiled for {} arrays, called with {}", p.inputs.size() - s.constants.size(), x.size()),
         s.at);
+  check_leaves(x, s.paths, "compile", s.at);
+  const compiled::DonatedArguments donated(x, s.options.donate);
   Arrays numbers;  // x with its numbers as the code takes them
   for (std::size_t i = 0; i < x.size(); ++i) {
     const Type& want = p.type(p.inputs[s.constants.size() + i]);
@@ -234,18 +273,18 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     numbers[i] = coerce(x[i], want.dtype, s.at);
   }
   if (!numbers.empty()) x = numbers;
-  bool ready = s.constants.empty();  // the inputs of the code are these very arrays
+  bool ready = s.constants.empty() && s.options.donate.empty();  // the inputs of the code are these very arrays
   for (std::size_t i = 0; i < x.size(); ++i) {
     check_operand(x[i], s.at);
     const Value& v = *x[i].value();
     const Type& want = p.type(p.inputs[s.constants.size() + i]);
     if (!v.concrete())
-      throw Error(fmt::format("[compile] a compiled function cannot be traced: array {} is {}", i,
+      throw Error(fmt::format("[compile] a compiled function cannot be traced: {} is {}", argument_name(i, s.paths),
                               v.abstract ? "abstract" : fmt::format("being traced for {}", v.trace->what())),
                   s.at, "transform the function and compile the result, or call jit(f)");
     if (!(v.type == want))
-      throw Error(fmt::format("[compile] array {} was {} when the function was compiled, is {} now", i,
-                              s.in[i].number ? "a number" : want.str(), v.type.str()),
+      throw Error(fmt::format("[compile] {} was {} when the function was compiled, is {} now",
+                              argument_name(i, s.paths), s.in[i].number ? "a number" : want.str(), v.type.str()),
                   s.at, "compile once for each set of types, or call jit(f), which does");
     ready = ready && dense(v);
   }
@@ -254,6 +293,7 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     in = s.constants;
     in.reserve(p.inputs.size());
     for (const Array& a : x) in.push_back(contiguous(a));
+    donated.take(in, s.at);
   }
   const ThreadLimit limit(s.options.threads);
   const StopScope stop(s.options.stop);
@@ -265,16 +305,24 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
     if (s.known[i].value()) out[i] = s.known[i];
   return out;
 }
-const MemoryPlan& Compiled::plan() const { return state_->program->plan(); }
+const MemoryPlan& Compiled::plan() const { return state_->plan; }
 std::size_t Compiled::high_water_bytes() const { return state_->high_water.load(std::memory_order_relaxed); }
 
 bool Compiled::captures() const { return state_->captures; }
 
 namespace {
 
-std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
-                                          const Location& at) {
-  check_options(options, at);
+// A function traced for compiling: all but its code.
+struct Prepared {
+  std::shared_ptr<Compiled::State> state;
+  ir::ProgramRef program;
+  std::vector<ir::Strides> inputs;
+};
+
+Prepared prepared(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
+                  std::vector<std::string> paths, std::string_view op, const Location& at) {
+  check_leaves(x, paths, op, at);
+  check_options(options, x.size(), at);
   const StopScope stop(options.stop);
   const std::uint64_t start = next_sequence();
   Staged traced =
@@ -296,24 +344,46 @@ std::shared_ptr<Compiled::State> prepared(const FlatFunction& f, std::span<const
   }
   std::vector<ir::Strides> inputs;
   for (const Type& t : program.input_types()) inputs.push_back(row_major(t.shape));
-  s->program = compiled::find_compiled(share(std::move(program)), inputs);
+  s->paths = std::move(paths);
   s->options = options;
   s->at = at;
-  return s;
+  return {std::move(s), share(std::move(program)), std::move(inputs)};
+}
+
+std::shared_ptr<Compiled::State> planned(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
+                                         std::vector<std::string> paths, std::string_view op, const Location& at) {
+  Prepared p = prepared(f, x, options, std::move(paths), op, at);
+  const StopScope stop(options.stop);
+  Compiled::State& s = *p.state;
+  s.program = compiled::find_compiled(p.program, p.inputs, plan_options(options, s.constants.size()));
+  s.plan = s.program->plan();
+  for (LiveValue& v : s.plan.live) v.path = compiled::path_of(v.leaf, v.backward, s.paths);
+  return p.state;
 }
 
 }  // namespace
 
-Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at) {
+Compiled compile(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at,
+                 std::vector<std::string> paths) {
   return with_line("compile", at, [&] {
-    auto s = prepared(f, x, options, at);
+    auto s = planned(f, x, options, std::move(paths), "compile", at);
     s->program->code();
     return Compiled(std::move(s));
   });
 }
 
-MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at) {
-  return with_line("plan", at, [&] { return prepared(f, x, options, at)->program->plan(); });
+MemoryPlan plan(const FlatFunction& f, std::span<const Array> x, const JitOptions& options, const Location& at,
+                std::vector<std::string> paths) {
+  return with_line("plan", at, [&] { return std::move(planned(f, x, options, std::move(paths), "plan", at)->plan); });
+}
+
+std::vector<BudgetPoint> budget_curve(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
+                                      const Location& at) {
+  return with_line("budget_curve", at, [&] {
+    const Prepared p = prepared(f, x, options, {}, "budget_curve", at);
+    compiled::check_countable(*p.program);
+    return compiled::budget_curve(*p.program, p.inputs, plan_options(options, p.state->constants.size()).donated);
+  });
 }
 
 void other_static_argument(std::size_t number, const Location& at) {

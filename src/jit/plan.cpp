@@ -3,30 +3,29 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <ostream>
+#include <unordered_map>
 
 #include "base/base.h"
 #include "base/saturate.h"
 #include "jit/compiled_program.h"
 #include "jit/describe.h"
+#include "jit/labels.h"
 
 namespace anew::compiled {
 namespace {
 
-// Those of one size stay in order.
-template <class T, class Bytes>
-void largest_first(std::vector<T>& list, Bytes bytes) {
-  std::vector<std::size_t> order(list.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return std::pair(bytes(list[b]), a) < std::pair(bytes(list[a]), b); });
-  std::vector<T> sorted;
-  for (std::size_t i : order) sorted.push_back(std::move(list[i]));
-  list = std::move(sorted);
+// What a mark says of a value.
+LiveValue labelled(LiveValue v, const ir::Mark& mark, const Labels& labels) {
+  const Label label = labels.of(mark);
+  v.leaf = label.leaf;
+  v.backward = label.backward;
+  v.callers = ir::str(mark.region);
+  return v;
 }
 
-void collect_live(const passes::Body& body, const std::string& inside, std::vector<LiveValue>& out) {
+void collect_live(const passes::Body& body, const std::string& inside, const Labels& labels,
+                  std::vector<LiveValue>& out) {
   const Table<passes::StorageId, passes::Span> spans = passes::spans_of(body);
   const std::vector<std::size_t> live = live_bytes(body, spans);
   std::size_t at = 0, most = 0;
@@ -38,22 +37,24 @@ void collect_live(const passes::Body& body, const std::string& inside, std::vect
     if (!written[s] || !in_arena(body, written[s]) || body.storages[s].bytes == 0) continue;
     if (spans[s].first > static_cast<int>(at) || spans[s].last < static_cast<int>(at)) continue;
     const passes::Value& v = body.values[written[s]];
-    out.push_back({v.primitive ? v.primitive->name : "copy", v.type, body.storages[s].bytes, v.at, inside});
+    out.push_back(labelled({v.primitive ? v.primitive->name : "copy", v.type, body.storages[s].bytes, v.at, inside},
+                           mark_of(body, written[s]), labels));
   }
   const passes::Step& step = body.steps[at];
   const passes::Body* fullest = nullptr;
   for (const auto& b : step.bodies)
     if (is_control(step) && (!fullest || b->bytes > fullest->bytes)) fullest = b.get();
   const std::size_t nested = fullest ? fullest->bytes : 0;
-  if (fullest) collect_live(*fullest, (inside.empty() ? "" : inside + " / ") + step_name(step), out);
+  if (fullest) collect_live(*fullest, (inside.empty() ? "" : inside + " / ") + step_name(step), labels, out);
   // Of a loop: the second buffers of its carries, copies of states.
   if (step.scratch > nested)
-    out.push_back({fmt::format("{} of {}", fullest ? "buffers" : "scratch", step_name(step)),
-                   {{static_cast<std::int64_t>(step.scratch - nested)}, bool_},
-                   step.scratch - nested,
-                   step.at,
-                   inside,
-                   true});
+    out.push_back(labelled({fmt::format("{} of {}", fullest ? "buffers" : "scratch", step_name(step)),
+                            {{static_cast<std::int64_t>(step.scratch - nested)}, bool_},
+                            step.scratch - nested,
+                            step.at,
+                            inside,
+                            true},
+                           mark_of(body, step), labels));
 }
 
 }  // namespace
@@ -73,14 +74,22 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
   for (std::size_t i = 0; i < program.inputs.size(); ++i)
     (i < static_cast<std::size_t>(program.constants) ? plan.constant_bytes : plan.argument_bytes) +=
         program.type(program.inputs[i]).bytes();
-  for (const Type& t : program.output_types()) plan.output_bytes += t.bytes();
+  plan.output_bytes = passes::output_bytes(body);
+  for (const Type& t : program.output_types()) plan.donated_bytes += t.bytes();
+  plan.donated_bytes -= plan.output_bytes;
   plan.arena_bytes = body.bytes;
   plan.peak_bytes = plan.argument_bytes + plan.constant_bytes + plan.output_bytes + plan.arena_bytes;
   for (const passes::Storage& s : body.storages)
     if (s.kind == passes::Storage::Kind::disk) plan.disk_bytes += s.bytes;
-  collect_live(body, "", plan.live);
+  collect_live(body, "", Labels(program), plan.live);
   largest_first(plan.live, [](const LiveValue& v) { return v.bytes; });
   return plan;
+}
+
+std::string path_of(int leaf, bool backward, const std::vector<std::string>& paths) {
+  if (leaf < 0) return "";
+  const auto i = static_cast<std::size_t>(leaf);
+  return (backward ? "d " : "") + (i < paths.size() ? paths[i] : std::to_string(i));
 }
 
 }  // namespace anew::compiled
@@ -88,12 +97,13 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
 namespace anew {
 namespace {
 
+using compiled::Pattern;
 using compiled::readable_bytes;
 
-// Values that a reader cannot tell apart.
+// Values that a reader cannot tell apart, or only by which of many layers they belong to.
 struct Group {
   const LiveValue* value;
-  std::string line;
+  Pattern where;
   std::size_t count = 0;
   std::size_t bytes() const { return count * value->bytes; }
   std::string size() const {
@@ -107,17 +117,28 @@ struct Group {
   }
 };
 
-std::vector<Group> groups_of(const std::vector<LiveValue>& live) {
+// "  layers[3].w  model.cpp:41 (layer), checkpoint 3 of model.cpp:88 (loss)  in scan[10]"
+std::string where(const LiveValue& v) {
+  std::string out;
+  if (!v.path.empty()) out += "  " + v.path;
+  if (v.at.line()) out += "  " + source_line(v.at).str();
+  if (!v.callers.empty()) out += ", " + v.callers;
+  if (!v.inside.empty()) out += "  in " + v.inside;
+  return out;
+}
+
+std::vector<Group> groups_of(const std::vector<LiveValue>& live, bool layers_together) {
   std::vector<Group> out;
+  std::unordered_map<std::string, std::size_t> known;
   for (const LiveValue& v : live) {
-    const std::string line = v.at.line() ? source_line(v.at).str() : "";
-    auto same = [&](const Group& g) {
-      return g.value->what == v.what && g.value->type == v.type && g.value->bytes == v.bytes &&
-             g.value->inside == v.inside && g.line == line;
-    };
-    auto it = std::find_if(out.begin(), out.end(), same);
-    if (it == out.end()) it = out.insert(it, {&v, line});
-    ++it->count;
+    const std::string text = where(v);
+    Pattern pattern(text);
+    const std::string key =
+        fmt::format("{} {} {} {}", v.what, v.type.str(), v.bytes, layers_together ? pattern.text() : text);
+    auto [it, fresh] = known.emplace(key, out.size());
+    if (fresh) out.push_back({&v, std::move(pattern)});
+    else out[it->second].where.join(pattern);
+    ++out[it->second].count;
   }
   compiled::largest_first(out, [](const Group& g) { return g.bytes(); });
   return out;
@@ -136,12 +157,17 @@ std::string MemoryPlan::str() const {
   total("  arguments", argument_bytes);
   total("  constants", constant_bytes);
   total("  outputs", output_bytes);
+  if (donated_bytes) total("    donated", donated_bytes);
   total("  arena", arena_bytes);
   if (disk_bytes > 0) total("on disk", disk_bytes);
+  if (extra_time > 0)
+    out += fmt::format("recomputed   {:>+11.2f} % time, at least {:+.2f} % in any plan within the budget\n",
+                       100 * extra_time, 100 * extra_time_bound);
   if (live.empty()) return out;
   out += "alive in the arena where it is fullest:\n";
   constexpr std::size_t most = 16;
-  const std::vector<Group> groups = groups_of(live);
+  std::vector<Group> groups = groups_of(live, false);
+  if (groups.size() > most) groups = groups_of(live, true);
   const std::size_t shown = std::min(most, groups.size());
   std::size_t size = 0, type = 0, left = 0, left_count = 0;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -152,11 +178,8 @@ std::string MemoryPlan::str() const {
   size = std::max(size, std::to_string(left).size());
   for (std::size_t i = 0; i < shown; ++i) {
     const Group& g = groups[i];
-    out += fmt::format("  {:>{}}  {:>9}  {:<{}}  {}", g.size(), size, readable_bytes(static_cast<double>(g.bytes())),
-                       g.type(), type, g.what());
-    if (!g.line.empty()) out += "  " + g.line;
-    if (!g.value->inside.empty()) out += "  in " + g.value->inside;
-    out += '\n';
+    out += fmt::format("  {:>{}}  {:>9}  {:<{}}  {}{}\n", g.size(), size,
+                       readable_bytes(static_cast<double>(g.bytes())), g.type(), type, g.what(), g.where.str());
   }
   if (left_count)
     out +=

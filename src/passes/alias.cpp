@@ -1,7 +1,8 @@
 // Storages that can share memory become one. An output takes the place of an input that nobody reads afterwards, where
 // the step can work in place: a kernel that reads the input only where it writes, a call that says so, the carries of a
 // loop. A carry of a loop's body is updated in place where its new value is written after the old one was last read;
-// else it has two buffers. Invariant: the text of the steps stays the same, only storages of values change.
+// else it has two buffers. Outputs also take the place of donated inputs. Invariant: the text of the steps stays the same,
+// only storages of values change.
 #include <algorithm>
 #include <numeric>
 
@@ -20,6 +21,22 @@ class Aliasing {
       if (v.storage) v.storage = find(v.storage);
   }
   Aliasing(const Aliasing&) = delete;
+
+  // Outputs in the memory of donated inputs: first those that are written where their input is read last (a weight and
+  // its update), then any that is written after an input of its size.
+  void take_donated() {
+    for (const bool in_place : {true, false})
+      for (std::size_t out = 0; out < b_.outputs.size(); ++out) {
+        const StorageId to = storage_of(b_.outputs[out]);
+        if (storage(to).kind != Storage::Kind::output || storage(to).bytes == 0) continue;
+        for (std::size_t in = 0; in < b_.inputs.size(); ++in) {
+          const StorageId from = storage_of(b_.inputs[in]);
+          const bool taken = spans_[from].last >= std::ssize(b_.steps);
+          if (!storage(from).donated || taken || storage(from).bytes != storage(to).bytes) continue;
+          if ((spans_[from].last == spans_[to].first) == in_place && overwrite(in, out)) break;
+        }
+      }
+  }
 
   void run() {
     for (int i = 0; i < std::ssize(b_.steps); ++i) {
@@ -212,7 +229,9 @@ void alias_nested(Step& s) {
 
 void alias(Body& body) {
   for (Step& s : body.steps) alias_nested(s);
-  Aliasing(body).run();
+  Aliasing aliasing(body);
+  aliasing.take_donated();  // first: memory of temporaries that an output takes costs nothing to make
+  aliasing.run();
 }
 
 }  // namespace anew::passes

@@ -63,7 +63,7 @@ class Hoisting {
     for (std::int64_t n : below.extents()) shape.push_back(n);
     const Type type{shape, reduced.dtype};
     if (type.bytes() >= saved) return;
-    const ValueId passed = b_.add_temporary(type, reduction.primitive, reduction.at);
+    const ValueId passed = b_.add_temporary(type, reduction.primitive, reduction.at, b_.values[reduction.out[0]].mark);
     maker_.add(g), readers_.add(1);
     // Stores that only the reduction read go, the one that it shall read comes.
     std::vector<StorageId> gone;

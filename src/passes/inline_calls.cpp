@@ -13,7 +13,7 @@ namespace {
 // The equations that a row without a Program binds when it runs.
 ir::Program expanded(const ir::Eqn& e, std::span<const ir::Type> in) {
   auto run = [&](std::span<const Array> x) {
-    RuleScope line(e.rule_of, e.at);
+    RuleScope line(e.rule_of, e.at, e.mark);
     return e.primitive->run(e.params, x, e.at);
   };
   Staged s = stage(run, in, e.primitive->name, e.at);

@@ -1,8 +1,8 @@
 // Outputs lend their memory: a temporary that is dead before an output is first written may lie where that output will be.
 // The memory of outputs exists from the start, so what they hold meanwhile does not count: the residuals of a network
-// fit into the gradients of its first layers. Values are moved one by one, the largest that lives where the arena is
+// fit into the gradients of its first layers. Donated inputs lend theirs from their last reader on. Values are moved one by one, the largest that lives where the arena is
 // fullest first, until none of those there fits. Invariant: pieces of one lender that live at one step are disjoint, and
-// all of them are dead when the lender is written.
+// all of them live between the last reader of a donated input and the first writer of the output there.
 #include <algorithm>
 
 #include "passes/lowered.h"
@@ -16,13 +16,14 @@ using plan::rounded;
 // Pieces of an output's memory that temporaries have.
 class Lender {
  public:
-  Lender(StorageId storage, int first, std::size_t bytes) : storage(storage), first(first), bytes_(bytes) {}
+  Lender(StorageId storage, int last, int first, std::size_t bytes)
+      : storage(storage), last(last), first(first), bytes_(bytes) {}
   StorageId storage;
-  int first;  // the step that writes it first
+  int last, first;  // the step that reads its input last (-1: none), and the one that writes it first
 
-  // The lowest offset at which there is room from step `begin` to step `end`; -1: none.
+  // The lowest offset at which there is room for a piece that lives so long; -1: none.
   std::ptrdiff_t room(const Span& s, std::size_t bytes) const {
-    if (bytes > bytes_) return -1;
+    if (bytes > bytes_ || s.first <= last) return -1;
     std::size_t at = 0;
     for (const Piece& p : pieces_) {  // in order of their offsets
       if (p.last < s.first || p.first > s.last) continue;
@@ -50,15 +51,14 @@ class Lending {
   explicit Lending(Body& body) : b_(body), spans_(spans_of(body)), live_(body.steps.size(), 0) {
     for (StorageId s : b_.storages.ids()) {
       const Storage& storage = b_.storages[s];
-      // A carry that is updated in place leaves a storage without values behind. In a loop an output is a row of a stack:
-      // only rows of such sizes are aligned.
-      if (storage.kind == Storage::Kind::output && spans_[s].last >= 0 && spans_[s].first > 0 &&
-          storage.bytes >= least && storage.bytes % plan::alignment == 0)
-        lenders_.emplace_back(s, spans_[s].first, storage.bytes);
+      // A carry that is updated in place leaves a storage without values behind.
+      if (storage.kind == Storage::Kind::output && spans_[s].last >= 0 && spans_[s].first > 0 && lends(s))
+        lenders_.emplace_back(s, -1, spans_[s].first, storage.bytes);
       if (storage.kind != Storage::Kind::temporary || storage.bytes == 0 || spans_[s].last < 0) continue;
       add(spans_[s], static_cast<std::ptrdiff_t>(rounded(storage.bytes)));
       candidates_.push_back(s);
     }
+    add_donated();
     for (std::size_t i = 0; i < live_.size(); ++i)
       live_[i] += static_cast<std::ptrdiff_t>(rounded(b_.steps[i].scratch));
     std::stable_sort(lenders_.begin(), lenders_.end(),
@@ -102,6 +102,21 @@ class Lending {
  private:
   static constexpr std::size_t least = 1024;  // less is not worth looking for
   std::size_t bytes(StorageId storage) const { return b_.storages[storage].bytes; }
+  // Donated inputs, from their last reader to the output that takes their place, if one does.
+  void add_donated() {
+    const int steps = static_cast<int>(b_.steps.size());
+    Table<StorageId, int> read(b_.storages.size(), -1), written(b_.storages.size(), steps);
+    for (int i = 0; i < steps; ++i) {
+      for (ValueId v : b_.steps[i].in)
+        if (const StorageId s = b_.values[v].storage; written[s] == steps) read[s] = i;
+      for (ValueId v : b_.steps[i].out) written[b_.values[v].storage] = std::min(written[b_.values[v].storage], i);
+    }
+    for (StorageId s : b_.storages.ids())
+      if (b_.storages[s].donated && lends(s) && read[s] + 1 < written[s])
+        lenders_.emplace_back(s, read[s], written[s], bytes(s));
+  }
+  // In a loop an output is a row of a stack: only rows of such sizes are aligned.
+  bool lends(StorageId s) const { return bytes(s) >= least && bytes(s) % plan::alignment == 0; }
   void add(const Span& s, std::ptrdiff_t bytes) {
     for (int i = s.first; i <= s.last; ++i) live_[i] += bytes;
   }

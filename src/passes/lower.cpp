@@ -70,7 +70,7 @@ class Lowering {
     }
     std::vector<ValueId> out;
     for (ir::Var v : e.outputs) {
-      out.push_back(b_->add_temporary(p_.type(v), e.primitive, e.at));
+      out.push_back(b_->add_temporary(p_.type(v), e.primitive, e.at, e.mark));
       at_[v] = out.back();
     }
     if (e.primitive->run) control(e, std::move(in), std::move(out));
@@ -82,7 +82,7 @@ class Lowering {
     const Type& out = p_.type(e.outputs[0]);
     auto view = e.primitive->view(*e.params, value(of).type, value(of).strides, out);
     if (!view) {
-      of = copied(of, e.primitive, e.at);
+      of = copied(of, e);
       view = e.primitive->view(*e.params, value(of).type, value(of).strides, out);
       if (!view) throw InternalError(fmt::format("[{}] has no view of a row-major operand", e.primitive->name));
     }
@@ -90,12 +90,13 @@ class Lowering {
     v.offset += view->offset * static_cast<std::int64_t>(size_of(v.type.dtype));
     v.type = out;
     v.strides = view->strides;
+    if (const auto& name = e.primitive->facts.name) b_->names.push_back({v.storage, name(*e.params)});
     return b_->values.add(std::move(v));
   }
 
   // The same elements, dense, in a storage of their own.
-  ValueId copied(ValueId v, const ir::Primitive* primitive, const Location& at) {
-    const ValueId out = b_->add_temporary(value(v).type, primitive, at);
+  ValueId copied(ValueId v, const ir::Eqn& e) {
+    const ValueId out = b_->add_temporary(value(v).type, e.primitive, e.at, e.mark);
     b_->steps.push_back(copy(v, out));
     return out;
   }
@@ -311,7 +312,7 @@ class Lowering {
       for (ValueId v : b_->steps[i].out) written[value(v).storage] = i;
     std::vector<Step> last;
     auto copied = [&](ValueId v) {
-      const ValueId out = b_->add_temporary(value(v).type, value(v).primitive, value(v).at);
+      const ValueId out = b_->add_temporary(value(v).type, value(v).primitive, value(v).at, value(v).mark);
       const StorageId from = value(v).storage;
       const std::size_t i = from.number < std::ssize(written) ? written[from] : copies.size();
       (i < copies.size() ? copies[i] : last).push_back(copy(v, out));

@@ -24,9 +24,10 @@ bool Value::packed() const {
   return true;
 }
 
-ValueId Body::add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at) {
+ValueId Body::add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at,
+                            const ir::Mark& mark) {
   const StorageId storage = storages.add({.bytes = type.bytes()});
-  return values.add({type, storage, 0, row_major(type.shape), primitive, at});
+  return values.add({type, storage, 0, row_major(type.shape), primitive, at, mark});
 }
 
 bool is_identity(const std::vector<loops::Affine>& index, std::size_t variables) {
@@ -74,6 +75,13 @@ Body clone(const Body& body) {
   for (Step& s : copy.steps)
     for (auto& nested : s.bodies) nested = std::make_shared<Body>(clone(*nested));
   return copy;
+}
+
+std::size_t output_bytes(const Body& body) {
+  std::size_t bytes = 0;
+  for (ValueId v : body.outputs)
+    if (body.storage_of(v).kind == Storage::Kind::output) bytes += body.storage_of(v).bytes;
+  return bytes;
 }
 
 Table<StorageId, Span> spans_of(const Body& body) {

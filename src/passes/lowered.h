@@ -3,7 +3,7 @@
 // Invariants: a storage is written before it is read, in the order of the steps; a step writes whole values that lie
 // dense in row-major order (calls that can: in another order of the axes), or (kernels of one equation, such as
 // concatenate) parts of one, one after the other; inputs and literals are never written, but for carries that a loop
-// updates in place; every output of a Body is a storage of its own. `verify` states the rest.
+// updates in place and donated inputs; every output of a Body is a storage of its own. `verify` states the rest.
 #pragma once
 #include <anew/array.h>
 
@@ -42,6 +42,7 @@ struct Storage {
   int index = -1;
   ir::Literal literal = {};
   std::size_t bytes = 0;
+  bool donated = false;  // an input whose memory is the Body's once it has been read
 };
 
 struct Value {
@@ -51,6 +52,7 @@ struct Value {
   Strides strides;                           // in elements
   const ir::Primitive* primitive = nullptr;  // that made it; null: an input
   Location at = {};
+  ir::Mark mark = {};
   bool dense() const;   // row-major, without gaps
   bool packed() const;  // without gaps, in any order of its axes
 };
@@ -169,6 +171,7 @@ struct Body {
   Table<ValueId, Value> values;
   std::vector<ValueId> inputs, outputs;
   std::vector<Step> steps;
+  std::vector<std::pair<StorageId, std::string>> names;  // of what users gave a name (checkpoint_name)
   // Set by `place`: of each storage in the arena, of each step's scratch, and the size of all.
   Table<StorageId, std::size_t> offsets;
   std::vector<std::size_t> scratch_offsets;
@@ -178,8 +181,12 @@ struct Body {
   Storage& storage_of(ValueId value) { return storages[values[value].storage]; }
   const Storage& storage_of(ValueId value) const { return storages[values[value].storage]; }
   // A new dense value in a temporary of its own.
-  ValueId add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at);
+  ValueId add_temporary(const Type& type, const ir::Primitive* primitive, const Location& at,
+                        const ir::Mark& mark = {});
 };
+
+// Memory that a call makes for outputs; those that lie in donated inputs need none.
+std::size_t output_bytes(const Body& body);
 
 // Of each storage: the first and last step that touches it (-1: before the first, `steps.size()`: after the last).
 struct Span {
@@ -225,7 +232,9 @@ void spill(Body& body);
 // arena; offsets of temporaries and scratch in one arena. `plan_memory` (pipeline.h) does all of it.
 void count_scratch(Body& body);
 void lend(Body& body);
-void spare_scratch(Body& body);
+constexpr std::size_t small_arena = std::size_t{16} << 20;
+void spare_scratch(Body& body, std::size_t small = small_arena);
+bool spares_scratch(const Body& body, const Step& step);  // could do without
 void place(Body& body);
 // Kernels behind products run on their tiles, where the placement lets them.
 void attach_epilogues(Body& body);

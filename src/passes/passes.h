@@ -12,6 +12,8 @@ namespace anew::passes {
 ir::Program eliminate_dead_code(const ir::Program& p);
 // Identities (x * 1, x - 0, transpose of transpose, select of equal cases) are replaced by what they are.
 ir::Program simplify(const ir::Program& p);
+// The same, but what users gave a name keeps it.
+ir::Program simplify_around_names(const ir::Program& p);
 // What only a slice reads of an elementwise equation or a pad is all that is made.
 ir::Program narrow(const ir::Program& p);
 // Equal equations of one Program are one. A nested Program is a closed world: nothing is merged across its border.

@@ -46,8 +46,11 @@ constexpr BodyPass ordering[] = {
 constexpr BodyPass tiling[] = {
     {"tile", tile},  // neighbours over the same rows run tile by tile; after order, which decides who is a neighbour
 };
+constexpr BodyPass cutting[] = {
+    {"schedule", schedule},  // kernels are final: units, scratch and grain of each
+};
+// rematerialize is here, where there is a budget: which steps run again.
 constexpr BodyPass memory[] = {
-    {"schedule", schedule},                  // kernels are final: units, scratch and grain of each
     {"alias", alias},                        // in place; before memory is counted
     {"spill", spill},                        // states on disk, where nobody but their way back reads them
     {"plan_memory", plan_memory},            // offsets of everything
@@ -88,25 +91,25 @@ BodyRef run(std::span<const BodyPass> passes, BodyRef body) {
   return body;
 }
 
-// Passes that serve speed: `finish` is applied with and without them, and the one that needs less memory is kept, with them
-// where that is equal.
+// With and without passes that serve speed: the one that needs less memory is kept, with them where that is equal.
 template <class Finish>
-BodyRef keep_smaller(std::span<const BodyPass> passes, const BodyRef& body, Finish finish) {
+Planned keep_smaller(std::span<const BodyPass> passes, const BodyRef& body, Finish finish) {
   BodyRef with = run(passes, std::make_shared<Body>(clone(*body)));
   const bool same = same_steps(*with, *body);
-  with = finish(std::move(with));
-  if (same) return with;
-  BodyRef without = finish(body);
-  return without->bytes < with->bytes ? without : with;
+  Planned first = finish(std::move(with));
+  if (same) return first;
+  Planned second = finish(body);
+  auto bytes = [](const Planned& p) { return p.placed->bytes + output_bytes(*p.placed); };
+  return bytes(second) < bytes(first) ? second : first;
 }
 
 }  // namespace
 
-ir::Program prepare(const ir::Program& p) {
+static ir::Program prepare(const ir::Program& p, bool names_stay) {
   ir::Program now = p;
   for (const auto& pass : program_passes) {
     PassLog log(pass.name, subject(now));
-    ir::Program next = pass.run(now);
+    ir::Program next = (names_stay && pass.run == simplify ? simplify_around_names : pass.run)(now);
     log.done(subject(next));
     ir::verify_if_asked(next);
     now = std::move(next);
@@ -114,24 +117,42 @@ ir::Program prepare(const ir::Program& p) {
   return now;
 }
 
-std::shared_ptr<const Body> plan_program(const ir::Program& program, std::span<const Strides> inputs) {
-  ir::Program prepared = prepare(program);
+ir::Program prepare(const ir::Program& p) { return prepare(p, false); }
+
+Planned plan_program(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated,
+                     bool keep_steps, bool names_stay) {
+  ir::Program prepared = prepare(program, names_stay);
   PassLog lowering("lower", subject(prepared));
   BodyRef body = lower(prepared, inputs);
   lowering.done(subject(*body));
-  return keep_smaller(moves, run(fusion, body), [](const BodyRef& b) {
-    return keep_smaller(tiling, run(ordering, b), [](const BodyRef& c) { return run(memory, c); });
-  });
+  for (int i : donated) body->storage_of(body->inputs[static_cast<std::size_t>(i)]).donated = true;
+  auto finish = [&](const BodyRef& b) {
+    BodyRef cut = run(cutting, b);
+    BodyRef steps = keep_steps ? std::make_shared<Body>(clone(*cut)) : nullptr;
+    return Planned{run(memory, std::move(cut)), std::move(steps)};
+  };
+  return keep_smaller(moves, run(fusion, body),
+                      [&](const BodyRef& b) { return keep_smaller(tiling, run(ordering, b), finish); });
 }
 
+std::shared_ptr<const Body> plan_tightly(std::shared_ptr<Body> body) {
+  alias(*body);
+  plan_memory(*body, 0);
+  attach_epilogues(*body);
+  if (environment::verifies()) verify(*body);
+  return body;
+}
+
+void plan_memory(Body& body) { plan_memory(body, small_arena); }
+
 // Inside out: to the plan outside, a nested plan is scratch of its size.
-void plan_memory(Body& body) {
+void plan_memory(Body& body, std::size_t small) {
   for (Step& s : body.steps)
-    for (const auto& nested : s.bodies) plan_memory(*nested);
-  count_scratch(body);  // of every step
-  lend(body);           // what is dead before an output is written lies in that output's memory
-  spare_scratch(body);  // what a product can do without is not given where it would be the peak of a large arena
-  place(body);          // the rest in one arena
+    for (const auto& nested : s.bodies) plan_memory(*nested, small);
+  count_scratch(body);         // of every step
+  lend(body);                  // what is dead before an output is written lies in that output's memory
+  spare_scratch(body, small);  // what a product can do without is not given where it would be the peak of a large arena
+  place(body);                 // the rest in one arena
 }
 
 }  // namespace anew::passes

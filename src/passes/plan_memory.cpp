@@ -94,16 +94,16 @@ ir::Scratch scratch_of(const Body& body, const Step& s) {
 
 void count_parts(const Body& body, Step& s, Call&) { s.scratch = scratch_of(body, s).bytes; }
 
-// What a product packs in makes it faster, but no large arena larger: where it would be the peak, it is not given.
-constexpr std::size_t small_arena = std::size_t{16} << 20;
-
 }  // namespace
 
 void count_scratch(Body& body) {
   for (Step& s : body.steps) std::visit([&](auto& work) { count_parts(body, s, work); }, s.work);
 }
 
-void spare_scratch(Body& body) {
+bool spares_scratch(const Body& body, const Step& s) { return scratch_of(body, s).optional; }
+
+// What a product packs in makes it faster, but no large arena larger: where it would be the peak, it is not given.
+void spare_scratch(Body& body, std::size_t small) {
   const Table<StorageId, Span> spans = spans_of(body);
   std::vector<std::size_t> live(body.steps.size());
   for (StorageId i : body.storages.ids()) {
@@ -111,11 +111,11 @@ void spare_scratch(Body& body) {
     for (int k = std::max(0, spans[i].first); k <= std::min(spans[i].last, static_cast<int>(live.size()) - 1); ++k)
       live[k] += rounded(body.storages[i].bytes);
   }
-  std::size_t most = small_arena;
+  std::size_t most = small;
   for (std::size_t k = 0; k < live.size(); ++k)
-    most = std::max(most, live[k] + (scratch_of(body, body.steps[k]).optional ? 0 : body.steps[k].scratch));
+    most = std::max(most, live[k] + (spares_scratch(body, body.steps[k]) ? 0 : body.steps[k].scratch));
   for (std::size_t k = 0; k < live.size(); ++k)
-    if (Step& s = body.steps[k]; live[k] + s.scratch > most && scratch_of(body, s).optional) s.scratch = 0;
+    if (Step& s = body.steps[k]; live[k] + s.scratch > most && spares_scratch(body, s)) s.scratch = 0;
 }
 
 void place(Body& body) {

@@ -57,8 +57,8 @@ bool holds_exactly(DType from, DType to) {
 
 class Simplifier {
  public:
-  explicit Simplifier(ir::Program& p)
-      : p_(p), instead_(p.types.size()), maps_(p.types.size()), makers_(p.types.size(), -1) {}
+  explicit Simplifier(ir::Program& p, bool names_stay)
+      : p_(p), names_stay_(names_stay), instead_(p.types.size()), maps_(p.types.size()), makers_(p.types.size(), -1) {}
 
   bool run() {
     std::vector<ir::Eqn> old = std::move(p_.eqns);
@@ -91,7 +91,7 @@ class Simplifier {
 
   // What the only output of e is, if it is something that exists already. May rewrite e in place.
   std::optional<ir::Atom> equal_atom(ir::Eqn& e) {
-    if (e.outputs.size() != 1) return {};
+    if (e.outputs.size() != 1 || (names_stay_ && e.primitive->facts.name)) return {};
     const ir::Type out = p_.type(e.outputs[0]);
     if (reduces_single_elements(e, out))
       look_instead(e, named_rows().reshape, std::make_shared<ReshapeParams>(out.shape));
@@ -162,7 +162,7 @@ class Simplifier {
 
   // All operands are the same everywhere: the result is a scalar, broadcast.
   std::optional<ir::Atom> compute_once(ir::Eqn& e, const ir::Type& out) {
-    ir::Eqn scalar{e.primitive, e.params, {}, {static_cast<ir::Var>(p_.types.size())}, e.at, e.rule_of};
+    ir::Eqn scalar{e.primitive, e.params, {}, {static_cast<ir::Var>(p_.types.size())}, e.at, e.rule_of, e.mark};
     for (const ir::Atom& a : e.inputs) scalar.inputs.push_back(*scalar_of(a));
     p_.types.push_back({{}, out.dtype});
     instead_.emplace_back();
@@ -232,6 +232,7 @@ class Simplifier {
   }
 
   ir::Program& p_;
+  bool names_stay_;
   std::vector<std::optional<ir::Atom>> instead_;
   std::vector<std::optional<ViewMap>> maps_;  // of views
   std::vector<int> makers_;                   // by variable: the equation in kept_
@@ -242,7 +243,10 @@ class Simplifier {
 }  // namespace
 
 ir::Program simplify(const ir::Program& p) {
-  return rewrite(p, [](ir::Program& q) { return Simplifier(q).run(); });
+  return rewrite(p, [](ir::Program& q) { return Simplifier(q, false).run(); });
+}
+ir::Program simplify_around_names(const ir::Program& p) {
+  return rewrite(p, [](ir::Program& q) { return Simplifier(q, true).run(); });
 }
 
 }  // namespace anew::passes

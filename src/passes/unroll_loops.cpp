@@ -106,7 +106,7 @@ ir::Program unroll_loops(const ir::Program& p) {
     const std::int64_t steps = loop.unroll == 0 ? loop.length : std::min<std::int64_t>(loop.unroll, loop.length);
     if (steps < 2 || loop.records) return nullptr;
     auto run = [&](std::span<const Array> x) {
-      RuleScope line(e.rule_of, e.at);
+      RuleScope line(e.rule_of, e.at, e.mark);
       return Unrolling(loop, steps, e.at).run(x);
     };
     return share(stage(run, in, "scan", e.at).program);

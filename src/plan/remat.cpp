@@ -105,11 +105,12 @@ class Ladder {
   void search() {
     if (g_.size() > 8 * small) return;
     const std::int64_t share = work_ / 3 / most_rungs;
+    const RematBounds bounds(g_);
     for (auto budget = rungs_.rbegin(); budget != rungs_.rend(); ++budget) {
       const RematPlan* start = best(*budget);
       if (!start) continue;
       Work work{share};
-      const double bound = g_.size() <= small ? bound_extra(g_, *budget).extra : 0;
+      const double bound = g_.size() <= small ? bounds.within(*budget).extra : 0;
       found(improve(g_, start->sequence, *budget, base_ + bound * (1 + 1e-9), work));
     }
   }

@@ -6,8 +6,6 @@
 namespace anew::plan {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 struct Moment {
   CutProblem problem;
   std::int64_t fixed = 0;  // bytes that kernel t reads, makes and needs
@@ -16,14 +14,14 @@ struct Moment {
 // Kernels that t depends on and those that depend on it, t among both.
 std::pair<std::vector<char>, std::vector<char>> around(const RematGraph& g, int t) {
   std::vector<char> before(g.kernels.size()), after(g.kernels.size());
-  before[at(t)] = after[at(t)] = true;
+  before[t] = after[t] = true;
   for (int k = t; k >= 0; --k)
-    if (before[at(k)])
-      for (int v : g.kernel(k).reads) before[at(g.value(v).maker)] = true;
+    if (before[k])
+      for (int v : g.kernel(k).reads) before[g.value(v).maker] = true;
   for (int k = t; k < g.size(); ++k)
-    if (after[at(k)])
+    if (after[k])
       for (int v : g.kernel(k).makes)
-        for (int r : g.value(v).readers) after[at(r)] = true;
+        for (int r : g.value(v).readers) after[r] = true;
   return {std::move(before), std::move(after)};
 }
 
@@ -36,58 +34,57 @@ Moment moment_of(const RematGraph& g, int t) {
   p.rerun.assign(g.kernels.size(), 0.0);
   for (std::size_t v = 0; v < g.values.size(); ++v) {
     const RematValue& value = g.values[v];
-    if (value.maker < 0 || (after[at(value.maker)] && value.maker != t)) continue;
-    p.needed[v] = (value.kept && before[at(value.maker)]) || std::any_of(value.readers.begin(), value.readers.end(),
-                                                                         [&](int r) { return r != t && after[at(r)]; });
+    if (value.maker < 0 || (after[value.maker] && value.maker != t)) continue;
+    p.needed[v] = (value.kept && before[value.maker]) ||
+                  std::any_of(value.readers.begin(), value.readers.end(), [&](int r) { return r != t && after[r]; });
   }
   for (int k = 0; k < g.size(); ++k)
-    if (before[at(k)]) p.rerun[at(k)] = g.kernel(k).repeatable ? g.kernel(k).cost : never;
+    if (before[k]) p.rerun[k] = g.kernel(k).repeatable ? g.kernel(k).cost : never;
   const RematKernel& kernel = g.kernel(t);
-  m.fixed = kernel.scratch;
+  m.fixed = kernel.scratch - most_reused(g, kernel);
   for (const std::vector<int>* values : {&kernel.reads, &kernel.makes})
-    for (int v : *values) p.free[at(v)] = true, m.fixed += g.bytes(v);
-  for (const auto& [read, made] : kernel.reuses) m.fixed -= g.bytes(made);
+    for (int v : *values) p.free[v] = true, m.fixed += g.bytes(v);
   return m;
 }
 
-// The largest value of cut(price) - price * left, a concave function of the price.
-RematBound bound_at(const RematGraph& g, int t, std::int64_t budget) {
-  const Moment m = moment_of(g, t);
-  const std::int64_t left = budget - m.fixed;
-  RematBound best;
-  ParametricCut low(g, m.problem);
-  if (low.kept_bytes() <= left) return best;
-  auto look = [&](const ParametricCut& cut) {
-    const double value = cut.value() - cut.price() * static_cast<double>(left);
-    if (value > best.extra) best = {value, cut.price()};
-    return cut.kept_bytes() > left;
-  };
-  const double first = g.total_cost() / static_cast<double>(std::max<std::int64_t>(1, budget)) * 1e-4;
-  double high = first;
-  for (int i = 0; i < 40; ++i, high *= 2) {
-    ParametricCut next = low;
-    next.set_price(high);
-    if (!look(next)) break;
-    low = std::move(next);
-  }
-  for (int i = 0; i < 16; ++i) {
-    ParametricCut middle = low;
-    middle.set_price((low.price() + high) / 2);
-    if (look(middle)) low = std::move(middle);
-    else high = middle.price();
-  }
-  return best;
-}
+constexpr double ratio = 1.2;  // between prices
 
 }  // namespace
 
-RematBound bound_extra(const RematGraph& g, std::int64_t budget) {
+RematBounds::RematBounds(const RematGraph& g) : g_(g) {
+  if (g.size() == 0) return;
   const Evaluation plain = evaluate(g, plain_sequence(g));
+  const int around = g.size() <= 64 ? g.size() : std::clamp(4000 / g.size(), 1, 6);
+  const double unit = g.total_cost() / static_cast<double>(std::max<std::int64_t>(1, plain.peak));
+  for (int t = std::max(0, plain.at - around); t <= std::min(g.size() - 1, plain.at + around); ++t) {
+    const Moment m = moment_of(g, t);
+    ParametricCut cut(g, m.problem);
+    for (double price = 1e-4 * unit; price < 200 * unit; price *= ratio) {
+      cut.set_price(price);
+      lines_.push_back({t, price, cut.value(), m.fixed});
+    }
+  }
+}
+
+RematBound RematBounds::within(std::int64_t budget) const {
   RematBound best;
-  if (plain.peak <= budget || g.size() == 0) return best;
-  const int around = g.size() <= 64 ? g.size() : std::clamp(8000 / g.size(), 2, 10);
-  for (int t = std::max(0, plain.at - around); t <= std::min(g.size() - 1, plain.at + around); ++t)
-    if (RematBound b = bound_at(g, t, budget); b.extra > best.extra) best = b;
+  const Line* from = nullptr;
+  const double rounding = 1e-12 * g_.total_cost();
+  for (const Line& l : lines_)
+    if (double extra = l.value - l.price * static_cast<double>(budget - l.fixed) - rounding; extra > best.extra)
+      best = {extra, l.price}, from = &l;
+  if (!from) return best;
+  // Prices between, at the same t: a concave function of the price.
+  const Moment m = moment_of(g_, from->t);
+  const ParametricCut start(g_, m.problem);
+  double low = from->price / ratio, high = from->price * ratio;
+  for (int i = 0; i < 10; ++i) {
+    ParametricCut cut = start;
+    cut.set_price((low + high) / 2);
+    const double extra = cut.value() - cut.price() * static_cast<double>(budget - from->fixed) - rounding;
+    if (extra > best.extra) best = {extra, cut.price()};
+    (cut.kept_bytes() > budget - from->fixed ? low : high) = cut.price();
+  }
   return best;
 }
 

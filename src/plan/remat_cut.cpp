@@ -7,8 +7,6 @@
 namespace anew::plan {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 // Kernels that run again for what is needed, should nothing be kept; as many vertices as that takes.
 struct Reach {
   std::vector<int> values;  // needed, directly or not
@@ -21,16 +19,16 @@ Reach reach_of(const RematGraph& g, const CutProblem& p) {
   r.available.assign(g.values.size(), -1);
   r.rerun.assign(g.kernels.size(), -1);
   auto add = [&](int v) {
-    if (r.available[at(v)] >= 0) return;
-    r.available[at(v)] = r.vertices++;
+    if (r.available[v] >= 0) return;
+    r.available[v] = r.vertices++;
     r.values.push_back(v);
   };
   for (std::size_t v = 0; v < g.values.size(); ++v)
     if (p.needed[v]) add(static_cast<int>(v));
   for (std::size_t i = 0; i < r.values.size(); ++i) {
     const int k = g.value(r.values[i]).maker;
-    if (r.rerun[at(k)] >= 0 || p.rerun[at(k)] == never) continue;
-    r.rerun[at(k)] = r.vertices++;
+    if (r.rerun[k] >= 0 || p.rerun[k] == never) continue;
+    r.rerun[k] = r.vertices++;
     for (int v : g.kernel(k).reads) add(v);
   }
   return r;
@@ -43,17 +41,17 @@ ParametricCut::ParametricCut(const RematGraph& g, const CutProblem& p) : g_(&g),
   flow_ = Flow(r.vertices);
   double most = 0;
   for (int v : r.values) {
-    const int k = g.value(v).maker, rerun = r.rerun[at(k)];
-    if (p.needed[at(v)]) flow_.add_edge(source_, r.available[at(v)], Flow::unbounded);
+    const int k = g.value(v).maker, rerun = r.rerun[k];
+    if (p.needed[v]) flow_.add_edge(source_, r.available[v], Flow::unbounded);
     // What can not run again is kept at any price: its edge leads to the sink.
-    const int edge = flow_.add_edge(r.available[at(v)], rerun < 0 ? sink_ : rerun, 0);
-    choices_.push_back({v, r.available[at(v)], rerun < 0 ? sink_ : rerun, edge, p.free[at(v)] != 0});
+    const int edge = flow_.add_edge(r.available[v], rerun < 0 ? sink_ : rerun, 0);
+    choices_.push_back({v, r.available[v], rerun < 0 ? sink_ : rerun, edge, p.free[v] != 0});
   }
   for (std::size_t k = 0; k < g.kernels.size(); ++k) {
     if (r.rerun[k] < 0) continue;
     flow_.add_edge(r.rerun[k], sink_, p.rerun[k]);
     most = std::max(most, p.rerun[k]);
-    for (int v : g.kernels[k].reads) flow_.add_edge(r.rerun[k], r.available[at(v)], Flow::unbounded);
+    for (int v : g.kernels[k].reads) flow_.add_edge(r.rerun[k], r.available[v], Flow::unbounded);
   }
   least_ = 1e-12 * most;
   value_ = flow_.run(source_, sink_, least_);
@@ -69,7 +67,7 @@ void ParametricCut::set_price(double price) {
 std::vector<char> ParametricCut::kept() const {
   const std::vector<char> side = flow_.source_side(source_, least_);
   std::vector<char> kept(g_->values.size());
-  for (const Choice& c : choices_) kept[at(c.value)] = side[at(c.available)] && !side[at(c.rerun)];
+  for (const Choice& c : choices_) kept[c.value] = side[c.available] && !side[c.rerun];
   return kept;
 }
 
@@ -77,7 +75,7 @@ std::int64_t ParametricCut::kept_bytes() const {
   const std::vector<char> kept = this->kept();
   std::int64_t bytes = 0;
   for (const Choice& c : choices_)
-    if (kept[at(c.value)] && !c.free) bytes += g_->bytes(c.value);
+    if (kept[c.value] && !c.free) bytes += g_->bytes(c.value);
   return bytes;
 }
 

@@ -40,12 +40,26 @@ class ParametricCut {
   double price_ = 0, value_ = 0, least_ = 0;
 };
 
-// No plan within the budget takes less than this besides running every kernel once. Holds for any order and any number
-// of repeats: when kernel t first runs, all it depends on has run and nothing that depends on it has; what the latter
-// read is in memory then or runs later, and what t depends on runs again then. Counts each value once, at a few t.
+// No plan within a budget takes less than this besides running every kernel once. Holds for any order and any number of
+// repeats: when kernel t first runs, all it depends on has run and nothing that depends on it has; what the latter read
+// is in memory then or runs later, and what t depends on runs again then. Counts each value once, at a few t.
 struct RematBound {
-  double extra = 0, price = 0;
+  double extra = 0, price = 0;  // the price of a byte: what one more would save
 };
-RematBound bound_extra(const RematGraph& graph, std::int64_t budget);
+class RematBounds {
+ public:
+  explicit RematBounds(const RematGraph& graph);  // which outlives it
+  RematBound within(std::int64_t budget) const;
+
+ private:
+  // At kernel t and this price: extra time >= value - price * (budget - fixed).
+  struct Line {
+    int t;
+    double price, value;
+    std::int64_t fixed;
+  };
+  const RematGraph& g_;
+  std::vector<Line> lines_;
+};
 
 }  // namespace anew::plan

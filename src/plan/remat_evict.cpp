@@ -10,8 +10,6 @@
 namespace anew::plan {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 class Eviction {
  public:
   Eviction(const RematGraph& g, std::int64_t budget, const EvictOptions& o, Work& work)
@@ -55,7 +53,7 @@ class Eviction {
   static constexpr double lowest = -1e300, highest = 1e300;
   static constexpr int far = 1 << 30;
 
-  State& state(int v) { return states_[at(v)]; }
+  State& state(int v) { return states_[v]; }
   int next_read(int v) {
     const std::vector<int>& readers = g_.value(v).readers;
     std::size_t& next = state(v).next;
@@ -77,7 +75,7 @@ class Eviction {
     constexpr int most = 200;
     ++stamp_;
     stack_.assign(1, kernel);
-    mark_[at(kernel)] = stamp_;
+    mark_[kernel] = stamp_;
     double cost = 0;
     int count = 0;
     while (!stack_.empty() && count < most) {
@@ -87,8 +85,8 @@ class Eviction {
       cost += k.cost;
       ++count;
       for (int v : k.reads)
-        if (int m = g_.value(v).maker; !state(v).resident && mark_[at(m)] != stamp_) {
-          mark_[at(m)] = stamp_;
+        if (int m = g_.value(v).maker; !state(v).resident && mark_[m] != stamp_) {
+          mark_[m] = stamp_;
           stack_.push_back(m);
         }
     }
@@ -105,8 +103,8 @@ class Eviction {
       for (int v : g_.kernel(k).makes)
         for (int r : g_.value(v).readers) {
           if (r >= front_) break;
-          if (mark_[at(r)] == stamp_) continue;
-          mark_[at(r)] = stamp_;
+          if (mark_[r] == stamp_) continue;
+          mark_[r] = stamp_;
           const std::vector<int>& makes = g_.kernel(r).makes;
           if (std::none_of(makes.begin(), makes.end(),
                            [&](int w) { return !state(w).resident && next_read(w) != far; }))

@@ -7,8 +7,6 @@
 namespace anew::plan {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 void sort_once(std::vector<int>& list) {
   std::sort(list.begin(), list.end());
   list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -36,18 +34,18 @@ Lives lives_of(const RematGraph& g, const Sequence& sequence) {
   std::vector<int> current(g.values.size(), -1);
   const int end = static_cast<int>(sequence.size()) - 1;
   for (int i = 0; i <= end; ++i) {
-    const RematKernel& k = g.kernel(sequence[at(i)]);
+    const RematKernel& k = g.kernel(sequence[i]);
     for (int v : k.reads) {
-      if (current[at(v)] < 0) return {{}, {}, false};
-      Instance& read = lives.instances[at(current[at(v)])];
+      if (current[v] < 0) return {{}, {}, false};
+      Instance& read = lives.instances[current[v]];
       read.last = std::max(read.last, i);
     }
-    for (const auto& [read, made] : k.reuses) lives.reuses.push_back({i, current[at(read)], made});
+    for (const auto& [read, made] : k.reuses) lives.reuses.push_back({i, current[read], made});
     for (int v : k.makes) {
-      if (current[at(v)] >= 0 && !k.repeatable) return {{}, {}, false};
+      if (current[v] >= 0 && !k.repeatable) return {{}, {}, false};
       const bool kept = g.value(v).kept;
-      lives.instances.push_back({v, i, kept && current[at(v)] < 0 ? end : i});
-      if (!kept || current[at(v)] < 0) current[at(v)] = static_cast<int>(lives.instances.size()) - 1;
+      lives.instances.push_back({v, i, kept && current[v] < 0 ? end : i});
+      if (!kept || current[v] < 0) current[v] = static_cast<int>(lives.instances.size()) - 1;
     }
   }
   for (std::size_t v = 0; v < g.values.size(); ++v)
@@ -65,8 +63,8 @@ int RematGraph::add_value(std::int64_t bytes, bool kept) {
 int RematGraph::add_kernel(RematKernel kernel) {
   const int id = size();
   sort_once(kernel.reads);
-  for (int v : kernel.reads) values[at(v)].readers.push_back(id);
-  for (int v : kernel.makes) values[at(v)].maker = id;
+  for (int v : kernel.reads) values[v].readers.push_back(id);
+  for (int v : kernel.makes) values[v].maker = id;
   kernels.push_back(std::move(kernel));
   return id;
 }
@@ -83,23 +81,23 @@ Evaluation evaluate(const RematGraph& g, const Sequence& sequence) {
   if (!e.valid) return e;
   e.live.assign(sequence.size() + 1, 0);
   for (const Instance& x : lives.instances) {
-    e.live[at(x.from)] += g.bytes(x.value);
-    e.live[at(x.last) + 1] -= g.bytes(x.value);
+    e.live[x.from] += g.bytes(x.value);
+    e.live[x.last + 1] -= g.bytes(x.value);
   }
   std::partial_sum(e.live.begin(), e.live.end(), e.live.begin());
   e.live.pop_back();
   for (std::size_t r = 0; r < lives.reuses.size(); ++r) {
     const Reuse& x = lives.reuses[r];
-    if (lives.instances[at(x.instance)].last != x.position) continue;
+    if (lives.instances[x.instance].last != x.position) continue;
     auto taken = [&](const Reuse& y) {
-      return y.position == x.position && lives.instances[at(y.instance)].last == y.position &&
+      return y.position == x.position && lives.instances[y.instance].last == y.position &&
              (y.instance == x.instance || y.made == x.made);
     };
     std::size_t first = r;
     while (first > 0 && lives.reuses[first - 1].position == x.position) --first;
     if (std::none_of(lives.reuses.begin() + static_cast<std::ptrdiff_t>(first),
                      lives.reuses.begin() + static_cast<std::ptrdiff_t>(r), taken))
-      e.live[at(x.position)] -= g.bytes(x.made);
+      e.live[x.position] -= g.bytes(x.made);
   }
   for (std::size_t i = 0; i < sequence.size(); ++i) {
     const RematKernel& k = g.kernel(sequence[i]);
@@ -121,18 +119,18 @@ Sequence without_dead_runs(const RematGraph& g, const Sequence& sequence) {
   std::vector<char> needed(g.values.size());
   std::vector<int> runs(g.kernels.size());
   for (std::size_t v = 0; v < g.values.size(); ++v) needed[v] = g.values[v].kept;
-  for (int k : sequence) ++runs[at(k)];
+  for (int k : sequence) ++runs[k];
   Sequence out;
   for (auto k = sequence.rbegin(); k != sequence.rend(); ++k) {
     const RematKernel& kernel = g.kernel(*k);
-    const bool first = --runs[at(*k)] == 0;
+    const bool first = --runs[*k] == 0;
     // A kept value is made by the first run.
     const bool used = std::any_of(kernel.makes.begin(), kernel.makes.end(),
-                                  [&](int v) { return needed[at(v)] && (first || !g.value(v).kept); });
+                                  [&](int v) { return needed[v] && (first || !g.value(v).kept); });
     if (!used && !(first && (!kernel.repeatable || kernel.makes.empty()))) continue;
     for (int v : kernel.makes)
-      if (!g.value(v).kept) needed[at(v)] = false;
-    for (int v : kernel.reads) needed[at(v)] = true;
+      if (!g.value(v).kept) needed[v] = false;
+    for (int v : kernel.reads) needed[v] = true;
     out.push_back(*k);
   }
   std::reverse(out.begin(), out.end());
@@ -145,15 +143,24 @@ Sequence plain_sequence(const RematGraph& g) {
   return out;
 }
 
+std::int64_t most_reused(const RematGraph& g, const RematKernel& k) {
+  std::vector<int> reads, made;
+  for (const auto& [r, m] : k.reuses) reads.push_back(r), made.push_back(m);
+  std::int64_t bytes[2] = {0, 0};
+  sort_once(reads), sort_once(made);
+  for (int v : reads) bytes[0] += g.bytes(v);
+  for (int v : made) bytes[1] += g.bytes(v);
+  return std::min(bytes[0], bytes[1]);
+}
+
 std::int64_t least_bytes(const RematGraph& g) {
   std::int64_t least = 0, kept = 0;
   for (const RematValue& v : g.values) kept += v.kept ? v.bytes : 0;
   for (const RematKernel& k : g.kernels) {
-    std::int64_t bytes = k.scratch, most_reused = 0;
+    std::int64_t bytes = k.scratch - most_reused(g, k);
     for (int v : k.reads) bytes += g.bytes(v);
     for (int v : k.makes) bytes += g.bytes(v);
-    for (const auto& [read, made] : k.reuses) most_reused += g.bytes(made);
-    least = std::max(least, bytes - most_reused);
+    least = std::max(least, bytes);
   }
   return std::max(least, kept);
 }

@@ -55,6 +55,8 @@ RematGraph reordered(const RematGraph& graph, const Sequence& order);
 // Without runs whose results nobody reads. First runs that only later ones replace disappear too: a value that is first
 // needed late is made late.
 Sequence without_dead_runs(const RematGraph& graph, const Sequence& sequence);
+// The most bytes that a kernel's results can take over from what it reads.
+std::int64_t most_reused(const RematGraph& graph, const RematKernel& kernel);
 // Every kernel once, in order.
 Sequence plain_sequence(const RematGraph& graph);
 // No sequence has a lower peak: what the most demanding kernel reads, makes and needs.

@@ -9,13 +9,11 @@
 namespace anew::plan {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 std::vector<int> repeats_of(const RematGraph& g, const Sequence& sequence) {
   std::vector<char> seen(g.kernels.size());
   std::vector<int> out;
   for (std::size_t i = 0; i < sequence.size(); ++i)
-    if (std::exchange(seen[at(sequence[i])], true)) out.push_back(static_cast<int>(i));
+    if (std::exchange(seen[sequence[i]], true)) out.push_back(static_cast<int>(i));
   return out;
 }
 
@@ -39,7 +37,7 @@ class Repair {
         positions_(g.kernels.size()) {
     for (std::size_t i = 0; i < s.size(); ++i) {
       over_[i + 1] = over_[i] + (t_.live()[i] > budget ? 1 : 0);
-      positions_[at(s[i])].push_back(static_cast<int>(i));
+      positions_[s[i]].push_back(static_cast<int>(i));
     }
     peak_ = static_cast<int>(std::max_element(t_.live().begin(), t_.live().end()) - t_.live().begin());
   }
@@ -47,19 +45,19 @@ class Repair {
   Repeat best() {
     Repeat best;
     for (int i = 0; i < peak_; ++i)
-      for (const Timeline::Made& m : t_.runs()[at(i)].makes)
+      for (const Timeline::Made& m : t_.runs()[i].makes)
         if (t_.last(i, m) > peak_ && !t_.lives_on(i, m)) look(i, m, best);
     work_.spend(static_cast<std::int64_t>(t_.runs().size()) * 12);
     return best;
   }
 
  private:
-  int over(int from, int to) const { return from > to ? 0 : over_[at(to) + 1] - over_[at(from)]; }
+  int over(int from, int to) const { return from > to ? 0 : over_[to + 1] - over_[from]; }
   void look(int i, const Timeline::Made& m, Repeat& best) {
     const auto next = std::lower_bound(m.readers.begin(), m.readers.end(), peak_);
     if (next == m.readers.end() || *next == peak_) return;  // read right there
     const int until = next == m.readers.begin() ? i : *(next - 1);
-    const int kernel = t_.runs()[at(i)].kernel;
+    const int kernel = t_.runs()[i].kernel;
     for (bool hold : {false, true}) {
       closure_.clear();
       cost_ = 0;
@@ -96,11 +94,11 @@ class Repair {
   }
   // Where the latest instance of value u before position q is last read.
   int last_before(int u, int q) const {
-    const std::vector<int>& runs = positions_[at(g_.value(u).maker)];
+    const std::vector<int>& runs = positions_[g_.value(u).maker];
     auto run = std::lower_bound(runs.begin(), runs.end(), q);
     if (run == runs.begin()) return -1;
     if (g_.value(u).kept) run = runs.begin() + 1;
-    const Timeline::Run& r = t_.runs()[at(*(run - 1))];
+    const Timeline::Run& r = t_.runs()[*(run - 1)];
     for (const Timeline::Made& m : r.makes)
       if (m.value == u) return t_.last(*(run - 1), m);
     return -1;
@@ -108,7 +106,7 @@ class Repair {
   bool free(int from, int to, std::int64_t bytes) const {
     if (to - from > 2000) return false;
     for (int p = from; p <= to; ++p)
-      if (t_.live()[at(p)] + bytes > budget_) return false;
+      if (t_.live()[p] + bytes > budget_) return false;
     return true;
   }
 
@@ -133,13 +131,13 @@ Sequence forget_some(const RematGraph& g, const Sequence& sequence, std::uint64_
   const std::size_t way = below(3);
   if (way == 0) {
     const double share = 0.02 + 0.3 * next_random(random);
-    for (int i : repeats) gone[at(i)] = next_random(random) < share;
+    for (int i : repeats) gone[i] = next_random(random) < share;
   } else if (way == 1) {
     const int middle = repeats[below(repeats.size())];
     const int reach = 2 + static_cast<int>(below(std::max<std::size_t>(3, sequence.size() / 6)));
-    for (int i : repeats) gone[at(i)] = std::abs(i - middle) < reach;
+    for (int i : repeats) gone[i] = std::abs(i - middle) < reach;
   } else {
-    for (std::size_t count = 1 + below(5); count > 0; --count) gone[at(repeats[below(repeats.size())])] = true;
+    for (std::size_t count = 1 + below(5); count > 0; --count) gone[repeats[below(repeats.size())]] = true;
   }
   Sequence out;
   for (std::size_t i = 0; i < sequence.size(); ++i)
@@ -155,7 +153,7 @@ Sequence remove_repeats(const RematGraph& g, Sequence sequence, std::int64_t bud
     Timeline t(g, sequence);
     std::vector<int> repeats = repeats_of(g, sequence);
     std::stable_sort(repeats.begin(), repeats.end(),
-                     [&](int a, int b) { return g.kernel(sequence[at(a)]).cost > g.kernel(sequence[at(b)]).cost; });
+                     [&](int a, int b) { return g.kernel(sequence[a]).cost > g.kernel(sequence[b]).cost; });
     work.spend(static_cast<std::int64_t>(8 * sequence.size()));
     for (int i : repeats) {
       if (!work.spend(20)) break;

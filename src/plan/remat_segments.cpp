@@ -12,18 +12,16 @@
 namespace anew::plan {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 // Bytes that kernels before position i+1 pass on to kernels before `end`, for each i.
 std::vector<std::int64_t> passed_on(const RematGraph& g, int end) {
-  std::vector<std::int64_t> bytes(at(end) + 1);
+  std::vector<std::int64_t> bytes(end + 1);
   for (const RematValue& v : g.values) {
     if (v.maker < 0 || v.maker >= end) continue;
     int last = v.kept && end == g.size() ? end : v.maker;
     for (int r : v.readers)
       if (r < end) last = std::max(last, r);
-    bytes[at(v.maker)] += v.bytes;
-    bytes[at(last)] -= v.bytes;
+    bytes[v.maker] += v.bytes;
+    bytes[last] -= v.bytes;
   }
   for (std::size_t i = 1; i < bytes.size(); ++i) bytes[i] += bytes[i - 1];
   bytes.pop_back();
@@ -39,9 +37,8 @@ std::vector<std::vector<int>> minima_of(const std::vector<std::int64_t>& bytes) 
     std::vector<int> lower;
     for (std::size_t i = 1; i + 1 < here.size(); ++i) {
       std::size_t j = i;  // the end of a plain
-      while (j + 1 < here.size() && bytes[at(here[j + 1])] == bytes[at(here[i])]) ++j;
-      if (j + 1 < here.size() && bytes[at(here[i])] < bytes[at(here[i - 1])] &&
-          bytes[at(here[i])] < bytes[at(here[j + 1])])
+      while (j + 1 < here.size() && bytes[here[j + 1]] == bytes[here[i]]) ++j;
+      if (j + 1 < here.size() && bytes[here[i]] < bytes[here[i - 1]] && bytes[here[i]] < bytes[here[j + 1]])
         for (std::size_t k = levels.empty() ? j : i; k <= j; ++k) lower.push_back(here[k]);
       i = j;
     }
@@ -88,12 +85,12 @@ class Cuts {
     p.rerun.assign(g_.kernels.size(), 0.0);
     for (int k = 0; k < turn_; ++k) {
       const RematKernel& kernel = g_.kernel(k);
-      p.rerun[at(k)] = kernel.cost * (1 + 0.02 * (static_cast<double>(k) / turn_ - 0.5));
-      if (!kernel.repeatable) p.rerun[at(k)] = never;
+      p.rerun[k] = kernel.cost * (1 + 0.02 * (static_cast<double>(k) / turn_ - 0.5));
+      if (!kernel.repeatable) p.rerun[k] = never;
       for (int v : kernel.makes)
         for (int r : g_.value(v).readers) {
-          if (r >= turn_) p.needed[at(v)] = true;
-          else if (group[at(r)] != group[at(k)]) p.rerun[at(k)] = never;
+          if (r >= turn_) p.needed[v] = true;
+          else if (group[r] != group[k]) p.rerun[k] = never;
         }
     }
     return p;
@@ -128,10 +125,10 @@ class Cuts {
 };
 
 std::vector<int> groups(int turn, const std::vector<int>& ends, std::size_t together) {
-  std::vector<int> group(at(turn));
+  std::vector<int> group(turn);
   std::size_t segment = 0;
   for (int i = 0; i < turn; ++i) {
-    group[at(i)] = static_cast<int>(segment / together);
+    group[i] = static_cast<int>(segment / together);
     if (segment < ends.size() && i == ends[segment]) ++segment;
   }
   return group;
@@ -144,7 +141,7 @@ Sequence expand(const RematGraph& g, int turn, const std::vector<char>& kept) {
   std::vector<char> available(g.values.size());
   for (int k = 0; k < turn; ++k) {
     out.push_back(k);
-    for (int v : g.kernel(k).makes) available[at(v)] = kept[at(v)] || g.value(v).kept || !g.kernel(k).repeatable;
+    for (int v : g.kernel(k).makes) available[v] = kept[v] || g.value(v).kept || !g.kernel(k).repeatable;
   }
   std::vector<std::pair<int, std::size_t>> stack;  // kernels, and how many of their reads have been seen to
   for (int k = turn; k < g.size(); ++k) {
@@ -154,14 +151,14 @@ Sequence expand(const RematGraph& g, int turn, const std::vector<char>& kept) {
       const RematKernel& here = g.kernel(kernel);
       if (seen < here.reads.size()) {
         const int v = here.reads[seen++];
-        if (!available[at(v)]) stack.push_back({g.value(v).maker, 0});
+        if (!available[v]) stack.push_back({g.value(v).maker, 0});
         continue;
       }
       // What ran for an earlier read may have been this kernel.
-      const bool done = kernel != k &&
-                        std::all_of(here.makes.begin(), here.makes.end(), [&](int v) { return available[at(v)] != 0; });
+      const bool done =
+          kernel != k && std::all_of(here.makes.begin(), here.makes.end(), [&](int v) { return available[v] != 0; });
       if (!done) out.push_back(kernel);
-      for (int v : here.makes) available[at(v)] = true;
+      for (int v : here.makes) available[v] = true;
       stack.pop_back();
     }
   }
@@ -172,7 +169,7 @@ void cut_plans(const RematGraph& g, std::int64_t spacing, Work& work, const Foun
   const std::vector<std::int64_t> all = passed_on(g, g.size());
   const int turn = static_cast<int>(std::max_element(all.begin(), all.end()) - all.begin()) + 1;
   Cuts cuts(g, turn, spacing, work, found);
-  cuts.run(std::vector<int>(at(turn)));
+  cuts.run(std::vector<int>(turn));
   for (const std::vector<int>& ends : minima_of(passed_on(g, turn)))
     for (std::size_t together = 1; together < ends.size() && work.left > 0; together += 1 + together / 6)
       cuts.run(groups(turn, ends, together));

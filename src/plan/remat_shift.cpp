@@ -7,8 +7,6 @@
 namespace anew::plan {
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 bool meet(const std::vector<int>& a, const std::vector<int>& b) {
   return std::any_of(a.begin(), a.end(), [&](int x) { return std::find(b.begin(), b.end(), x) != b.end(); });
 }
@@ -21,14 +19,14 @@ bool independent(const RematGraph& g, int a, int b) {
 // The first and last position to which the run at `from` can move.
 std::pair<int, int> reach(const RematGraph& g, const Sequence& s, int from) {
   int low = from, high = from;
-  if (!g.kernel(s[at(from)]).repeatable) return {low, high};
-  while (low > 0 && independent(g, s[at(from)], s[at(low - 1)])) --low;
-  while (high + 1 < static_cast<int>(s.size()) && independent(g, s[at(from)], s[at(high + 1)])) ++high;
+  if (!g.kernel(s[from]).repeatable) return {low, high};
+  while (low > 0 && independent(g, s[from], s[low - 1])) --low;
+  while (high + 1 < static_cast<int>(s.size()) && independent(g, s[from], s[high + 1])) ++high;
   return {low, high};
 }
 
 void move(Sequence& s, int from, int to) {
-  const int kernel = s[at(from)];
+  const int kernel = s[from];
   s.erase(s.begin() + from);
   s.insert(s.begin() + to, kernel);
 }

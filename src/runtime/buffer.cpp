@@ -234,6 +234,8 @@ struct BufferMaker {
 };
 static_assert(sizeof(Buffer) <= header);
 
+bool Buffer::borrowed() const { return size_class_ == anew::borrowed; }
+
 void Buffer::release(Buffer* buffer) noexcept { BufferMaker::release(buffer); }
 
 BufferRef allocate(std::size_t bytes, const Location& at) { return BufferMaker::make(bytes, at); }

@@ -20,6 +20,7 @@ class Buffer {
   std::size_t bytes() const { return bytes_; }
   // Nobody else holds it: its memory may be written in place.
   bool unique() const { return references_.load(std::memory_order_acquire) == 1; }
+  bool borrowed() const;  // memory of somebody else
 
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;

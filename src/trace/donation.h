@@ -23,4 +23,9 @@ class Donation {
 // Whether x was given away: then it may be written in place, if its buffer is nobody else's.
 bool donated(const Array& x);
 
+// Whether nobody but the caller of a function holds an argument, of which `x` is the function's own handle.
+bool held_by_caller_alone(const Array& x);
+// An array with the memory of x, which is an Error to use from now on. x is dense, and held by nobody else.
+Array take_memory(const Array& x, const Location& at);
+
 }  // namespace anew

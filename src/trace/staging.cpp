@@ -44,7 +44,7 @@ Array StagingTrace::lift(const Array& x, const Location& where) {
 }
 
 Arrays StagingTrace::process(const Request& r) {
-  ir::Eqn e{&r.primitive, r.params, {}, {}, r.at, current_rule()};
+  ir::Eqn e{&r.primitive, r.params, {}, {}, r.at, current_rule(), current_mark()};
   Types in;
   in.reserve(r.inputs.size());
   e.inputs.reserve(r.inputs.size());
@@ -117,6 +117,7 @@ Staged stage_with(const FlatFunction& f, std::span<const Form> forms, std::strin
                   bool remember) {
   detail::check_function(f, at);
   const Nested nested(what, at);
+  const CountedCalls calls;
   auto trace = std::make_shared<StagingTrace>(what, at);
   TraceLife life(trace);
   RememberScope scope_of_memory(remember ? trace.get() : nullptr);

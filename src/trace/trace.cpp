@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <optional>
 
 #include "base/stack.h"
@@ -14,7 +15,10 @@ namespace {
 struct Context {
   Trace* trace = nullptr;
   const Primitive* rule_of = nullptr;
-  int sources = 0;  // open SourceScopes
+  int sources = 0;                     // open SourceScopes
+  ir::Mark mark = {};                  // of the operation that is bound
+  const ir::Region* region = nullptr;  // of what is traced
+  CountedCalls* calls = nullptr;
 };
 thread_local Context context;
 
@@ -22,6 +26,7 @@ thread_local Context context;
 
 Trace* current_trace() { return context.trace; }
 const Primitive* current_rule() { return context.rule_of; }
+const ir::Mark& current_mark() { return context.mark; }
 
 TraceScope::TraceScope(Trace* t) : saved_(context.trace) {
   check_stack(line_or(t ? t->at : Location()));
@@ -59,15 +64,56 @@ void fail(std::string_view op, const Location& at, std::string_view what, const 
   throw Error(fmt::format("[{}] {}", op, what), line_or(at), hint);
 }
 
-RuleScope::RuleScope(const Primitive* rule_of, const Location& at)
-    : saved_rule_(context.rule_of), saved_pin_(pinned_line), at_(at) {
+RuleScope::RuleScope(const Primitive* rule_of, const Location& at, const ir::Mark& mark)
+    : saved_rule_(context.rule_of), saved_pin_(pinned_line), saved_mark_(context.mark), at_(at) {
   context.rule_of = rule_of;
   pinned_line = &at_;
+  if (mark.operation) context.mark = mark;
 }
 RuleScope::~RuleScope() {
   context.rule_of = saved_rule_;
   pinned_line = saved_pin_;
+  context.mark = saved_mark_;
 }
+
+CountedCalls::CountedCalls() : saved_(std::exchange(context.calls, this)) {}
+CountedCalls::~CountedCalls() { context.calls = saved_; }
+int CountedCalls::next(const Location& at) {
+  for (auto& [line, count] : counts_)
+    if (line.line() == at.line() && line.file_name() == at.file_name()) return ++count;
+  counts_.emplace_back(at, 0);
+  return 0;
+}
+
+RegionScope::RegionScope(std::string_view what, const Location& at) : saved_(context.region) {
+  if (context.calls && !context.mark.operation) context.region = ir::region(saved_, what, at, context.calls->next(at));
+}
+RegionScope::~RegionScope() { context.region = saved_; }
+
+namespace {
+
+// What a user's operation becomes has one mark: that of the outermost bind.
+class Marked {
+ public:
+  explicit Marked(bool traced) : here_(traced && !context.mark.operation) {
+    if (here_) context.mark = {context.region, next_operation()};
+  }
+  ~Marked() {
+    if (here_) context.mark = {};
+  }
+  Marked(const Marked&) = delete;
+
+ private:
+  // Threads count apart: Programs that are shared know which.
+  static std::uint64_t next_operation() {
+    static std::atomic<std::uint64_t> threads = 0;
+    thread_local std::uint64_t last = threads++ << 40;
+    return ++last;
+  }
+  bool here_;
+};
+
+}  // namespace
 
 void detail::empty_function(const Location& at) {
   throw Error("a function that was given is empty (a std::function or pointer without a target)",
@@ -101,6 +147,11 @@ void check_operand(const Array& x, const Location& at) {
   if (!v)
     throw Error("uninitialised Array used as an operand", at,
                 "`Array x;` is no array yet, one that was moved from is none any more: assign one first");
+  if (v->trace && v->trace->took)
+    throw Error(fmt::format("an array of type {} is used that was donated to the function jitted at {}: its memory "
+                            "belongs to a result now",
+                            v->type.str(), source_line(v->trace->at).str()),
+                at, "use the result, or donate copy(x)");
   if (v->trace && !v->trace->alive)
     throw Error(
         fmt::format(
@@ -132,6 +183,7 @@ Arrays bind_under(Trace* trace, const Primitive& p, const ParamsRef& params, std
   if (p.higher_order() && ir::nesting(*r.params) > ir::max_nesting)
     throw Error(fmt::format("[{}] functions are nested more than {} deep", p.name, ir::max_nesting), line,
                 "apply functions one after another, or in a scan, instead of inside each other");
+  const Marked mark(trace != nullptr);
   return with_line(p.name, line, [&] {
     if (numbers) return bind_numbers(trace, r);
     return trace ? trace->process(r) : evaluate_now(r);
@@ -168,7 +220,7 @@ Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {
     for (const ir::Atom& a : e.inputs)
       if (a.is_var() && last[static_cast<std::size_t>(a.var)] == i) env[static_cast<std::size_t>(a.var)] = {};
     Location at = e.at.line() ? e.at : line_or(e.at);  // parsed equations have no line of their own
-    RuleScope scope(e.rule_of, at);
+    RuleScope scope(e.rule_of, at, e.mark);
     std::optional<Donation> donation;
     if (e.primitive->higher_order()) donation.emplace(operands);
     Arrays out = anew::bind(*e.primitive, e.params, operands, at);

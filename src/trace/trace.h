@@ -99,6 +99,7 @@ class Trace : public std::enable_shared_from_this<Trace> {
   virtual Arrays process(const Request& r) = 0;
   virtual std::string_view what() const = 0;  // "jit", "checkpoint", "grad", ... for messages
   bool alive = true;
+  bool took = false;             // its values were arrays that were given away
   Location at;                   // of the transformation, where known
   bool concrete_values = false;  // its values wrap values of the parent: `if` works when those are concrete
 };
@@ -124,6 +125,7 @@ Array contiguous(const Array& x);
 
 Trace* current_trace();
 const Primitive* current_rule();
+const ir::Mark& current_mark();
 class TraceScope {  // makes `t` current for a scope
  public:
   explicit TraceScope(Trace* t);
@@ -161,16 +163,40 @@ Location line_or(const Location& at);
 // Throws "[op] what" at that line.
 [[noreturn]] void fail(std::string_view op, const Location& at, std::string_view what, const std::string& hint = "");
 // Equations bound in the scope are marked as made by this primitive's rule; the scope also replaces a pinned line.
+// They have this mark, if it is one.
 class RuleScope {
  public:
-  RuleScope(const Primitive* rule_of, const Location& at);
+  RuleScope(const Primitive* rule_of, const Location& at, const ir::Mark& mark = {});
   ~RuleScope();
   RuleScope(const RuleScope&) = delete;
 
  private:
   const Primitive* saved_rule_;
   const Location* saved_pin_;
+  ir::Mark saved_mark_;
   Location at_;
+};
+// What is traced in the scope is in a region of its own; nothing where nobody stages, or inside a rule.
+class RegionScope {
+ public:
+  RegionScope(std::string_view what, const Location& at);
+  ~RegionScope();
+  RegionScope(const RegionScope&) = delete;
+
+ private:
+  const ir::Region* saved_;
+};
+// Regions opened in the scope are numbered from 0, for each line.
+class CountedCalls {
+ public:
+  CountedCalls();
+  ~CountedCalls();
+  CountedCalls(const CountedCalls&) = delete;
+  int next(const Location& at);
+
+ private:
+  CountedCalls* saved_;
+  std::vector<std::pair<Location, int>> counts_;
 };
 
 // ---- values

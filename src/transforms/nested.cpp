@@ -146,6 +146,7 @@ Arrays bind_nested(const Primitive& primitive, const MakeParams& params, const i
 }
 
 Closed close_over(const FlatFunction& f, std::span<const Array> args, std::string_view what, const Location& at) {
+  const RegionScope region(what, at);
   Staged s = stage(f, forms_of(args, at), what, at);
   Closed c{std::move(s.program), std::move(s.constants), std::move(s.forms)};
   for (const Array& x : args) c.inputs.push_back(exact(x));

@@ -93,7 +93,7 @@ class BackwardPass {
     const ir::Eqn& e = p_.eqns[static_cast<std::size_t>(maker_[index(a.var)])];
     Arrays operands;
     for (const ir::Atom& x : e.inputs) operands.push_back(read(x));
-    RuleScope rule(e.rule_of, e.at);
+    RuleScope rule(e.rule_of, e.at, e.mark);
     Arrays made = anew::bind(*e.primitive, e.params, operands, e.at);
     for (std::size_t k = 0; k < made.size(); ++k) values_[index(e.outputs[k])] = made[k];
     return v;
@@ -118,7 +118,7 @@ class BackwardPass {
       accumulated_.push_back(linear && !repeats(e, accumulated_.size()) ? cts_[index(a.var)] : Array());
     }
     release(i);  // x_ has the last handles
-    RuleScope rule(e.rule_of, e.at);
+    RuleScope rule(e.rule_of, e.at, {e.mark.region, e.mark.operation, true});
     if (!e.primitive->transpose) ir::missing_rule(*e.primitive, "transpose", e.at);
     std::optional<Donation> donation;
     if (e.primitive->higher_order()) donation.emplace(x_);

@@ -176,11 +176,27 @@ class Checker {
       require_same(c(x_), want, "compiled: " + what);
       require(c.high_water_bytes() == c.plan().peak_bytes,
               fmt::format("compiled: {} bytes {}, planned {}", c.high_water_bytes(), what, c.plan().peak_bytes));
+      if (!machine) budgets(both, want);
     }
     compiled::set_backend(before);
     loops::set_thread_threshold(threshold);
     passes::set_tile_limits(limits);
     if (threads) set_threads(1);
+  }
+
+  // The smallest budget, and one between: kept, the same bits.
+  void budgets(const FlatFunction& f, const Arrays& want) {
+    const std::vector<BudgetPoint> curve = flat::budget_curve(f, x_);
+    std::size_t peak = 0;
+    for (const BudgetPoint& p : {curve.back(), curve[curve.size() / 2]}) {
+      flat::Compiled c = flat::compile(f, x_, {.memory_budget = p.peak_bytes});
+      require_same(c(x_), want, fmt::format("budget: {} bytes", p.peak_bytes));
+      require(c.plan().peak_bytes <= p.peak_bytes && c.plan().peak_bytes >= peak &&
+                  c.plan().extra_time <= p.extra_time && c.high_water_bytes() == c.plan().peak_bytes,
+              fmt::format("budget: {} bytes planned, {} used of {}", c.plan().peak_bytes, c.high_water_bytes(),
+                          p.peak_bytes));
+      peak = c.plan().peak_bytes;
+    }
   }
 
   void forward() {

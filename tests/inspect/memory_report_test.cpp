@@ -1,9 +1,4 @@
-// Memory reports: what is gathered of compiled functions, and the three formats, of a report made by hand word for
-// word.
-#include <nlohmann/json.hpp>
-
-#include <sstream>
-
+// Memory reports: what is gathered of compiled functions.
 #include "support/support.h"
 
 namespace anew {
@@ -11,6 +6,8 @@ namespace {
 
 using test::fill;
 using Step = MemoryReport::Step;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 const Step& step(const MemoryReport& r, const std::string& what) {
   for (const Step& s : r.steps)
@@ -239,167 +236,38 @@ TEST(MemoryReport, FlopsOfProductsAndFactors) {
   EXPECT_EQ(flops([](Array x) { return fft::rfft(x); }, shape({3, 32})), 2.5 * 3 * 32 * 5);
 }
 
-// ---- formats
-
-MemoryReport by_hand() {
-  MemoryReport r;
-  r.plan = {.argument_bytes = 1000, .constant_bytes = 24, .output_bytes = 4, .arena_bytes = 4096, .peak_bytes = 5124};
-  r.measured_bytes = 5124;
-  r.seconds = 12.34e-6;
-  const SourceLine line{"model.cpp", 41, "layer"};
-  r.steps = {
-      {.what = "dot_general",
-       .type = "f32[16,16]",
-       .line = line,
-       .runs = 1,
-       .seconds = 2e-6,
-       .bytes = 3072,
-       .flops = 8192,
-       .live_bytes = 1024},
-      {.what = "scan[10]",
-       .type = "f32[16]",
-       .line = {"a_file_with_a_long_name.cpp", 7, "f<int>"},
-       .runs = 1,
-       .seconds = 1.5e-3,
-       .bytes = 40960,
-       .flops = 2.5e7,
-       .live_bytes = 4096},
-      {.depth = 1,
-       .what = "mul, sin x3, reduce_sum, and, a, long, list",
-       .type = "f32[16]",
-       .line = line,
-       .runs = 10,
-       .seconds = 1.4e-3,
-       .bytes = 40960,
-       .flops = 2.5e7,
-       .live_bytes = 2048},
-      {.what = "copy", .type = "f32[]", .runs = 0, .seconds = 0, .bytes = 0, .flops = 0, .live_bytes = 0},
-  };
-  r.steps[2].operations = {{"mul", line}, {"sin", {"model.cpp", 43, "layer"}}};
-  r.pieces = {{"dot_general", "f32[16,16]", line, 0, 1024, 0, 1}, {"buffer of scan[10]", "", {}, 1024, 64, 1, 2}};
-  return r;
+TEST(MemoryReport, TimesAndTotalsAddUp) {
+  const MemoryReport r = memory_report(jit(grad(rnn)), fill({8, 8}, 1), fill({10, 8}, 2));
+  double outermost = 0;
+  for (std::size_t i = 0; i < r.steps.size(); ++i) {
+    if (r.steps[i].depth == 0) outermost += r.steps[i].seconds;
+    double below = 0;
+    for (std::size_t k = i + 1; k < r.steps.size() && r.steps[k].depth > r.steps[i].depth; ++k)
+      below += r.steps[k].depth == r.steps[i].depth + 1 ? r.steps[k].seconds : 0;
+    EXPECT_TRUE(below == 0 || std::abs(below - r.steps[i].seconds) < 1e-12) << r.steps[i].what;
+  }
+  EXPECT_LE(outermost, r.seconds * (1 + 1e-9));
+  using By = MemoryReport::By;
+  for (By by : {By::line, By::function, By::path}) {
+    std::size_t bytes = 0, most = 0;
+    double seconds = 0;
+    for (const MemoryReport::Total& t : r.totals(by)) bytes += t.bytes, seconds += t.seconds;
+    for (const Step& s : r.steps) most = std::max(most, s.live_bytes);
+    EXPECT_NEAR(seconds, outermost, 1e-12);
+    EXPECT_LE(bytes, most);
+    EXPECT_GT(2 * bytes, most);
+  }
 }
 
-TEST(MemoryReportText, IsATableWithAChart) {
-  EXPECT_EQ(by_hand().str(), R"(peak    5124 bytes, planned and measured
-        1000 of arguments + 24 of constants + 4 of outputs + 4096 of the arena
-time    12.3 us
-alive in the arena, step by step:
-   4.0 KiB │    ████
-           │    ████
-           │    ████▄▄▄▄
-           │▂▂▂▂████████
-       0 B │████████████
-step                            line                     time     moved  GB/s  GF/s     alive
-dot_general f32[16,16]          model.cpp:41 (layer)     2 us   3.0 KiB   1.5   4.1   1.0 KiB █▌
-scan[10]                        …h_a_long_name.cpp:7   1.5 ms  40.0 KiB 0.027    17   4.0 KiB ██████
-  10 x mul, sin x3, re… f32[16] model.cpp:41 (layer)   1.4 ms  40.0 KiB 0.029    18   2.0 KiB ███
-copy f32[]                                            not run                             0 B
-)");
+TEST(MemoryReport, ReadsTheUsersLines) {
+  const MemoryReport r = memory_report(jit([](Array x) { return sin(x); }), ones({10}));  // this one
+  const SourceLine line = r.steps[0].line;
+  auto it = std::find_if(r.sources.begin(), r.sources.end(),
+                         [&](const auto& s) { return s.file == line.file && s.line == line.line; });
+  ASSERT_NE(it, r.sources.end());
+  EXPECT_TRUE(contains(it->text, "// this one"));
+  EXPECT_EQ(r.sources.size(), 7u);  // and three on each side
 }
-
-TEST(MemoryReportText, StaysInsideItsColumns) {
-  MemoryReport r = by_hand();
-  for (int i = 0; i < 500; ++i) r.steps.push_back(r.steps[1]), r.steps.back().depth = i % 9;
-  r.plan.peak_bytes = r.plan.argument_bytes = std::size_t{1} << 50;
-  std::istringstream lines(r.str());
-  for (std::string line; std::getline(lines, line);)
-    EXPECT_LE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xc0) != 0x80; }), 100) << line;
-}
-
-TEST(MemoryReportText, TellsWhatWasMeasured) {
-  MemoryReport r = by_hand();
-  r.measured_bytes = 5200;
-  EXPECT_EQ(r.str().substr(0, r.str().find('\n')), "peak    5124 bytes, planned; 5200 measured");
-  std::ostringstream os;
-  os << r;
-  EXPECT_EQ(os.str(), r.str());
-}
-
-TEST(MemoryReportJson, HasItAll) {
-  auto j = nlohmann::json::parse(by_hand().json());
-  EXPECT_EQ(j["peak_bytes"], 5124);
-  EXPECT_EQ(j["argument_bytes"], 1000);
-  EXPECT_EQ(j["constant_bytes"], 24);
-  EXPECT_EQ(j["output_bytes"], 4);
-  EXPECT_EQ(j["arena_bytes"], 4096);
-  EXPECT_EQ(j["measured_bytes"], 5124);
-  EXPECT_EQ(j["seconds"], 12.34e-6);
-  ASSERT_EQ(j["steps"].size(), 4u);
-  EXPECT_EQ(j["steps"][0]["what"], "dot_general");
-  EXPECT_EQ(j["steps"][0]["type"], "f32[16,16]");
-  EXPECT_EQ(j["steps"][0]["line"]["file"], "model.cpp");
-  EXPECT_EQ(j["steps"][0]["line"]["line"], 41);
-  EXPECT_EQ(j["steps"][0]["line"]["function"], "layer");
-  EXPECT_EQ(j["steps"][2]["depth"], 1);
-  EXPECT_EQ(j["steps"][2]["runs"], 10);
-  EXPECT_EQ(j["steps"][0]["flops"], 8192);
-  EXPECT_EQ(j["steps"][1]["bytes"], 40960);
-  EXPECT_EQ(j["steps"][1]["live_bytes"], 4096);
-  EXPECT_TRUE(j["steps"][3]["line"].is_null());
-  EXPECT_EQ(j["steps"][3]["operations"].size(), 0u);
-  ASSERT_EQ(j["steps"][2]["operations"].size(), 2u);
-  EXPECT_EQ(j["steps"][2]["operations"][0]["what"], "mul");
-  EXPECT_EQ(j["steps"][2]["operations"][1]["line"]["line"], 43);
-  ASSERT_EQ(j["pieces"].size(), 2u);
-  EXPECT_EQ(j["pieces"][0]["offset"], 0);
-  EXPECT_EQ(j["pieces"][1]["bytes"], 64);
-  EXPECT_EQ(j["pieces"][1]["last"], 2);
-  EXPECT_TRUE(j["pieces"][1]["type"].is_null());
-}
-
-TEST(MemoryReportJson, OfNothing) {
-  auto j = nlohmann::json::parse(MemoryReport{}.json());
-  EXPECT_TRUE(j["measured_bytes"].is_null());
-  EXPECT_TRUE(j["seconds"].is_null());
-  EXPECT_EQ(j["steps"].size(), 0u);
-  EXPECT_EQ(j["live"].size(), 0u);
-}
-
-TEST(MemoryReportJson, EscapesText) {
-  MemoryReport r = by_hand();
-  r.steps[0].what = "a \"quoted\" \\ name\nwith\ttabs and \xc3\xbc";
-  auto j = nlohmann::json::parse(r.json());
-  EXPECT_EQ(j["steps"][0]["what"], r.steps[0].what);
-}
-
-TEST(MemoryReportJson, OfAFunctionHasWhatLives) {
-  MemoryReport r = memory_report(jit(grad(rnn)), fill({8, 8}, 1), fill({10, 8}, 2));
-  auto j = nlohmann::json::parse(r.json());
-  EXPECT_EQ(j["live"].size(), r.plan.live.size());
-  EXPECT_EQ(j["live"][0]["bytes"], r.plan.live[0].bytes);
-  EXPECT_EQ(j["steps"].size(), r.steps.size());
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-TEST(MemoryReportPage, NeedsNothingElse) {
-  std::string page = by_hand().html();
-  for (const char* part : {"http:", "https:", "<script", "<link", "url(", "src="})
-    EXPECT_FALSE(contains(page, part)) << part;
-  EXPECT_TRUE(page.starts_with("<!doctype html>\n"));
-  EXPECT_TRUE(page.ends_with("</html>\n"));
-}
-
-TEST(MemoryReportPage, HasAMapAndATable) {
-  std::string page = by_hand().html();
-  EXPECT_TRUE(
-      contains(page, "<title>dot_general f32[16,16]\n1024 bytes at 0, steps 0 to 1\nmodel.cpp:41 (layer)</title>"))
-      << page;
-  EXPECT_TRUE(contains(page, "<td>a_file_with_a_long_name.cpp:7 (f&lt;int&gt;)</td>")) << page;
-  auto count = [&](const std::string& part) {
-    int n = 0;
-    for (std::size_t at = page.find(part); at != std::string::npos; at = page.find(part, at + 1)) ++n;
-    return n;
-  };
-  EXPECT_EQ(count("<rect "), 2);
-  EXPECT_EQ(count("<svg"), 1);
-  EXPECT_EQ(count("<td class=\"what\""), 4);
-  EXPECT_TRUE(contains(page, "title=\"mul  model.cpp:41 (layer)\nsin  model.cpp:43 (layer)\">"));
-  EXPECT_TRUE(contains(page, "<tr><td>measured</td><td>5124 bytes</td>"));
-}
-
-TEST(MemoryReportPage, OfNothing) { EXPECT_FALSE(contains(MemoryReport{}.html(), "<svg")); }
 
 }  // namespace
 }  // namespace anew

@@ -16,7 +16,7 @@ std::shared_ptr<const passes::Body> planned(const FlatFunction& f, const Arrays&
   Program p = flat::make_program(f, x);
   std::vector<ir::Strides> inputs;
   for (const ir::Type& t : p.code()->input_types()) inputs.push_back(row_major(t.shape));
-  return passes::plan_program(*p.code(), inputs);
+  return passes::plan_program(*p.code(), inputs).placed;
 }
 FlatFunction value_and_gradient(Array (*f)(Array)) {
   return [f](Xs x) {

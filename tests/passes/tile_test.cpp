@@ -41,7 +41,7 @@ class Tile : public testing::Test {
     Program p = flat::make_program(f, x);
     std::vector<ir::Strides> inputs;
     for (const ir::Type& t : p.code()->input_types()) inputs.push_back(row_major(t.shape));
-    return tiles_in(*passes::plan_program(*p.code(), inputs));
+    return tiles_in(*passes::plan_program(*p.code(), inputs).placed);
   }
   static Array data(const Shape& shape, int seed = 0) { return random::normal(random::key(seed), shape); }
   static FlatFunction one(std::function<Array(Array)> f) {

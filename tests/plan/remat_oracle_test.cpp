@@ -31,7 +31,7 @@ void compare(const RematGraph& g, Tally& tally) {
   for (int percent : {75, 50, 25, 0}) {
     const std::int64_t budget = low + (curve[0].peak - low) * percent / 100;
     const double least = *oracle.cost(budget) - g.total_cost();
-    EXPECT_LE(bound_extra(g, budget).extra, least + 1e-6);
+    EXPECT_LE(RematBounds(g).within(budget).extra, least + 1e-6);
     ++tally.budgets;
     auto plan = std::find_if(curve.begin(), curve.end(), [&](const RematPlan& p) { return p.peak <= budget; });
     if (plan == curve.end()) continue;

@@ -123,7 +123,7 @@ TEST(Remat, CurvesFallAndRise) {
       EXPECT_TRUE(e.valid);
       EXPECT_EQ(e.peak, curve[i].peak);
       EXPECT_NEAR(e.cost - g.total_cost(), curve[i].extra, 1e-9 * g.total_cost());
-      EXPECT_GE(curve[i].extra, bound_extra(g, curve[i].peak).extra * (1 - 1e-9));
+      EXPECT_GE(curve[i].extra, RematBounds(g).within(curve[i].peak).extra * (1 - 1e-9));
       if (i == 0) continue;
       EXPECT_LT(curve[i].peak, curve[i - 1].peak);
       EXPECT_GE(curve[i].extra, curve[i - 1].extra);
@@ -161,8 +161,8 @@ TEST(Remat, TransformerOfTwelveLayers) {
     auto plan = std::find_if(curve.begin(), curve.end(), [&](const RematPlan& p) { return p.peak <= budget; });
     ASSERT_NE(plan, curve.end());
     EXPECT_LE(plan->extra, percent[i] / 100 * plain.cost) << budget;
-    EXPECT_LE(bound_extra(g, budget).extra, plan->extra);
-    EXPECT_GE(bound_extra(g, budget).extra, 0.85 * plan->extra) << budget;
+    EXPECT_LE(RematBounds(g).within(budget).extra, plan->extra);
+    EXPECT_GE(RematBounds(g).within(budget).extra, 0.85 * plan->extra) << budget;
   }
 }
 

@@ -139,12 +139,8 @@ TEST(ProgramErrors, Texts) {
   EXPECT_EQ(ERROR_OF((void)evaluate(Program(), right)), "[evaluate] an empty Program");
   EXPECT_TRUE(same_bits(evaluate(p, right)[0], sin(ones({2}))));
   EXPECT_TRUE(same_bits(evaluate(parse_program(p.str()), right)[0], sin(ones({2}))));
-  EXPECT_EQ(ERROR_OF((void)jit([](Array x) { return x; }, {.memory_budget = 1_MiB})(1.0)),
-            "[jit] memory budgets are not available; hint: call jit without .memory_budget");
   EXPECT_EQ(ERROR_OF((void)jit([](Array x) { return x; }, {.threads = -1})(1.0)),
             "[jit] .threads is -1; hint: 0 means all of them");
-  EXPECT_EQ(ERROR_OF((void)jit([](Array x) { return x; }, {.donate = {0}})(1.0)),
-            "[jit] donating arguments is not available; hint: call jit without .donate");
 }
 
 // What only a Program written by hand can get wrong: the rows' own checks, met when it is read.

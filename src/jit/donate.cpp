@@ -1,0 +1,62 @@
+// Handing over the memory of arguments.
+#include "jit/donate.h"
+
+#include <anew/jit.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "base/base.h"
+#include "trace/donation.h"
+
+namespace anew::compiled {
+
+DonatedArguments::DonatedArguments(std::span<const Array> x, const std::vector<int>& which) : x_(x), which_(which) {
+  for (int i : which_) alone_.push_back(held_by_caller_alone(x_[static_cast<std::size_t>(i)]));
+}
+
+void DonatedArguments::take(std::span<Array> inputs, const Location& at) const {
+  const std::span<Array> arguments = inputs.subspan(inputs.size() - x_.size());
+  for (std::size_t k = 0; k < which_.size(); ++k) {
+    const auto i = static_cast<std::size_t>(which_[k]);
+    const Array& given = x_[i];
+    Array& a = arguments[i];
+    const bool own = !a.value()->literal && a.value()->buffer.get() != given.value()->buffer.get();  // a copy already
+    if (given.value()->literal) {
+      a = copy(a);
+    } else if (!alone_[k]) {
+      if (!own) a = copy(a);
+      warn(fmt::format("[jit] array {} of the arguments, {}, is donated, but it is held elsewhere too: it was copied", i,
+                       given.value()->type.str()),
+           at);
+    } else {
+      const Array taken = take_memory(given, at);
+      if (!own) a = taken;
+    }
+  }
+}
+
+}  // namespace anew::compiled
+
+namespace anew::flat {
+
+std::vector<int> donated_leaves(const std::vector<int>& arguments, std::span<const std::size_t> leaves,
+                                const Location& at) {
+  std::vector<int> out;
+  for (int argument : arguments) {
+    if (argument < 0 || static_cast<std::size_t>(argument) >= leaves.size())
+      throw Error(fmt::format("[jit] .donate names argument {} of {}", argument, leaves.size()), at,
+                  "arguments are counted from 0");
+    int first = 0;
+    for (int i = 0; i < argument; ++i) first += static_cast<int>(leaves[static_cast<std::size_t>(i)]);
+    const auto count = static_cast<int>(leaves[static_cast<std::size_t>(argument)]);
+    if (count == 0)
+      throw Error(fmt::format("[jit] .donate names argument {}, which holds no arrays", argument), at,
+                  "donate arguments that hold arrays");
+    for (int i = first; i < first + count; ++i)
+      if (std::find(out.begin(), out.end(), i) == out.end()) out.push_back(i);
+  }
+  return out;
+}
+
+}  // namespace anew::flat

@@ -1,0 +1,126 @@
+#include "passes/rematerialize.h"
+
+#include <algorithm>
+#include <set>
+
+#include "control/higher_order.h"
+
+namespace anew::passes {
+namespace {
+
+constexpr std::size_t most_plans = 128;
+
+// Whether a policy keeps what has this name because of it.
+bool keeps(const Policy& policy, const std::string& name) {
+  const Policy::Details* d = policy.details();
+  if (!d) return false;
+  const bool listed = std::find(d->names.begin(), d->names.end(), name) != d->names.end();
+  auto part = [&](const Policy& p) { return keeps(p, name); };
+  switch (policy.kind()) {
+    case Policy::Kind::only_names:
+    case Policy::Kind::save_and_offload_names: return listed;
+    case Policy::Kind::names_but: return !listed;
+    case Policy::Kind::any_of: return std::any_of(d->parts.begin(), d->parts.end(), part);
+    case Policy::Kind::all_of: return std::all_of(d->parts.begin(), d->parts.end(), part);
+    default: return false;
+  }
+}
+
+// Names that the policies of the Program's checkpoints keep.
+std::set<std::string> kept_names(const ir::Program& program) {
+  std::set<std::string> names, kept;
+  std::vector<const Policy*> policies;
+  ir::for_each_program(program, [&](const ir::Program& p) {
+    for (const ir::Eqn& e : p.eqns) {
+      if (const auto& name = e.primitive->facts.name) names.insert(name(*e.params));
+      if (auto* c = e.params->if_a<CheckpointParams>()) policies.push_back(&c->policy);
+    }
+  });
+  for (const std::string& name : names)
+    if (std::any_of(policies.begin(), policies.end(), [&](const Policy* p) { return keeps(*p, name); }))
+      kept.insert(name);
+  return kept;
+}
+
+// At most so many, the last among them.
+std::vector<plan::RematPlan> thinned(std::vector<plan::RematPlan> curve) {
+  if (curve.size() <= most_plans) return curve;
+  const std::int64_t step = (curve.front().peak - curve.back().peak) / static_cast<std::int64_t>(most_plans);
+  std::vector<plan::RematPlan> out;
+  for (std::size_t i = 0; i < curve.size(); ++i)
+    if (i == 0 || i + 1 == curve.size() || out.back().peak - curve[i + 1].peak > step)
+      out.push_back(std::move(curve[i]));
+  return out;
+}
+
+}  // namespace
+
+BudgetPlans::BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated)
+    : program_(program), inputs_(inputs), plain_(plan_program(program, inputs, donated, true)), donated_(donated) {
+  for (int i : donated) donated_bytes_ += program.type(program.inputs[i]).bytes();
+  plans_.push_back({{}, 0, output_bytes(*plain_.placed) + plain_.placed->bytes, plain_.placed});
+}
+
+void BudgetPlans::find_plans() {
+  if (steps_) return;
+  const std::set<std::string> names = kept_names(program_);
+  if (!names.empty()) plain_ = plan_program(program_, inputs_, donated_, true, true);
+  std::vector<StorageId> kept;
+  for (const auto& [storage, name] : plain_.steps->names)
+    if (names.count(name)) kept.push_back(storage);
+  Body counted = clone(*plain_.steps);
+  alias(counted);
+  plan_memory(counted, 0);
+  steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept);
+  time_ = std::max(steps_->graph().total_cost(), 1e-30);
+  for (plan::RematPlan& p : thinned(plan::budget_curve(steps_->graph()))) {
+    const std::size_t least = steps_->least_bytes(p.sequence);
+    plans_.push_back({std::move(p.sequence), p.extra, least - std::min(least, donated_bytes_)});
+  }
+}
+
+std::shared_ptr<const Body> BudgetPlans::body(std::size_t plan) {
+  Plan& p = plans_[plan];
+  if (!p.body) p.body = plan_tightly(steps_->with_sequence(p.sequence));
+  return p.body;
+}
+
+std::size_t BudgetPlans::bytes(std::size_t plan) { return output_bytes(*body(plan)) + body(plan)->bytes; }
+
+std::optional<std::size_t> BudgetPlans::first_within(std::size_t most) {
+  if (plans_[0].least <= most) return 0;
+  find_plans();
+  for (std::size_t i = 1; i < plans_.size(); ++i)
+    if (plans_[i].least <= most && bytes(i) <= most) return i;
+  return std::nullopt;
+}
+
+std::size_t BudgetPlans::smallest() {
+  find_plans();
+  std::size_t best = 0;
+  for (std::size_t i = plans_.size(); i-- > 0;)
+    if (plans_[i].least < bytes(best) && bytes(i) < bytes(best)) best = i;
+  return best;
+}
+
+double BudgetPlans::extra_time_bound(std::size_t bytes) {
+  find_plans();
+  return steps_->bound(bytes + donated_bytes_).extra / time_;
+}
+double BudgetPlans::price(std::size_t bytes) {
+  find_plans();
+  return steps_->bound(bytes + donated_bytes_).price;
+}
+
+std::vector<BudgetPlans::Repeat> BudgetPlans::repeats(std::size_t plan) const {
+  std::vector<int> runs(steps_->graph().kernels.size());
+  for (int k : plans_[plan].sequence) ++runs[static_cast<std::size_t>(k)];
+  std::vector<Repeat> out;
+  for (std::size_t k = 0; k < runs.size(); ++k)
+    for (int i : steps_->steps_of(static_cast<int>(k)))
+      if (const Step& s = steps_->body().steps[static_cast<std::size_t>(i)]; runs[k] > 1)
+        out.push_back({&s, runs[k] - 1, modelled_time(steps_->body(), s) / time_});
+  return out;
+}
+
+}  // namespace anew::passes

@@ -1,0 +1,59 @@
+// Plans of one Program for every budget: which steps run again, so that less is in memory at once. Only what is computed
+// twice changes: a step that runs again is the same step on storages of its own, so every bit stays. Plans are found on a
+// fixed ladder (plan/remat.h), ordered by time; the plan for a budget is the first that fits. So a smaller budget never has
+// a larger peak, and a larger one never takes more time.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "passes/pipeline.h"
+#include "passes/step_graph.h"
+#include "plan/remat.h"
+
+namespace anew::passes {
+
+class BudgetPlans {
+ public:
+  // The arguments outlive it.
+  BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated = {});
+
+  // The first is the plan without a budget; the others are found when that does not do.
+  std::size_t size() { return find_plans(), plans_.size(); }
+  std::shared_ptr<const Body> body(std::size_t plan);
+  std::size_t bytes(std::size_t plan);  // of its arena and the outputs
+  // As fractions of the time of all steps, by the model.
+  double extra_time(std::size_t plan) const { return plan == 0 ? 0 : plans_[plan].extra / time_; }
+  double extra_time_bound(std::size_t bytes);
+  double price(std::size_t bytes);  // seconds for a byte
+  // The first within so many bytes of arena and outputs; nothing where there is none.
+  std::optional<std::size_t> first_within(std::size_t bytes);
+  std::size_t smallest();  // the plan of the fewest bytes
+  // Steps that run more than once, and how often more.
+  struct Repeat {
+    const Step* step;
+    int times;
+    double time;  // of one, as a fraction
+  };
+  std::vector<Repeat> repeats(std::size_t plan) const;
+
+ private:
+  struct Plan {
+    plan::Sequence sequence;  // of the plain one: none
+    double extra = 0;
+    std::size_t least = 0;  // no placement has fewer bytes
+    std::shared_ptr<const Body> body = {};
+  };
+  void find_plans();
+  const ir::Program& program_;
+  std::span<const Strides> inputs_;
+  Planned plain_;
+  std::span<const int> donated_;
+  std::size_t donated_bytes_ = 0;
+  std::unique_ptr<StepGraph> steps_;
+  double time_ = 0;
+  std::vector<Plan> plans_;
+};
+
+}  // namespace anew::passes

@@ -1,0 +1,92 @@
+// Plans for budgets as Bodies: whole, with the steps they should have.
+#include "passes/rematerialize.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/program.h"
+#include "support/support.h"
+#include "trace/trace.h"
+
+namespace anew {
+namespace {
+
+using passes::BudgetPlans;
+
+// A Program, how its inputs lie, and the plans of both.
+struct Subject {
+  template <class F>
+  Subject(F f, const Array& x) : program(make_program(f)(x)) {
+    for (const ir::Type& t : program.code()->input_types()) inputs.push_back(row_major(t.shape));
+    plans.emplace(*program.code(), inputs);
+  }
+  Program program;
+  std::vector<ir::Strides> inputs;
+  std::optional<BudgetPlans> plans;
+};
+
+Array deep(Array x) {
+  for (int i = 0; i < 8; ++i) x = sin(matmul(x, x) * 0.1);
+  return sum(x);
+}
+// Parts of one storage are written by several steps.
+Array in_parts(Array x) {
+  for (int i = 0; i < 4; ++i) {
+    Array y = matmul(x, x);
+    x = concatenate({y[{Slice(0, 16)}], sin(x)[{Slice(16, 32)}]}, 0);
+    x = tanh(matmul(x, y) * 0.1);
+  }
+  return sum(x);
+}
+Array looped(Array x) {
+  for (int i = 0; i < 4; ++i) {
+    x = sin(matmul(x, x) * 0.1);
+    x = scan([](Array c, none_t) { return std::pair(cos(c), none); }, x, none, {.length = 3}).first;
+  }
+  return sum(x);
+}
+
+std::size_t steps_in(const passes::Body& b) { return b.steps.size(); }
+
+TEST(Rematerialize, PlansAreWholeBodies) {
+  for (auto f : {deep, in_parts, looped}) {
+    Subject subject(grad(f), ones({32, 32}));
+    BudgetPlans& plans = *subject.plans;
+    ASSERT_GT(plans.size(), 2u);
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      passes::verify(*plans.body(i));
+      if (i > 0) {
+        EXPECT_GE(plans.extra_time(i), plans.extra_time(i - 1));
+      }
+      EXPECT_EQ(steps_in(*plans.body(i)) > steps_in(*plans.body(1)), !plans.repeats(i).empty()) << i;
+    }
+    const std::size_t smallest = plans.bytes(plans.smallest());
+    EXPECT_LT(smallest, plans.bytes(0));
+    EXPECT_FALSE(plans.first_within(smallest - 1));
+    EXPECT_EQ(plans.bytes(*plans.first_within(smallest)), smallest);
+    EXPECT_EQ(plans.first_within(plans.bytes(0)), 0u);
+  }
+}
+
+TEST(Rematerialize, BoundsFallWithTheBudget) {
+  Subject subject(grad(deep), ones({32, 32}));
+  BudgetPlans& plans = *subject.plans;
+  double last = 1e9;
+  for (std::size_t bytes = plans.bytes(plans.smallest()); bytes < plans.bytes(0); bytes += 4096) {
+    const std::size_t plan = *plans.first_within(bytes);
+    EXPECT_LE(plans.extra_time_bound(bytes), plans.extra_time(plan) * (1 + 1e-9));
+    EXPECT_LE(plans.extra_time_bound(bytes), last * (1 + 1e-9));
+    last = plans.extra_time_bound(bytes);
+  }
+}
+
+TEST(Rematerialize, TimesAreModelled) {
+  Program p = make_program([](Array x) { return matmul(x, x); })(ones({512, 512}));
+  std::vector<ir::Strides> inputs{{512, 1}};
+  auto planned = passes::plan_program(*p.code(), inputs, {}, true);
+  ASSERT_EQ(planned.steps->steps.size(), 1u);
+  EXPECT_NEAR(passes::modelled_time(*planned.steps, planned.steps->steps[0]), 1e-6 + 2 * 512.0 * 512 * 512 / 150e9,
+              1e-9);
+}
+
+}  // namespace
+}  // namespace anew
