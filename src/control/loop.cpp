@@ -35,7 +35,8 @@ Types infer_loop(std::string_view op, const LoopParams& p, const ir::InferArgs& 
     if (i >= c) out[i] = stacked(out[i], p.length);
     else fit(out[i] == want[k + i], "a carry changes its type");
   }
-  fit(p.checkpoints >= 0 && p.memory >= 0, "a number of checkpoints or bytes is negative");
+  fit(p.checkpoints >= 0, "a number of checkpoints is negative");
+  fit(p.memory >= 0, "a number of bytes is negative");
   require_budget(op, p.budget, p.length, a.at);
   fit(p.records || p.record.empty(), "carries are recorded by a loop that does not record");
   fit(!p.records || !stacks_residuals(p), "a scan without checkpoints records nothing");

@@ -105,8 +105,12 @@ class Runner {
     const bool on_disk = !p_.disk.empty();
     const TapedStep taped = taped_step(p_, at_);
     std::vector<std::int64_t> stops;
-    if (p_.condition) stops = plan::sort_slots(kept_steps(), [&](std::int64_t a, std::int64_t b) { swap_slots(a, b); });
-    else stops = stops_within(p_.budget, length_, on_disk);
+    if (p_.condition) {
+      (void)schedule();  // throws where the states are those of no loop
+      stops = plan::sort_slots(kept_steps(), [&](std::int64_t a, std::int64_t b) { swap_slots(a, b); });
+    } else {
+      stops = stops_within(p_.budget, length_, on_disk);
+    }
     const plan::MixedSchedule schedule = p_.condition || on_disk ? plan::quick_schedule(length_, budget.bytes)
                                                                  : *plan::schedule_of(budget.steps, budget.bytes);
     std::vector<Arrays> rows, states;

@@ -102,7 +102,7 @@ void walk_back(const MixedSchedule& schedule, std::int64_t length, const MixedSc
                const MixedMoves& moves);
 
 // States that lie in slots in any order, as a sweep of unknown length keeps them (-1: none): swaps slots until they
-// ascend, the first one in slot 0, and gives their steps. Throws as Rewind does where they are the states of no loop.
+// ascend, the first one in slot 0, and gives their steps. They are those of a loop, which Rewind can tell.
 std::vector<std::int64_t> sort_slots(std::vector<std::int64_t> steps,
                                      const std::function<void(std::int64_t, std::int64_t)>& swap);
 

@@ -78,7 +78,10 @@ class Unwinding {
     for (std::size_t i = 0; i < s_.constants.size(); ++i) in_tape_[w.tape->inputs[i]] = s_.constants[i].in(table_);
     const UnwindSpec& u = s_.unwind;
     std::vector<std::int64_t> stops = u.stops;
-    if (u.length < 0) stops = plan::sort_slots(kept_steps(), [&](std::int64_t a, std::int64_t b) { swap_slots(a, b); });
+    if (u.length < 0) {
+      (void)this->schedule();  // throws where the states are those of no loop
+      stops = plan::sort_slots(kept_steps(), [&](std::int64_t a, std::int64_t b) { swap_slots(a, b); });
+    }
     const std::shared_ptr<const plan::MixedSchedule> schedule =
         u.schedule ? u.schedule : std::make_shared<const plan::MixedSchedule>(plan::quick_schedule(length_, u.bytes));
     walk_back(*schedule, length_, {std::move(stops), length_},

@@ -60,6 +60,12 @@ TEST(TextErrors, Loops) {
   EXPECT_EQ(refusal("a:f32[3]", loop(yes, " record=(1,) records=True")),
             "[while] the recorded carries are not ascending carries");
   EXPECT_EQ(refusal("a:f32[3]", loop(yes, " checkpoints=-1")), "[while] a number of checkpoints is negative");
+  EXPECT_EQ(refusal("a:f32[3]", loop(yes, " memory=-1")), "[while] a number of bytes is negative");
+  EXPECT_EQ(refusal("a:f32[3]", loop(yes, " memory=9 record=(0,) records=True")),
+            "[while] a loop within bytes records without a budget");
+  for (const char* budget :
+       {"(1, 2)", "(5, 100, 12, 64)", "(-1, 10, 12, 64)", "(-1, 100, -1, 64)", "(-1, 9000000000000000, 1, 1)"})
+    EXPECT_EQ(refusal("a:f32[3]", loop(yes, std::string(" budget=") + budget)), "[while] a budget fits no loop");
 }
 
 TEST(TextErrors, FirstOrderRows) {

@@ -173,6 +173,52 @@ TEST(Mixed, LongLoops) {
       EXPECT_GT(MixedSchedule(length, {memory, 1, 4}).extra_steps(), length / 2) << length << " " << memory;
 }
 
+// Rows lie behind the states in use and beside each other, in the stacks or in a pool that is no larger than it must be.
+TEST(Mixed, RowsLieBesideEachOther) {
+  const std::vector<std::int64_t> states{100, 256}, pieces{60, 200, 10};
+  const std::int64_t slots = 4;
+  const LoopBytes b{3000, 356, 64 + 256 + 64};
+  const MixedSchedule m(50, b);
+  const RowPlaces places(slots, states, pieces);
+  const std::int64_t pool = places.pool_bytes(m, 50);
+  EXPECT_LE(slots * 356 + pool, b.memory + 356 + 3 * 256);  // the first state, and what is lost between pieces
+  for (std::int64_t used = 1; used <= m.deepest() + 1; ++used) {
+    std::vector<RowPlaces::Place> at;
+    places.place(used, m.run(used - 1), at);
+    ASSERT_EQ(std::ssize(at), 3 * m.run(used - 1));
+    std::vector<std::vector<char>> taken{std::vector<char>(400), std::vector<char>(1024),
+                                         std::vector<char>(static_cast<std::size_t>(pool))};
+    auto take = [&](std::int64_t where, std::int64_t offset, std::int64_t bytes) {
+      std::vector<char>& in = taken[static_cast<std::size_t>(where < 0 ? 2 : where)];
+      ASSERT_LE(offset + bytes, std::ssize(in));
+      for (std::int64_t i = offset; i < offset + bytes; ++i) EXPECT_EQ(in[static_cast<std::size_t>(i)]++, 0);
+    };
+    for (std::int64_t s = 0; s < used; ++s)
+      for (std::size_t c = 0; c < 2; ++c)
+        if (s < slots) take(static_cast<std::int64_t>(c), s * states[c], states[c]);
+        else take(-1, places.state(s, c).offset, states[c]);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      EXPECT_EQ(at[i].offset % 64, 0);
+      take(at[i].stack, at[i].offset, pieces[i % 3]);
+    }
+  }
+}
+
+TEST(Mixed, SlotsAreSorted) {
+  std::vector<std::int64_t> slots{7, -1, 0, 3, 12};
+  auto swap = [&](std::int64_t a, std::int64_t b) {
+    std::swap(slots[static_cast<std::size_t>(a)], slots[static_cast<std::size_t>(b)]);
+  };
+  EXPECT_EQ(sort_slots(slots, swap), (std::vector<std::int64_t>{0, 3, 7, 12}));
+  EXPECT_EQ(slots, (std::vector<std::int64_t>{0, 3, 7, 12, -1}));
+}
+
+TEST(Mixed, OneScheduleForEqualLoops) {
+  const LoopBytes b{500, 16, 48};
+  EXPECT_EQ(schedule_of(300, b), schedule_of(300, b));
+  EXPECT_NE(schedule_of(300, b), schedule_of(301, b));
+}
+
 TEST(Mixed, Menu) {
   const std::vector<LoopPoint> menu = loop_menu(1000, 16384, 49152);
   ASSERT_GT(menu.size(), 10U);
