@@ -132,13 +132,14 @@ Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cach
            const Location& at, bool& compiled);
 
 [[noreturn]] void other_static_argument(std::size_t number, const Location& at);
-// Numbers of the arrays that arguments of these numbers hold; `leaves`: how many each argument has.
-std::vector<int> donated_leaves(const std::vector<int>& arguments, std::span<const std::size_t> leaves,
-                                const Location& at);
 
 }  // namespace flat
 
 namespace detail {
+
+// Numbers of the arrays that arguments of these numbers hold; `leaves`: how many each argument has.
+std::vector<int> donated_leaves(const std::vector<int>& arguments, std::span<const std::size_t> leaves,
+                                const Location& at);
 
 // A function that computes the same whenever it is called with the same arguments, as far as C++ can tell: a function
 // or an object without members, or a transformation of one.
@@ -284,7 +285,7 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
   const JitOptions& options_for(const C& c, JitOptions& own) const {
     if (options_.donate.empty()) return options_;
     own = options_;
-    own.donate = flat::donated_leaves(options_.donate, leaf_counts(c.skeleton()), at_);
+    own.donate = detail::donated_leaves(options_.donate, leaf_counts(c.skeleton()), at_);
     return own;
   }
 

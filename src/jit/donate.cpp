@@ -43,7 +43,7 @@ void DonatedArguments::take(std::span<Array> inputs, const Location& at) const {
 
 }  // namespace anew::compiled
 
-namespace anew::flat {
+namespace anew::detail {
 
 std::vector<int> donated_leaves(const std::vector<int>& arguments, std::span<const std::size_t> leaves,
                                 const Location& at) {
@@ -64,4 +64,4 @@ std::vector<int> donated_leaves(const std::vector<int>& arguments, std::span<con
   return out;
 }
 
-}  // namespace anew::flat
+}  // namespace anew::detail

@@ -237,6 +237,9 @@ CheckGradsOptions make(Random& r, Tag<CheckGradsOptions>) {
   o.step = made<std::optional<double>>(r);
   return o;
 }
+BudgetPoint make(Random& r, Tag<BudgetPoint>) {
+  return {static_cast<std::size_t>(r.size()), made<double>(r), made<double>(r)};
+}
 JitOptions make(Random& r, Tag<JitOptions>) {
   JitOptions o;
   if (r.chance(5)) o.memory_budget = static_cast<std::size_t>(r.size());

@@ -79,6 +79,7 @@ CustomOptions make(Random& r, Tag<CustomOptions>);
 AssociativeScanOptions make(Random& r, Tag<AssociativeScanOptions>);
 CheckGradsOptions make(Random& r, Tag<CheckGradsOptions>);
 JitOptions make(Random& r, Tag<JitOptions>);
+BudgetPoint make(Random& r, Tag<BudgetPoint>);
 flat::BatchAxes make(Random& r, Tag<flat::BatchAxes>);
 flat::CallInfo make(Random& r, Tag<flat::CallInfo>);
 flat::JitCache make(Random& r, Tag<flat::JitCache>);

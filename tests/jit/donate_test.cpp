@@ -76,7 +76,7 @@ TEST(Donate, WeightsAreUpdatedInPlace) {
 TEST(Donate, StatesOfAnOptimizer) {
   const Layers p = make_layers(3), zero = tree_map([](Array a) { return copy(zeros_like(a)); }, p);
   const Array x = numbers({16, 32}, 3);
-  auto kept = jit(adam), given = jit(adam, {.donate = {0}, .threads = 2});
+  auto kept = jit(adam), given = jit(adam, {.threads = 2, .donate = {0}});
   State a{p, zero, zero, Array(0.0)}, b{copies(p), copies(zero), copies(zero), Array(0.0)};
   const MemoryPlan plain = kept.plan(a, x), plan = given.plan(b, x);
   EXPECT_LT(plan.peak_bytes + 3 * 3 * 32 * 32 * 4 - 1, plain.peak_bytes) << plain << plan;
