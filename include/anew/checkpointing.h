@@ -61,11 +61,12 @@ class CheckpointRun {
   std::int64_t forward(const void* start, Step step, bool says_when, const Location& at);
   void backward(const Visit& visit, const Location& at);
   const void* state(const Location& at) const;
-  std::int64_t steps() const;
-  std::int64_t recomputed() const;
+  std::int64_t steps(const Location& at) const;
+  std::int64_t recomputed(const Location& at) const;
 
  private:
   class Impl;
+  Impl& impl(const Location& at) const;  // throws where this was moved from
   std::unique_ptr<Impl> impl_;
 };
 
@@ -106,8 +107,9 @@ class Checkpointing {
   const State& state(const Location& at = Location::current()) const {
     return *static_cast<const State*>(run_.state(at));
   }
-  std::int64_t steps() const { return run_.steps(); }            // of the forward run
-  std::int64_t recomputed() const { return run_.recomputed(); }  // steps run again so far
+  // Of the forward run; steps run again so far.
+  std::int64_t steps(const Location& at = Location::current()) const { return run_.steps(at); }
+  std::int64_t recomputed(const Location& at = Location::current()) const { return run_.recomputed(at); }
 
  private:
   static detail::StateCalls calls(CheckpointingOptions<State>& o) {

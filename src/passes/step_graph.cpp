@@ -178,20 +178,20 @@ class Repeats {
  public:
   explicit Repeats(Body& to) : to_(to), current_(to.storages.size()) {
     for (StorageId s : to.storages.ids()) current_[s] = s;
-    written_.resize(to.storages.size());
   }
-  // Before the steps of a kernel are added: what they write for the first time stays where it is.
-  void begin(const Body& from, const std::vector<int>& steps) {
-    std::set<StorageId> fresh;
+  // Before the steps of a kernel are added. What it writes when it first runs stays where it is, also where another has
+  // written a part of that before.
+  void begin(const Body& from, const std::vector<int>& steps, bool again) {
+    temporary_.clear();
+    if (!again) return;
+    std::set<StorageId> written;
     for (int i : steps)
       for (ValueId v : from.steps[i].out)
-        if (planned(from.storage_of(v))) fresh.insert(from.values[v].storage);
-    temporary_.clear();
-    for (StorageId s : fresh) {
-      if (!std::exchange(written_[s.number], true)) continue;
-      const StorageId again = to_.storages.add({Storage::Kind::temporary, -1, {}, from.storages[s].bytes});
+        if (planned(from.storage_of(v))) written.insert(from.values[v].storage);
+    for (StorageId s : written) {
+      const StorageId fresh = to_.storages.add({Storage::Kind::temporary, -1, {}, from.storages[s].bytes});
       // A result stays where it was first made, and is read there.
-      (from.storages[s].kind == Storage::Kind::output ? temporary_[s] : current_[s]) = again;
+      (from.storages[s].kind == Storage::Kind::output ? temporary_[s] : current_[s]) = fresh;
     }
   }
   void add(const Step& step, bool again) {
@@ -220,7 +220,6 @@ class Repeats {
   }
   Body& to_;
   Table<StorageId, StorageId> current_;
-  std::vector<char> written_;
   std::map<StorageId, StorageId> temporary_;
   std::map<std::pair<ValueId, StorageId>, ValueId> looks_;
 };
@@ -260,8 +259,8 @@ std::shared_ptr<Body> StepGraph::with_sequence(const plan::Sequence& sequence) c
   std::vector<char> ran(steps_.size());
   Repeats repeats(*out);
   for (int k : sequence) {
-    repeats.begin(body_, steps_of(k));
     const bool again = std::exchange(ran[static_cast<std::size_t>(k)], true);
+    repeats.begin(body_, steps_of(k), again);
     for (int i : steps_of(k)) repeats.add(steps[static_cast<std::size_t>(i)], again);
   }
   return out;

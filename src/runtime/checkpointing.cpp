@@ -345,12 +345,16 @@ CheckpointRun::~CheckpointRun() = default;
 CheckpointRun::CheckpointRun(CheckpointRun&&) noexcept = default;
 CheckpointRun& CheckpointRun::operator=(CheckpointRun&&) noexcept = default;
 
-std::int64_t CheckpointRun::forward(const void* start, Step step, bool says_when, const Location& at) {
-  return impl_->forward(start, std::move(step), says_when, at);
+CheckpointRun::Impl& CheckpointRun::impl(const Location& at) const {
+  if (!impl_) throw Error("[checkpointing] an object that was moved from is used", at, "use what it was moved to");
+  return *impl_;
 }
-void CheckpointRun::backward(const Visit& visit, const Location& at) { impl_->backward(visit, at); }
-const void* CheckpointRun::state(const Location& at) const { return impl_->state(at); }
-std::int64_t CheckpointRun::steps() const { return impl_->steps(); }
-std::int64_t CheckpointRun::recomputed() const { return impl_->recomputed(); }
+std::int64_t CheckpointRun::forward(const void* start, Step step, bool says_when, const Location& at) {
+  return impl(at).forward(start, std::move(step), says_when, at);
+}
+void CheckpointRun::backward(const Visit& visit, const Location& at) { impl(at).backward(visit, at); }
+const void* CheckpointRun::state(const Location& at) const { return impl(at).state(at); }
+std::int64_t CheckpointRun::steps(const Location& at) const { return impl(at).steps(); }
+std::int64_t CheckpointRun::recomputed(const Location& at) const { return impl(at).recomputed(); }
 
 }  // namespace anew::detail

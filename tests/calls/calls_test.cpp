@@ -8,10 +8,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <ctime>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <thread>
 

@@ -48,6 +48,11 @@ bool SmallProgram::mentions(std::string_view primitive) const {
   for (const ir::Type& t : types) x.push_back(zeros(t.shape, t.dtype));
   return flat::make_program(f, x).count(primitive) > 0;
 }
+bool SmallProgram::within_bytes() const {
+  Arrays x;
+  for (const ir::Type& t : types) x.push_back(zeros(t.shape, t.dtype));
+  return flat::make_program(f, x).str().find("memory=") != std::string::npos;
+}
 
 std::string Cell::text() const {
   std::string types;

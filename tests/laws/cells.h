@@ -44,6 +44,7 @@ struct SmallProgram {
   FlatFunction f;
   Types types;
   bool mentions(std::string_view primitive) const;
+  bool within_bytes() const;  // has a loop that is told how many bytes it may keep
 };
 std::vector<SmallProgram> small_programs(DType dtype);
 

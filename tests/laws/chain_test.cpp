@@ -123,7 +123,8 @@ TEST_P(ChainLaw, IsItsDerivativesAlone) {
     for (const ir::Type& t : p.types) x.push_back(random.array(t));
     FlatFunction chained = p.f, reference = p.f;
     bool recomputes = false, two_copies = false, exact = true, maps = false;
-    const bool branches = p.mentions("cond"), loops = p.mentions("while");
+    const bool branches = p.mentions("cond"), loops = p.mentions("while"), parts = p.within_bytes();
+    bool reversed = false;
     for (const Transformation* t : GetParam().steps) {
       chained = t->apply(chained);
       recomputes = recomputes || t->kind == Kind::recomputation;
@@ -138,6 +139,9 @@ TEST_P(ChainLaw, IsItsDerivativesAlone) {
       reference = as->apply(reference);
       exact = exact && !(maps && branches && t->kind == Kind::reverse);
       exact = exact && !(two_copies && t->kind == Kind::reverse);
+      // Going back, a loop within bytes is two loops; reverse mode over both adds in another order where they are mapped.
+      exact = exact && !(maps && parts && reversed && t->kind == Kind::reverse);
+      reversed = reversed || t->kind == Kind::reverse || t->kind == Kind::linear;
       two_copies = two_copies || (recomputes && t->kind != Kind::forward);
     }
     if (std::string why = refusal(GetParam(), p); !why.empty()) {

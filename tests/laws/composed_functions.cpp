@@ -39,6 +39,7 @@ std::vector<ComposedFunction> of_ops() {
   return {
       entry("full", of({}), [](X x) { return full({2, 3}, x[0]); }),
       entry("full_like", of({2}, {}), [](X x) { return full_like(x[0], x[1]); }),
+      entry("copy", of({3}), [](X x) { return sin(copy(x[0])) * copy(x[0] * 2); }),
       entry("astype", of({3}), [](X x) { return sin(astype(x[0], f64)); }),
       entry("where", of({3}, {3}), [](X x) { return where(x[0] > 0, sin(x[0]), x[0] * x[1]); }),
       entry("clip", of({5}), [](X x) { return clip(x[0] * x[0], 0.5, 1.5); }),

@@ -41,6 +41,12 @@ std::map<std::string, bool> tried() {
                says_moved(moved(jit(f), [&](auto& g) { static_cast<void>(g.compile(x)); })) &&
                moved(jit(f), [&](auto& g) { static_cast<void>(g.cache_size()); }).empty();
   out["Grad"] = says_moved(moved(grad(f), call)) && says_moved(moved(value_and_grad(f), call));
+  using Solver = Checkpointing<double>;
+  auto solver = [&](auto use) { return says_moved(moved(Solver({.steps = 1}), use)); };
+  out["Checkpointing"] = solver([](Solver& s) { s.forward(1.0, [](double&, std::int64_t) {}); }) &&
+                         solver([](Solver& s) { s.backward([](const double&, std::int64_t) {}); }) &&
+                         solver([](Solver& s) { static_cast<void>(s.state()); }) &&
+                         solver([](Solver& s) { static_cast<void>(s.steps() + s.recomputed()); });
   out["Checkpoint"] = says_moved(moved(checkpoint(f), call));
   out["MakeProgram"] = says_moved(moved(make_program(f), call));
   out["Vmap"] = says_moved(moved(vmap(f), call));
