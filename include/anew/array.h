@@ -1,6 +1,6 @@
 // Array: an immutable value, concrete or traced; what operations take (ArrayLike) and how arrays are made and indexed.
-// Copying an Array copies a handle. A C++ number converts implicitly and keeps its digits until it meets an array, whose
-// dtype it takes.
+// Copying an Array copies a handle. A C++ number converts implicitly and keeps its digits until it meets an array,
+// whose dtype it takes.
 #pragma once
 #include <anew/base.h>
 
@@ -233,8 +233,9 @@ class Index {
   std::vector<IndexItem> items;
   Location at;
 };
-// x.at(i).set(v): a new array, changed at i. Integer arrays in i may repeat: `set` keeps the last, the others join all in
-// order. What lies outside is dropped, or as `mode` says: "clip", "drop", "wrap"; for `get` "clip", "fill" (nan), "wrap".
+// x.at(i).set(v): a new array, changed at i. Integer arrays in i may repeat: `set` keeps the last, the others join all
+// in order. What lies outside is dropped, or as `mode` says: "clip", "drop", "wrap"; for `get` "clip", "fill" (nan),
+// "wrap".
 struct AtRef {
   Array base;
   Index index;
@@ -318,8 +319,9 @@ Array array(std::initializer_list<std::initializer_list<Array>> v, std::optional
             const Location& at = Location::current());
 Array asarray(const ArrayLike& x);
 
-// How arrays are printed, as in NumPy: digits after the point at most, number of elements from which an array is printed
-// with "...", width of a line, and whether small numbers may be written without exponents. What is absent stays as it is.
+// How arrays are printed, as in NumPy: digits after the point at most, number of elements from which an array is
+// printed with "...", width of a line, and whether small numbers may be written without exponents. What is absent stays
+// as it is.
 struct PrintOptions {
   std::optional<int> precision = {};           // at first 8
   std::optional<std::int64_t> threshold = {};  // 1000

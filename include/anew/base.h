@@ -149,7 +149,8 @@ class Shape {
   void assign(std::initializer_list<Dim> dims, const Location& at);
   void assign(const std::int64_t* dims, std::size_t count, const Location& at);
 
-  // Types are copied all the time and mostly have few axes: only these are set and copied, and the rest where there is one.
+  // Types are copied all the time and mostly have few axes: only these are set and copied, and the rest where there is
+  // one.
   static constexpr int usual = 4;
   constexpr void clear() {
     for (int i = 0; i < (std::is_constant_evaluated() ? max_ndim : usual); ++i) dims_[i] = 0;
@@ -209,7 +210,8 @@ struct Warning {
   std::string text, file;
   int line = 0;
 };
-// What happens to warnings; by default one line on stderr per place. Returns the former handler; {} restores the default.
+// What happens to warnings; by default one line on stderr per place. Returns the former handler; {} restores the
+// default.
 using WarningHandler = std::function<void(const Warning&)>;
 WarningHandler set_warning_handler(WarningHandler handler);
 

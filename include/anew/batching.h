@@ -1,5 +1,5 @@
-// Transformations of functions of trees that map over examples or over unit vectors: vmap, Jacobians, Hessians; and with
-// them the transpose of a linear function and check_grads. Each is a thin wrapper of its flat form.
+// Transformations of functions of trees that map over examples or over unit vectors: vmap, Jacobians, Hessians; and
+// with them the transpose of a linear function and check_grads. Each is a thin wrapper of its flat form.
 #pragma once
 #include <anew/linearize.h>
 #include <anew/transforms.h>

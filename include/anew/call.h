@@ -1,6 +1,6 @@
 // How a transformation calls a user's function: what the function takes and gives, which arguments are traced and which
-// are static, and a Call, which carries one call between C++ types and lists of arrays. A Call lives on the stack of one
-// call and is its only state, so that transformed functions may be called by several threads and by themselves.
+// are static, and a Call, which carries one call between C++ types and lists of arrays. A Call lives on the stack of
+// one call and is its only state, so that transformed functions may be called by several threads and by themselves.
 #pragma once
 #include <anew/tree.h>
 
@@ -347,8 +347,9 @@ class Present {
   bool present_ = true;
 };
 
-// ---- the call operator of a transformed function W, which calls W::apply. Where the parameters are known it takes exactly
-// them, so that braces and conversions work as in a plain call and errors are short; otherwise it takes anything.
+// ---- the call operator of a transformed function W, which calls W::apply. Where the parameters are known it takes
+// exactly them, so that braces and conversions work as in a plain call and errors are short; otherwise it takes
+// anything.
 template <class W>
 class Wrapped {
  protected:

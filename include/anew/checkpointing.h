@@ -1,5 +1,5 @@
-// Going back through the steps of any solver, whatever its state is: a few states are kept, in memory and on disk, and the
-// others are computed again. Needs no arrays. docs/checkpointing.md, "Solvers that are not arrays".
+// Going back through the steps of any solver, whatever its state is: a few states are kept, in memory and on disk, and
+// the others are computed again. Needs no arrays. docs/checkpointing.md, "Solvers that are not arrays".
 #pragma once
 #include <anew/base.h>
 
@@ -21,8 +21,8 @@ struct CheckpointingOptions {
   // A state as bytes and back; a trivially copyable State needs none.
   std::function<void(std::ostream&, const State&)> write = {};
   std::function<void(std::istream&, State&)> read = {};
-  // Files in .disk that survive this process: another one, with the same options and calls, goes on from there. What the
-  // visits have made so far goes with them where the last two are given; else the backward run starts again.
+  // Files in .disk that survive this process: another one, with the same options and calls, goes on from there. What
+  // the visits have made so far goes with them where the last two are given; else the backward run starts again.
   bool resume = false;
   std::function<void(std::ostream&)> write_adjoint = {};
   std::function<void(std::istream&)> read_adjoint = {};

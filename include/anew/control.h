@@ -1,5 +1,5 @@
-// Control flow over trees: cond, switch_, while_loop, fori_loop, map, associative_scan (scan is in scan.h). Branches give
-// trees of one structure and of the same types; carries keep theirs; numbers in them are arrays.
+// Control flow over trees: cond, switch_, while_loop, fori_loop, map, associative_scan (scan is in scan.h). Branches
+// give trees of one structure and of the same types; carries keep theirs; numbers in them are arrays.
 #pragma once
 #include <anew/scan.h>
 

@@ -7,7 +7,8 @@
 
 namespace anew {
 
-// With CustomOptions::symbolic_zeros: whether a tangent or cotangent that a rule was given is zero; it is no array then.
+// With CustomOptions::symbolic_zeros: whether a tangent or cotangent that a rule was given is zero; it is no array
+// then.
 bool is_symbolic_zero(const Array& x);
 
 namespace detail {
@@ -26,8 +27,8 @@ Arrays call_custom_vjp(const FlatFunction& f, VjpForward forward, RuleKey key, s
                        const CustomOptions& options, const Location& at);
 RuleKey new_rule_key();
 
-// ---- one rule, one key: functions without state are known by their types, others by the object that holds them. A call
-// with static arguments makes a rule of its own.
+// ---- one rule, one key: functions without state are known by their types, others by the object that holds them. A
+// call with static arguments makes a rule of its own.
 template <class... F>
 RuleKey key_of_types() {
   static const auto& key = *new RuleKey(new_rule_key());  // never destroyed: static objects may call

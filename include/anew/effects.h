@@ -82,8 +82,8 @@ auto io_callback_at(F f, const R& result_type, const Location& at, const T&... a
 }  // namespace detail
 
 // Calls f(args...) with concrete arrays each time it runs; result_type (ShapeDtype, a tree of them, arrays for their
-// types, or none) says what f returns. It has no derivative. One overload per number of arguments, up to six (a struct or
-// tuple holds more), since behind a pack there is no place for the caller's line.
+// types, or none) says what f returns. It has no derivative. One overload per number of arguments, up to six (a struct
+// or tuple holds more), since behind a pack there is no place for the caller's line.
 template <class F, class R>
 auto io_callback(F f, const R& result_type, const Location& at = Location::current()) {
   return detail::io_callback_at(std::move(f), result_type, at);

@@ -1,6 +1,6 @@
 // Discrete Fourier transforms. There are no complex numbers here: what is complex is a pair (real part, imaginary part)
-// of arrays of one shape. fft has no factor, ifft divides by the number of points, as in NumPy. A length n cuts the axis
-// or fills it with zeros first.
+// of arrays of one shape. fft has no factor, ifft divides by the number of points, as in NumPy. A length n cuts the
+// axis or fills it with zeros first.
 #pragma once
 #include <anew/array.h>
 

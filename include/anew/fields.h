@@ -99,7 +99,8 @@ struct FieldTypes {
 template <class T>
 using field_types = decltype(with_fields(std::declval<T&>(), FieldTypes{}));
 
-// ---- names: a pointer into an object that is declared and never defined, as a template argument, spelled by the compiler
+// ---- names: a pointer into an object that is declared and never defined, as a template argument, spelled by the
+// compiler
 template <class T>
 struct Nowhere {
   T value;

@@ -70,14 +70,16 @@ struct ScanOptions {
   std::optional<std::size_t> memory = {};
   std::string disk = {};
 };
-// `checkpoints`: states kept for the backward pass, the first included; absent: a default (docs/reference.md). `memory`:
-// in place of it, bytes for states and residuals; `disk`: a folder for states, of loops whose length is known.
+// `checkpoints`: states kept for the backward pass, the first included; absent: a default (docs/reference.md).
+// `memory`: in place of it, bytes for states and residuals; `disk`: a folder for states, of loops whose length is
+// known.
 struct LoopOptions {
   std::optional<int> checkpoints = {};
   std::optional<std::size_t> memory = {};
   std::string disk = {};
 };
-// `symbolic_zeros`: a rule sees tangents and cotangents that are zero as such (is_symbolic_zero), not as arrays of zeros.
+// `symbolic_zeros`: a rule sees tangents and cotangents that are zero as such (is_symbolic_zero), not as arrays of
+// zeros.
 struct CustomOptions {
   bool symbolic_zeros = false;
 };
@@ -89,15 +91,17 @@ struct AssociativeScanOptions {
   bool reverse = false;
   int axis = 0;
 };
-// How derivatives are compared with central differences; what is absent depends on the dtypes. Modes: "fwd", "rev" or both.
+// How derivatives are compared with central differences; what is absent depends on the dtypes. Modes: "fwd", "rev" or
+// both.
 struct CheckGradsOptions {
   int order = 2;
   std::string_view modes = "fwd,rev";
   std::optional<double> atol = {}, rtol = {}, step = {};
   std::uint64_t seed = 7;  // of the direction
 };
-// `donate`: numbers of arguments whose memory becomes that of results; to flat functions, numbers of arrays. `stop`: ends calls of the jitted function; where that is itself traced, the token of the outermost jit counts. `name`: of
-// the function, in Programs and lists of residuals.
+// `donate`: numbers of arguments whose memory becomes that of results; to flat functions, numbers of arrays. `stop`:
+// ends calls of the jitted function; where that is itself traced, the token of the outermost jit counts. `name`: of the
+// function, in Programs and lists of residuals.
 struct JitOptions {
   std::optional<std::size_t> memory_budget = {};
   int threads = 0;
@@ -145,9 +149,9 @@ std::pair<Arrays, Arrays> jvp(const FlatFunction& f, std::span<const Array> x, s
 Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values = nullptr,
             const Location& at = Location::current());
 
-// f of one example, for all examples along the mapped axes: one axis (or no_axis) per array of x; one for all results, or
-// one per result, read only after f has been called. `size` is needed only where no array of x is mapped. With `chunk`
-// at most so many examples are mapped at once, in a loop: less memory, the same bits.
+// f of one example, for all examples along the mapped axes: one axis (or no_axis) per array of x; one for all results,
+// or one per result, read only after f has been called. `size` is needed only where no array of x is mapped. With
+// `chunk` at most so many examples are mapped at once, in a loop: less memory, the same bits.
 struct BatchAxes {
   std::vector<int> in;
   std::vector<int> out = {0};
@@ -165,7 +169,8 @@ Arrays associative_scan(const Combine& combine, std::span<const Array> xs, const
                         const Location& at = Location::current());
 
 // Jacobians: for each output and each of x, in this order, an array of shape output + input; one column at a time
-// (jacfwd) or one row at a time (jacrev), all of them mapped. The Hessian of the first output, a scalar: for each pair of x.
+// (jacfwd) or one row at a time (jacrev), all of them mapped. The Hessian of the first output, a scalar: for each pair
+// of x.
 Arrays jacfwd(const FlatFunction& f, std::span<const Array> x, const Location& at = Location::current());
 Arrays jacrev(const FlatFunction& f, std::span<const Array> x, const Location& at = Location::current());
 Arrays hessian(const FlatFunction& f, std::span<const Array> x, const Location& at = Location::current());

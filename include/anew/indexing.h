@@ -86,9 +86,9 @@ using anew::top_k;
 // A slice that is not inside: moved until it is, or read as the fill value and not written. promise_in_bounds is clip.
 enum class IndexMode { clip, fill_or_drop, promise_in_bounds };
 
-// The last axis of the indices holds where a slice starts along axes start_index_map of x. Axes offset_dims of the result
-// run over the slice, but for its axes of size 1 in collapsed_slice_dims; the others run over the indices. Pairs of
-// batching dims run together.
+// The last axis of the indices holds where a slice starts along axes start_index_map of x. Axes offset_dims of the
+// result run over the slice, but for its axes of size 1 in collapsed_slice_dims; the others run over the indices. Pairs
+// of batching dims run together.
 struct GatherDimensions {
   std::vector<int> offset_dims = {}, collapsed_slice_dims = {}, start_index_map = {};
   std::vector<int> operand_batching_dims = {}, start_indices_batching_dims = {};

@@ -1,5 +1,5 @@
-// jit: functions of trees, compiled per types of their arguments; the exact memory plan, before anything runs; functions
-// compiled ahead of time.
+// jit: functions of trees, compiled per types of their arguments; the exact memory plan, before anything runs;
+// functions compiled ahead of time.
 #pragma once
 #include <anew/call_key.h>
 #include <anew/linearize.h>
@@ -36,16 +36,16 @@ struct Recomputed {
   double extra_time = 0;  // all of them, as a fraction of the time of the plain call
 };
 
-// What a call of a compiled function takes, known before it runs. A call allocates its outputs (those that do not lie in
-// donated arguments) and one arena, which holds every temporary and all scratch, and nothing else.
+// What a call of a compiled function takes, known before it runs. A call allocates its outputs (those that do not lie
+// in donated arguments) and one arena, which holds every temporary and all scratch, and nothing else.
 struct MemoryPlan {
   std::size_t argument_bytes = 0, constant_bytes = 0, output_bytes = 0, arena_bytes = 0;
   std::size_t peak_bytes = 0;     // their sum
   std::size_t donated_bytes = 0;  // outputs in the memory of arguments; in none of the others
   std::size_t disk_bytes = 0;     // kept in files meanwhile
   std::vector<LiveValue> live{};  // in the arena where most of it is in use, largest first
-  // With a memory budget, by a model of times: what recomputation adds, as a fraction of the time of the plain call; the
-  // least that any plan within the budget adds; what one more byte would save, in seconds.
+  // With a memory budget, by a model of times: what recomputation adds, as a fraction of the time of the plain call;
+  // the least that any plan within the budget adds; what one more byte would save, in seconds.
   double extra_time = 0, extra_time_bound = 0, price = 0;
   std::vector<Recomputed> recomputed{};  // what takes longest first
   std::string str() const;
@@ -109,7 +109,8 @@ class KnownCalls {
   KnownCalls(const KnownCalls&) noexcept;  // what was moved from is still the same
   KnownCalls& operator=(const KnownCalls&) noexcept;
   ~KnownCalls();
-  // Nothing where the call is new. What was found and is kept again is found without a lock by the next call of this thread.
+  // Nothing where the call is new. What was found and is kept again is found without a lock by the next call of this
+  // thread.
   std::shared_ptr<const Entry> find(const CallKey& key) const;
   void keep(std::shared_ptr<const Entry> found) const;
   std::shared_ptr<const Entry> add(Entry entry) const;
@@ -245,8 +246,7 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
     if constexpr (For::valid) {
       typename For::type c(this->wrapper().f_, args...);
       JitOptions own;
-      return flat::plan(c.flat(), c.leaves(), options_for(c, own), at_,
-                        detail::call_info(c.skeleton(), names).paths);
+      return flat::plan(c.flat(), c.leaves(), options_for(c, own), at_, detail::call_info(c.skeleton(), names).paths);
     } else {
       return {};
     }
@@ -348,8 +348,8 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
   flat::JitCache cache_;  // shared by copies
   flat::KnownCalls known_;
 };
-// Compiled per types and structure of the arguments and static values. A closure, and a function that reads arrays of its
-// surroundings, is traced at each call and its code found by its Program, so nothing that it captures goes stale.
+// Compiled per types and structure of the arguments and static values. A closure, and a function that reads arrays of
+// its surroundings, is traced at each call and its code found by its Program, so nothing that it captures goes stale.
 template <class F>
 [[nodiscard]] auto jit(F f, JitOptions options = {}, const Location& at = Location::current()) {
   return Jit<F>(std::move(f), std::move(options), at);

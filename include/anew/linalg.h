@@ -1,6 +1,6 @@
-// Linear algebra of matrices: NumPy's names. The last two axes are the matrix, leading axes are a batch. Integers become
-// floats; bf16 and f16 are computed in f32. What has no answer is nan or inf, never an error: the factor of a matrix that
-// is not positive definite, the inverse of a singular one.
+// Linear algebra of matrices: NumPy's names. The last two axes are the matrix, leading axes are a batch. Integers
+// become floats; bf16 and f16 are computed in f32. What has no answer is nan or inf, never an error: the factor of a
+// matrix that is not positive definite, the inverse of a singular one.
 #pragma once
 #include <anew/array.h>
 
@@ -10,8 +10,8 @@
 namespace anew {
 namespace lax {
 
-// op(a) x = b, or x op(a) = b where !left_side; op(a) is a or, with transpose_a, its transpose. Only the triangle of `a`
-// that `lower` names is read; with unit_diagonal its diagonal counts as ones.
+// op(a) x = b, or x op(a) = b where !left_side; op(a) is a or, with transpose_a, its transpose. Only the triangle of
+// `a` that `lower` names is read; with unit_diagonal its diagonal counts as ones.
 struct TriangularOptions {
   bool left_side = false;
   bool lower = false;
@@ -20,8 +20,8 @@ struct TriangularOptions {
 };
 Array triangular_solve(const ArrayLike& a, const ArrayLike& b, const TriangularOptions& options = {});
 
-// (lu, pivots, permutation): x[permutation] = l u, with l below the diagonal of `lu` (its own diagonal is ones) and u on
-// and above it; row i was swapped with row pivots[i] in turn.
+// (lu, pivots, permutation): x[permutation] = l u, with l below the diagonal of `lu` (its own diagonal is ones) and u
+// on and above it; row i was swapped with row pivots[i] in turn.
 std::tuple<Array, Array, Array> lu(const ArrayLike& x);
 
 }  // namespace lax

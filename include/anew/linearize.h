@@ -1,5 +1,5 @@
-// vjp, linearize and jvp of functions of trees, and the linear functions they give. Those hold residuals and the shapes of
-// trees, and no array of the call besides: what a backward pass keeps alive is what its residuals say.
+// vjp, linearize and jvp of functions of trees, and the linear functions they give. Those hold residuals and the shapes
+// of trees, and no array of the call besides: what a backward pass keeps alive is what its residuals say.
 #pragma once
 #include <anew/call.h>
 

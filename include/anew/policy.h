@@ -1,5 +1,5 @@
-// Checkpoint policies: values that say of each equation whether its outputs may be saved. Printable, comparable, hashable,
-// combinable; any callable over a PolicyQuery is one. Constant-initialised, so usable at namespace scope.
+// Checkpoint policies: values that say of each equation whether its outputs may be saved. Printable, comparable,
+// hashable, combinable; any callable over a PolicyQuery is one. Constant-initialised, so usable at namespace scope.
 #pragma once
 #include <anew/base.h>
 

@@ -1,7 +1,7 @@
 // Random numbers without state: a key (u32[2]) decides every draw, and new keys come from split and fold_in. The bits
 // are those of JAX's threefry2x32, and so are integers and uniform numbers; what functions make of these (normal,
-// exponential, ...) may differ from JAX's in the last digits. Keys are ordinary arrays: they can be mapped, scanned, checkpointed and jitted, and
-// a recomputed draw is the same draw.
+// exponential, ...) may differ from JAX's in the last digits. Keys are ordinary arrays: they can be mapped, scanned,
+// checkpointed and jitted, and a recomputed draw is the same draw.
 #pragma once
 #include <anew/array.h>
 

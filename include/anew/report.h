@@ -78,8 +78,8 @@ MemoryReport memory_report(const FlatFunction& f, std::span<const Array> x, cons
                            const Location& at = Location::current(), std::vector<std::string> paths = {});
 }
 
-// Compiles for these arguments and calls the function a few times (once if it prints or calls back, never if an argument
-// is abstract).
+// Compiles for these arguments and calls the function a few times (once if it prints or calls back, never if an
+// argument is abstract).
 template <class F, class... T>
 [[nodiscard]] MemoryReport memory_report(const Jit<F>& jitted, const ArgNames& names, const T&... args) {
   using For = detail::whole_call<F, T...>;

@@ -1,5 +1,6 @@
 // Special functions, with the names of SciPy and of JAX's scipy.special. All are elementwise: operands broadcast and
-// promote, integers become floats, derivatives exist to any order. lgamma, digamma, erf and erf_inv are in <anew/ops.h>.
+// promote, integers become floats, derivatives exist to any order. lgamma, digamma, erf and erf_inv are in
+// <anew/ops.h>.
 #pragma once
 #include <anew/array.h>
 

@@ -7,8 +7,9 @@
 
 namespace anew {
 
-// A flag that its copies share: stop() sets it, from any thread and from signal handlers, until reset(). Whatever runs with
-// it ends with a Stopped at the next turn of a loop. There is no moving: what was moved from is still the same token.
+// A flag that its copies share: stop() sets it, from any thread and from signal handlers, until reset(). Whatever runs
+// with it ends with a Stopped at the next turn of a loop. There is no moving: what was moved from is still the same
+// token.
 class StopToken {
  public:
   StopToken();
@@ -33,8 +34,8 @@ class Stopped : public Error {
   using Error::Error;
 };
 
-// The token that all loops of the process ask, eager and compiled, beside those of jit; {}: none, as at the start. Returns
-// the former one.
+// The token that all loops of the process ask, eager and compiled, beside those of jit; {}: none, as at the start.
+// Returns the former one.
 std::optional<StopToken> set_interrupt(std::optional<StopToken> token);
 
 }  // namespace anew

@@ -1,6 +1,7 @@
-// Transformations of functions of trees: grad, value_and_grad, checkpoint, jit, make_program, eval_shape; vjp, linearize
-// and jvp are in linearize.h. Each is a thin wrapper of its flat form: a Call flattens the arguments, the flat form does the work, the
-// results are put back into the user's types. Wrappers hold the function and options, and nothing that a call changes.
+// Transformations of functions of trees: grad, value_and_grad, checkpoint, jit, make_program, eval_shape; vjp,
+// linearize and jvp are in linearize.h. Each is a thin wrapper of its flat form: a Call flattens the arguments, the
+// flat form does the work, the results are put back into the user's types. Wrappers hold the function and options, and
+// nothing that a call changes.
 #pragma once
 #include <anew/call.h>
 #include <anew/jit.h>

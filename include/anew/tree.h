@@ -161,8 +161,8 @@ consteval bool check_tree() {
 }
 
 // ---- leaves, in order
-// A list of arrays that is only read: Arrays, or a span of them. Arrays become a span here without the compiler having to
-// show that a vector is a range.
+// A list of arrays that is only read: Arrays, or a span of them. Arrays become a span here without the compiler having
+// to show that a vector is a range.
 class LeafList {
  public:
   LeafList(const Arrays& xs) : data_(xs.data()), size_(xs.size()) {}

@@ -1,6 +1,6 @@
 // What the library asks the table of dtypes beyond the public questions: the C++ type of an element, the dtype that
-// kernels compute in, the range of integers; and how numbers of every dtype are encoded and converted. Nothing else lists
-// dtypes.
+// kernels compute in, the range of integers; and how numbers of every dtype are encoded and converted. Nothing else
+// lists dtypes.
 #pragma once
 #include <anew/base.h>
 

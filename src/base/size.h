@@ -1,4 +1,5 @@
-// Arithmetic of sizes that remembers whether every step of it fitted into 64 bits: params of equations may be any numbers.
+// Arithmetic of sizes that remembers whether every step of it fitted into 64 bits: params of equations may be any
+// numbers.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
-// The interrupt of the process, and what a stopped loop says. A token that was ever an interrupt is kept for good, a few
-// bytes, because a loop may be looking at it.
+// The interrupt of the process, and what a stopped loop says. A token that was ever an interrupt is kept for good, a
+// few bytes, because a loop may be looking at it.
 #include "base/stop.h"
 
 #include <fmt/format.h>

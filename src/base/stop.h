@@ -1,4 +1,5 @@
-// What loops ask at each turn: was this call, one around it, or the whole process asked to stop? One relaxed load per token.
+// What loops ask at each turn: was this call, one around it, or the whole process asked to stop? One relaxed load per
+// token.
 #pragma once
 #include <anew/stop.h>
 

@@ -1,6 +1,6 @@
-// Numbers of things that stand in lists. An Id names a thing of one kind, so that a value cannot be taken for the storage it
-// looks at; a Table has one element for each thing of a kind and is indexed by its Id alone. Both cost what an int and a
-// vector do.
+// Numbers of things that stand in lists. An Id names a thing of one kind, so that a value cannot be taken for the
+// storage it looks at; a Table has one element for each thing of a kind and is indexed by its Id alone. Both cost what
+// an int and a vector do.
 #pragma once
 #include <compare>
 #include <cstddef>

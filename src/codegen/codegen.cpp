@@ -37,8 +37,9 @@ void must(llvm::Error e, const char* what) {
   if (e) throw InternalError(fmt::format("[codegen] {}: {}", what, llvm::toString(std::move(e))));
 }
 
-// LLVM has objects that are destroyed when the process ends, while detached threads may still compile. Whoever uses LLVM
-// holds the gate open; when the process ends we wait for those inside and shut it. What comes later is interpreted.
+// LLVM has objects that are destroyed when the process ends, while detached threads may still compile. Whoever uses
+// LLVM holds the gate open; when the process ends we wait for those inside and shut it. What comes later is
+// interpreted.
 class Gate {
  public:
   // Handlers run in reverse: one that is registered later runs before the objects that LLVM has made until then go.
@@ -229,7 +230,8 @@ std::string llvm_ir(const Source& kernel, const Machine& machine) {
   return text;
 }
 
-// ---- modules as bytes: a line of text, a digest over key and contents, the contents: which functions there are, objects
+// ---- modules as bytes: a line of text, a digest over key and contents, the contents: which functions there are,
+// objects
 namespace {
 
 constexpr std::string_view magic = "anew machine code 2\n";

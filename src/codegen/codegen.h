@@ -1,6 +1,7 @@
 // Machine code for kernels: one native function per kernel and layout of its operands, made by LLVM. It computes what
-// the block interpreter computes, bit for bit (payloads of nans excepted), over the same units and the same scratch, so a
-// caller may take either for every piece of the work. Without LLVM nothing is compiled and the interpreter does it all.
+// the block interpreter computes, bit for bit (payloads of nans excepted), over the same units and the same scratch, so
+// a caller may take either for every piece of the work. Without LLVM nothing is compiled and the interpreter does it
+// all.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// From kernels to LLVM IR to the bytes of an object file. Contexts are not shared, so several threads may do it at once.
+// From kernels to LLVM IR to the bytes of an object file. Contexts are not shared, so several threads may do it at
+// once.
 #pragma once
 #include <llvm/IR/Module.h>
 

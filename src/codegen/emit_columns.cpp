@@ -1,6 +1,6 @@
-// Reductions with the last variable kept, in the order of loops/interpret_reduction.h: one chain down each column in blocks of 128,
-// block results by the same rule. Lanes are neighbouring columns; how many levels of blocks there are is known, so they
-// are nested loops. A unit is a result, or a block of 128 of all columns of one outer index.
+// Reductions with the last variable kept, in the order of loops/interpret_reduction.h: one chain down each column in
+// blocks of 128, block results by the same rule. Lanes are neighbouring columns; how many levels of blocks there are is
+// known, so they are nested loops. A unit is a result, or a block of 128 of all columns of one outer index.
 #include "codegen/combine.h"
 #include "codegen/emitter.h"
 

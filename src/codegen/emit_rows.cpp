@@ -1,5 +1,5 @@
-// Reductions with the last variable reduced, in the order of loops/interpret_reduction.h: blocks of 4096 elements, 32 lanes each,
-// lanes joined by halves, block results reduced by the same rule. A unit is a result, or a block of one.
+// Reductions with the last variable reduced, in the order of loops/interpret_reduction.h: blocks of 4096 elements, 32
+// lanes each, lanes joined by halves, block results reduced by the same rule. A unit is a result, or a block of one.
 // Light expressions over one reduced loop go straight into the lanes; others fill a small buffer that is then joined.
 #include "codegen/combine.h"
 #include "codegen/emitter.h"

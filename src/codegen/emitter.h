@@ -1,6 +1,7 @@
 // Writes one LLVM function over the nest of a Layout: loops, positions in memory, loads and stores, and the nodes of a
-// kernel at the place of the nest where they belong. The forms (emit_elementwise.cpp, emit_rows.cpp, emit_columns.cpp) are written with
-// it. Invariant: within one pass over a place all loads come before all stores, so a result may replace an operand.
+// kernel at the place of the nest where they belong. The forms (emit_elementwise.cpp, emit_rows.cpp, emit_columns.cpp)
+// are written with it. Invariant: within one pass over a place all loads come before all stores, so a result may
+// replace an operand.
 #pragma once
 #include "codegen/layout.h"
 #include "codegen/machine.h"
@@ -43,7 +44,8 @@ class Emitter {
               FunctionRef<Values(llvm::Value*, const Values&)> body);
   void loop(llvm::Value* from, llvm::Value* to, std::int64_t step, FunctionRef<void(llvm::Value*)> body);
   void when(llvm::Value* condition, FunctionRef<void()> body);
-  // The innermost iterations [from, to), `copies` (a power of two) vectors at a time; the last ones masked, or single elements.
+  // The innermost iterations [from, to), `copies` (a power of two) vectors at a time; the last ones masked, or single
+  // elements.
   void for_lanes(llvm::Value* from, llvm::Value* to, int copies, FunctionRef<void(const Lanes&)> body);
   // Iterations [from, to) of the dimensions first, ..., innermost, in order, with nodes of Level::row; `body` gets the
   // flat number of its first iteration too.

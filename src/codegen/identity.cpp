@@ -1,6 +1,6 @@
-// See identity.h. The build is known by its sources and flags (cmake/build_id.cmake), not by the file it was linked into,
-// so that all programs linked with one library share their code. LLVM is a library of its own, which may be replaced
-// without a new build; it is known by the id that its linker gave it.
+// See identity.h. The build is known by its sources and flags (cmake/build_id.cmake), not by the file it was linked
+// into, so that all programs linked with one library share their code. LLVM is a library of its own, which may be
+// replaced without a new build; it is known by the id that its linker gave it.
 #include "codegen/identity.h"
 
 #include <elf.h>

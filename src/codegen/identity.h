@@ -1,5 +1,5 @@
-// What code that is kept belongs to. Code is used again only where the same sources, compiled the same way, the same LLVM
-// and the same processor would make it from the same kernels; a digest over all of these stands for that.
+// What code that is kept belongs to. Code is used again only where the same sources, compiled the same way, the same
+// LLVM and the same processor would make it from the same kernels; a digest over all of these stands for that.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -1,5 +1,6 @@
-// What each Op of a kernel means in LLVM IR, on scalars or vectors: exactly what loops/vec.h and loops/integer_division.h compute.
-// In values bool is i1, bf16 and f16 are f32 values already rounded; other types are as in memory.
+// What each Op of a kernel means in LLVM IR, on scalars or vectors: exactly what loops/vec.h and
+// loops/integer_division.h compute. In values bool is i1, bf16 and f16 are f32 values already rounded; other types are
+// as in memory.
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 

@@ -1,6 +1,6 @@
-// einsum: operands are contracted pair by pair, each pair by one dot_general, in the order of the fewest products (of equal
-// ones, from the left). A label lives as long as the output or another operand has it. Axes of "..." get labels of their
-// own, counted from the right.
+// einsum: operands are contracted pair by pair, each pair by one dot_general, in the order of the fewest products (of
+// equal ones, from the left). A label lives as long as the output or another operand has it. Axes of "..." get labels
+// of their own, counted from the right.
 #include <anew/ops.h>
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
-// The functions of anew::fft, made of the rows of ops/fft.cpp: inverses, other axes, several axes, lengths, frequencies.
+// The functions of anew::fft, made of the rows of ops/fft.cpp: inverses, other axes, several axes, lengths,
+// frequencies.
 #include <anew/fft.h>
 #include <anew/ops.h>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
-// Indexing by integers, ranges, ellipsis, newaxis and arrays, as in NumPy. The part that is known while tracing is a box: it
-// is read by slice, rev, squeeze and broadcast_in_dim, views without copies, and written by padding the value to the shape
-// of x and selecting or adding. Arrays then choose inside the box, by gather and scatter; a scalar array by dynamic_slice.
-// Integers out of range are errors in x[i], ranges are clipped; arrays out of range are clamped when read and dropped when
-// written, or as the mode of x.at(i) says, which holds for its integers too.
+// Indexing by integers, ranges, ellipsis, newaxis and arrays, as in NumPy. The part that is known while tracing is a
+// box: it is read by slice, rev, squeeze and broadcast_in_dim, views without copies, and written by padding the value
+// to the shape of x and selecting or adding. Arrays then choose inside the box, by gather and scatter; a scalar array
+// by dynamic_slice. Integers out of range are errors in x[i], ranges are clipped; arrays out of range are clamped when
+// read and dropped when written, or as the mode of x.at(i) says, which holds for its integers too.
 #include <anew/indexing.h>
 #include <fmt/format.h>
 
@@ -36,8 +36,8 @@ Range range_of(const Slice& s, std::int64_t n, const Type& type, const Location&
   return r;
 }
 
-// Where a mask of an index is true: one array of positions per axis of the mask. Its values decide the shape of the result,
-// so they must be known.
+// Where a mask of an index is true: one array of positions per axis of the mask. Its values decide the shape of the
+// result, so they must be known.
 Arrays true_places(const Array& mask, const Location& at) {
   const Type type = type_of(mask);
   if (type.shape.ndim() == 0) fail("index", at, "a boolean scalar is no index");

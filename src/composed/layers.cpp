@@ -1,5 +1,5 @@
-// Layers without parameters of their own: normalizations, dropout, attention, losses and look-ups. All are made of rows,
-// so their derivatives are those of what they are made of; each pins its caller's line.
+// Layers without parameters of their own: normalizations, dropout, attention, losses and look-ups. All are made of
+// rows, so their derivatives are those of what they are made of; each pins its caller's line.
 #include <anew/nn.h>
 #include <anew/ops.h>
 #include <anew/random.h>

@@ -235,8 +235,9 @@ Array multi_dot(const ArrayList& xs) {
   return product(0, n - 1);
 }
 
-// Scaling and squaring with the Padé approximant of degree 13 (Higham 2005): x / 2^s has a norm below 5.4, then s squarings. How many is known only when the numbers are, so all 16 are there and those not needed square a
-// zero, which no derivative notices.
+// Scaling and squaring with the Padé approximant of degree 13 (Higham 2005): x / 2^s has a norm below 5.4, then s
+// squarings. How many is known only when the numbers are, so all 16 are there and those not needed square a zero, which
+// no derivative notices.
 Array expm(const ArrayLike& x) {
   auto [a, dtype] = square_operand("expm", x);
   PinLine pin(x.at);

@@ -1,6 +1,6 @@
 // Counter-based random bits: keys, and bits of every width, equal to JAX's bit for bit. What is drawn from the bits
-// (uniform, normal, ...) is in draws.cpp. A draw of n elements is n independent blocks of the cipher, so its bits do not
-// depend on threads, slices or vmap.
+// (uniform, normal, ...) is in draws.cpp. A draw of n elements is n independent blocks of the cipher, so its bits do
+// not depend on threads, slices or vmap.
 #include "composed/random_bits.h"
 
 #include <anew/ops.h>

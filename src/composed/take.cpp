@@ -1,4 +1,5 @@
-// Functions that read or write at computed places, made of gather and scatter: take and its kin, segments, repeats, pads.
+// Functions that read or write at computed places, made of gather and scatter: take and its kin, segments, repeats,
+// pads.
 #include <fmt/format.h>
 
 #include <limits>
@@ -76,7 +77,8 @@ Array checked(const ArrayLike& x) {
 // In "clip" a negative index is 0, as in NumPy: nothing is counted from the end.
 Array clipped(const Array& i) { return maximum(i, literal_integer(type_of(i).dtype, 0)); }
 
-// Dimension numbers that read one element along `axis` per index, all other axes running together; sizes of 1 are stretched.
+// Dimension numbers that read one element along `axis` per index, all other axes running together; sizes of 1 are
+// stretched.
 struct Lines {
   Array x, indices;  // of equal sizes but for the axis; indices has one more axis, the last
   lax::GatherDimensions dimensions;

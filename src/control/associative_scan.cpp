@@ -1,5 +1,6 @@
-// associative_scan: prefixes by halving. Neighbours are combined, their prefixes found, and the elements in between filled
-// in: about 2 n combinations in 2 log2(n) calls, each on whole arrays. Equations grow with the logarithm of the length.
+// associative_scan: prefixes by halving. Neighbours are combined, their prefixes found, and the elements in between
+// filled in: about 2 n combinations in 2 log2(n) calls, each on whole arrays. Equations grow with the logarithm of the
+// length.
 #include <anew/ops.h>
 #include <fmt/format.h>
 

@@ -7,7 +7,8 @@ namespace anew {
 
 using BranchPrograms = std::vector<ir::Program>;  // all take the same inputs and give outputs of the same types
 
-// BranchPrograms traced one by one, each with captured arrays of its own: all take the captured arrays of all, then `inputs`.
+// BranchPrograms traced one by one, each with captured arrays of its own: all take the captured arrays of all, then
+// `inputs`.
 struct Joined {
   BranchPrograms branches;
   Arrays inputs;

@@ -74,8 +74,8 @@ Residuals place_residuals(const Cut& c) {
     const ir::Program& p = c.splits[b].known;
     return p.outputs[p.outputs.size() - static_cast<std::size_t>(c.splits[b].residuals) + i];
   };
-  // Integers have slots of their own: the numbers of steps of a loop must not stand for those of another branch's, where
-  // vmap runs both and one was not taken. There they are zero.
+  // Integers have slots of their own: the numbers of steps of a loop must not stand for those of another branch's,
+  // where vmap runs both and one was not taken. There they are zero.
   auto take_slot = [&](std::size_t b, std::size_t i, const Type& type, bool may_add) {
     auto free = std::find_if(r.slots.begin(), r.slots.end(), [&](const auto& s) {
       return s.type == type && !is_integer(type.dtype) && s.residual[b] < 0;

@@ -1,6 +1,6 @@
-// How a function with a rule of its own is traced. Its Program is needed wherever something traces; but where all values
-// are known a plain `if` on them works, as it does without the rule: the function then runs with each value beside its
-// staged form, and the Program is that of the branches taken.
+// How a function with a rule of its own is traced. Its Program is needed wherever something traces; but where all
+// values are known a plain `if` on them works, as it does without the rule: the function then runs with each value
+// beside its staged form, and the Program is that of the branches taken.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

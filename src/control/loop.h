@@ -106,8 +106,8 @@ std::int64_t rows_within(const LoopBudget& budget);  // residuals of how many st
 // Where a scan within bytes keeps states.
 std::vector<std::int64_t> stops_within(const Shape& budget, std::int64_t length, bool on_disk);
 std::int64_t slots_within(const Shape& budget, std::int64_t length, bool on_disk);  // and how many
-// The step of an unwind in two: tape (constants, carries, xs) -> (carries, residuals), whose residuals are kept until back
-// (constants, residuals, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys).
+// The step of an unwind in two: tape (constants, carries, xs) -> (carries, residuals), whose residuals are kept until
+// back (constants, residuals, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys).
 struct TapedStep {
   ir::Program tape, back;
 };

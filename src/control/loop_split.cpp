@@ -244,7 +244,8 @@ Arrays split_recording(const LoopParams& p, LoopForm f, const Lists<bool>& unkno
 
 // ---- a loop within bytes
 
-// Bytes of a state that is kept and of the residuals of a step, and what is left for them once the first state lies there.
+// Bytes of a state that is kept and of the residuals of a step, and what is left for them once the first state lies
+// there.
 plan::LoopBytes bytes_within(const LoopParams& p, const LoopForm& f, const Lists<bool>& unknown, const Location& at) {
   const std::string op = p.condition ? "while_loop" : "scan";
   std::int64_t carry = 0, residual = 0;

@@ -1,5 +1,5 @@
-// Loops within a number of bytes: where states are kept, and the step of their unwind in two, so that the residuals of a
-// run of steps can be kept between its halves.
+// Loops within a number of bytes: where states are kept, and the step of their unwind in two, so that the residuals of
+// a run of steps can be kept between its halves.
 #include <anew/ops.h>
 
 #include "control/loop.h"
@@ -46,8 +46,8 @@ std::int64_t slots_within(const Shape& budget, std::int64_t length, bool on_disk
 
 namespace {
 
-// Of the residuals between the halves of a step: which are inputs that both take, which depend on constants only and are
-// computed again, and which are kept.
+// Of the residuals between the halves of a step: which are inputs that both take, which depend on constants only and
+// are computed again, and which are kept.
 struct Between {
   std::vector<std::size_t> input;  // of the known half, or none
   Flags invariant, kept;

@@ -164,7 +164,8 @@ constinit const Policy everything_saveable{Kind::everything}, nothing_saveable{K
     checkpoint_dots{Kind::dots}, checkpoint_dots_with_no_batch_dims{Kind::dots_no_batch};
 
 namespace {
-// Everything that walks policies is recursive; and as text they are lists, of which there may be more around and inside.
+// Everything that walks policies is recursive; and as text they are lists, of which there may be more around and
+// inside.
 constexpr int max_depth = ir::max_nesting / 2;
 
 Policy combined(Kind kind, std::vector<Policy> parts, const Location& at) {

@@ -1,5 +1,5 @@
-// What rows that hold Programs ask of them before anything is run: text can nest any Program in any equation, so an `infer`
-// checks all that the row's rules and kernels rely on, and refuses with an Error.
+// What rows that hold Programs ask of them before anything is run: text can nest any Program in any equation, so an
+// `infer` checks all that the row's rules and kernels rely on, and refuses with an Error.
 #pragma once
 #include "ir/primitive.h"
 #include "trace/trace.h"

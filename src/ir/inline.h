@@ -9,8 +9,8 @@ namespace anew::ir {
 
 // The Program whose equations stand for e; null: e stays. `in`: types of the operands of e.
 using Callee = std::function<ProgramRef(const Eqn& e, std::span<const Type> in)>;
-// p with calls replaced where they stand, in what replaces them and in nested Programs too; a nested Program that several
-// equations hold is rewritten once, and one without calls stays the object it was.
+// p with calls replaced where they stand, in what replaces them and in nested Programs too; a nested Program that
+// several equations hold is rewritten once, and one without calls stays the object it was.
 Program inline_calls(const Program& p, const Callee& callee);
 
 // Whether an equation, nested ones included, holds a function of the user's (written <fn ...>): what that does may be

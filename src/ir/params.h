@@ -3,7 +3,8 @@
 //
 //   struct IotaParams : ParamsOf<IotaParams> {
 //     ShapeDtype type; int dimension = 0;
-//     static auto fields() { return std::tuple{field("type", &IotaParams::type), field("dimension", &IotaParams::dimension)}; }
+// static auto fields() { return std::tuple{field("type", &IotaParams::type), field("dimension",
+// &IotaParams::dimension)}; }
 //   };
 #pragma once
 #include <algorithm>

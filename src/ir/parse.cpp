@@ -1,7 +1,7 @@
-// The inverse of print: recursive descent over tokens, one function per phrase of the grammar. What it gives is verified:
-// every variable is defined once and before its use, every equation has the types that its row infers. Text may come from
-// anywhere, so this is what stands between it and kernels that trust types; and how deep it nests is limited, since
-// everything that walks a Program is recursive.
+// The inverse of print: recursive descent over tokens, one function per phrase of the grammar. What it gives is
+// verified: every variable is defined once and before its use, every equation has the types that its row infers. Text
+// may come from anywhere, so this is what stands between it and kernels that trust types; and how deep it nests is
+// limited, since everything that walks a Program is recursive.
 #include <fmt/format.h>
 
 #include <charconv>

@@ -73,12 +73,12 @@ struct Memory {
   Strides strides;
 };
 // What an equation runs as: kernels over (inputs..., outputs...) in order, or one call into the runtime.
-// A call allocates no data: `scratch` bytes (a multiple of 64, aligned to 64, undefined before and after) are its caller's
-// to provide. How many depends on params and types only, never on strides or threads, so a plan knows them.
+// A call allocates no data: `scratch` bytes (a multiple of 64, aligned to 64, undefined before and after) are its
+// caller's to provide. How many depends on params and types only, never on strides or threads, so a plan knows them.
 // in_place names the operand that output 0 may share its memory with, if that is row-major: the call then updates it.
-// scratch_of says how much of the scratch inputs with these strides need, if that may be less.
-// writes says whether output 0 may have these strides, dense in another order of its axes; absent: row-major only.
-// tiled is the same call, with what shall be done with tiles of output 0 as they are finished; absent: it cannot tell them.
+// scratch_of says how much of the scratch inputs with these strides need, if that may be less. writes says whether
+// output 0 may have these strides, dense in another order of its axes; absent: row-major only. tiled is the same call,
+// with what shall be done with tiles of output 0 as they are finished; absent: it cannot tell them.
 struct Scratch {
   std::size_t bytes = 0;
   bool optional = false;  // null in its place gives the same results, more slowly
@@ -105,8 +105,8 @@ struct Facts {
   bool elementwise = false;         // operands have one shape or are scalars
   std::vector<int> linear_in = {};  // operands it is (multi)linear in
   double flops_per_element = 0;     // of the output
-  // Shows the elements of its one operand, moved, repeated or converted, or numbers that its params give: it is made again
-  // for next to nothing, so a backward pass keeps its operand instead wherever that is no more.
+  // Shows the elements of its one operand, moved, repeated or converted, or numbers that its params give: it is made
+  // again for next to nothing, so a backward pass keeps its operand instead wherever that is no more.
   bool shows_operand = false;
   // Of the whole, where that is not flops_per_element times the elements of output 0.
   std::function<double(const Params&, std::span<const Type> in, std::span<const Type> out)> flops = {};
@@ -116,10 +116,12 @@ struct Facts {
   bool io = false;
   // Higher-order: Programs are among the params.
   bool holds_programs = false;
-  // `run` evaluates the one Program that it holds, once, or else binds other rows: it may be replaced by those equations.
+  // `run` evaluates the one Program that it holds, once, or else binds other rows: it may be replaced by those
+  // equations.
   bool inlines = false;
-  // Linear by decree: it can be transposed but never run. So it is always staged, and what it gives is linear even where
-  // its own operands are known, and so constant; their cotangents then go nowhere. `run` and `jvp` say why they cannot.
+  // Linear by decree: it can be transposed but never run. So it is always staged, and what it gives is linear even
+  // where its own operands are known, and so constant; their cotangents then go nowhere. `run` and `jvp` say why they
+  // cannot.
   bool transpose_only = false;
   // Of a row that names its operand, for policies and reports: the name.
   const std::string& (*name)(const Params&) = nullptr;
@@ -164,8 +166,8 @@ struct Primitive {
       {};  // nothing: must copy by `lower`
   std::function<Arrays(const ParamsRef&, std::span<const Array>, const Location&)> run = {};
   std::function<Tangents(const JvpArgs&)> jvp = {};
-  // One per input, empty where not linear or zero: what is to be added to its cotangent. A higher-order row continues the
-  // sums inside its Programs, and gives the cotangent so far with its own added.
+  // One per input, empty where not linear or zero: what is to be added to its cotangent. A higher-order row continues
+  // the sums inside its Programs, and gives the cotangent so far with its own added.
   std::function<Arrays(const TransposeArgs&)> transpose = {};
   std::function<Batched(const BatchArgs&)> batch = {};  // elementwise rows need none
   Facts facts = {};

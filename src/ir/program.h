@@ -1,6 +1,6 @@
-// Program: a typed SSA list. Inputs (the first `constants` of them are captured arrays), equations, outputs; operands are
-// variables or scalar literals; nested Programs only as params of higher-order primitives. Variables are dense indices
-// into `types`, defined once, before use. Immutable once built; shared by reference.
+// Program: a typed SSA list. Inputs (the first `constants` of them are captured arrays), equations, outputs; operands
+// are variables or scalar literals; nested Programs only as params of higher-order primitives. Variables are dense
+// indices into `types`, defined once, before use. Immutable once built; shared by reference.
 #pragma once
 #include <functional>
 #include <memory>
@@ -85,8 +85,8 @@ int count(const Program& p, std::string_view primitive);
 // Calls fn on p and every program nested in it, each distinct object once.
 void for_each_program(const Program& p, const std::function<void(const Program&)>& fn);
 std::vector<ProgramRef> nested_programs(const Eqn& e);
-// How deep Programs are nested in p, itself not counted. Recursion over nested Programs, and their destruction, is as deep
-// as this; so whoever makes an equation refuses one that would nest them deeper than max_nesting.
+// How deep Programs are nested in p, itself not counted. Recursion over nested Programs, and their destruction, is as
+// deep as this; so whoever makes an equation refuses one that would nest them deeper than max_nesting.
 int nesting(const Program& p);
 int nesting(const Params& p);  // that of a Program with this equation
 

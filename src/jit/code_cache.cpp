@@ -1,5 +1,5 @@
-// The folder of cached code, its files, and what is said of those that do not fit. Everything happens relative to the open
-// folder, so that what was checked is what is used.
+// The folder of cached code, its files, and what is said of those that do not fit. Everything happens relative to the
+// open folder, so that what was checked is what is used.
 #include "jit/code_cache.h"
 
 #include <anew/jit.h>

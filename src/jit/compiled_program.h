@@ -1,6 +1,6 @@
-// A Program, compiled: its lowered and placed form, its plan, and its code, which is made when it first runs. Immutable to
-// its users; several threads may run one at a time. `find_compiled` is the cache of the process: Programs are told apart
-// by structure and by how their inputs lie in memory.
+// A Program, compiled: its lowered and placed form, its plan, and its code, which is made when it first runs. Immutable
+// to its users; several threads may run one at a time. `find_compiled` is the cache of the process: Programs are told
+// apart by structure and by how their inputs lie in memory.
 #pragma once
 #include <anew/jit.h>
 
@@ -23,8 +23,8 @@ Backend backend();  // machine_code only where there is LLVM
 void set_backend(Backend b);
 const loops::Target& target();  // of the backend
 
-// With a budget: a plan whose peak is within it; an Error where there is none. `donated`: inputs whose memory may become
-// that of outputs.
+// With a budget: a plan whose peak is within it; an Error where there is none. `donated`: inputs whose memory may
+// become that of outputs.
 struct PlanOptions {
   std::optional<std::size_t> budget = {};
   std::vector<int> donated = {};
@@ -36,7 +36,8 @@ class CompiledProgram {
   CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options = {});
   CompiledProgram(const CompiledProgram&) = delete;
 
-  // `inputs`: concrete, of the Program's types and laid out as said; donated ones are overwritten. Gives the measured peak to `high_water`, if any.
+  // `inputs`: concrete, of the Program's types and laid out as said; donated ones are overwritten. Gives the measured
+  // peak to `high_water`, if any.
   Arrays run(std::span<const Array> inputs, const Location& at, std::size_t* high_water = nullptr) const;
 
   const loops::Target& target() const { return target_; }

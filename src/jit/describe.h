@@ -40,8 +40,8 @@ class Pattern {
   std::string text_;
   std::vector<std::pair<std::int64_t, std::int64_t>> numbers_;  // the least and the greatest
 };
-// "scan[10]" and "while" of loops, the primitive of a call, "mul, sin x3, reduce_sum" of a kernel, "copy" of one without
-// arithmetic.
+// "scan[10]" and "while" of loops, the primitive of a call, "mul, sin x3, reduce_sum" of a kernel, "copy" of one
+// without arithmetic.
 std::string step_name(const passes::Step& step);
 // Loops and branches. Bodies of other steps are how they work, not what the user wrote.
 bool is_control(const passes::Step& step);

@@ -1,5 +1,5 @@
-// Arguments that give their memory to results: which arrays that are, and handing them over. Nothing is taken from somebody
-// else: an array that others hold too is copied, with a warning.
+// Arguments that give their memory to results: which arrays that are, and handing them over. Nothing is taken from
+// somebody else: an array that others hold too is copied, with a warning.
 #pragma once
 #include <span>
 #include <vector>
@@ -13,8 +13,8 @@ class DonatedArguments {
  public:
   // Looks who holds them: before anything makes another handle. `which`: numbers of arrays among x.
   DonatedArguments(std::span<const Array> x, const std::vector<int>& which);
-  // Puts memory that may be overwritten into `inputs`, the arguments behind the constants as code takes them. From now on
-  // the caller's handles are Errors to use.
+  // Puts memory that may be overwritten into `inputs`, the arguments behind the constants as code takes them. From now
+  // on the caller's handles are Errors to use.
   void take(std::span<Array> inputs, const Location& at) const;
 
  private:

@@ -62,10 +62,8 @@ class Walk {
   // Of a call: what its Program gives. Loops and branches are only walked: what they give is no leaf.
   std::vector<Known> nested(const ir::Eqn& e, const std::vector<Known>& in) {
     const ir::Params& params = *e.params;
-    if (auto* loop = params.if_a<LoopParams>())
-      return walk_loop(form_of(*loop), in), std::vector<Known>();
-    if (auto* unwind = params.if_a<UnwindParams>())
-      return walk_loop(form_of(*unwind), in), std::vector<Known>();
+    if (auto* loop = params.if_a<LoopParams>()) return walk_loop(form_of(*loop), in), std::vector<Known>();
+    if (auto* unwind = params.if_a<UnwindParams>()) return walk_loop(form_of(*unwind), in), std::vector<Known>();
     const std::vector<ir::ProgramRef> programs = ir::nested_programs(e);
     const bool call = e.primitive->facts.inlines && programs.size() == 1;
     for (const ir::ProgramRef& p : programs) {

@@ -1,5 +1,5 @@
-// The inner loops of reductions for one Combine and dtype, over dense values: lanes of a row, chains of columns, and the
-// search for a largest element. interpret_reduction.cpp drives them through these tables, so it knows no types.
+// The inner loops of reductions for one Combine and dtype, over dense values: lanes of a row, chains of columns, and
+// the search for a largest element. interpret_reduction.cpp drives them through these tables, so it knows no types.
 #pragma once
 #include <cstdint>
 

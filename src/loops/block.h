@@ -48,7 +48,8 @@ void store_some(Stored<T>* x, const Vec<T>& v, std::int64_t n) {
   std::copy_n(whole, n, x);
 }
 
-// F is a stateless callable Vec<A>... -> Vec<R>. Everything it calls is inlined here, or vectors would go through memory.
+// F is a stateless callable Vec<A>... -> Vec<R>. Everything it calls is inlined here, or vectors would go through
+// memory.
 template <class F, class R, class A>
 [[gnu::flatten]] void block1(void* r, const void* a, const void*, const void*, std::int64_t n) {
   auto* out = static_cast<Stored<R>*>(r);

@@ -103,7 +103,8 @@ Kernel elementwise(std::initializer_list<ShapeDtype> inputs, F body) {
 Kernel generate(const Shape& shape, const std::function<Expr(Graph&, std::span<const Expr>)>& body);
 
 // Joins over `axes` (ascending, without repeats); `body` maps an element first, identity if empty. The result keeps the
-// other axes in order and has dtype `result`: that of the elements, f32 for stored types, an integer for argmax, argmin.
+// other axes in order and has dtype `result`: that of the elements, f32 for stored types, an integer for argmax,
+// argmin.
 Kernel reduction(const ShapeDtype& input, std::span<const int> axes, Combine combine, DType result,
                  const std::function<Expr(Expr)>& body = {});
 

@@ -1,5 +1,5 @@
-// See evaluator.h. Loads give a pointer into memory where elements are dense, otherwise a gathered copy; elements that no
-// loop changes are copied into their register once.
+// See evaluator.h. Loads give a pointer into memory where elements are dense, otherwise a gathered copy; elements that
+// no loop changes are copied into their register once.
 #include "loops/evaluator.h"
 
 #include <cstdlib>

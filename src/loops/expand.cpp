@@ -1,5 +1,5 @@
-// Replaces calls by their expressions: the templates of the math headers instantiated with Expr. Code generation compiles the
-// result; the block interpreter's native instructions are the same templates, so both give the same bits.
+// Replaces calls by their expressions: the templates of the math headers instantiated with Expr. Code generation
+// compiles the result; the block interpreter's native instructions are the same templates, so both give the same bits.
 // Stored types stay calls of f32 inside, rounded once at the end, like every other operation on them.
 #include <algorithm>
 

@@ -14,8 +14,8 @@ inline constexpr std::int64_t block_size = 512;
 
 using Instruction = void (*)(void* r, const void* a, const void* b, const void* c, std::int64_t n);
 
-// What executes a node that is neither load, index nor constant; `operand` is the dtype of its first operand. The result
-// of a stored type has still to be rounded by `rounding`.
+// What executes a node that is neither load, index nor constant; `operand` is the dtype of its first operand. The
+// result of a stored type has still to be rounded by `rounding`.
 Instruction instruction(const Node& node, DType operand);
 Instruction rounding(DType dtype);  // null unless the type is stored
 Instruction math_instruction(Math m, DType dtype);

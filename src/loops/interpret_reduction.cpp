@@ -1,6 +1,7 @@
-// Drivers of reductions; the order is stated in interpret_reduction.h, the inner loops are in accumulate.h. Levels are kept as streams: a
-// finished block goes up one level at once, which joins the same values in the same order as a level after a level.
-// A plain load whose reduced elements lie dense is joined in memory; anything else is evaluated block by block.
+// Drivers of reductions; the order is stated in interpret_reduction.h, the inner loops are in accumulate.h. Levels are
+// kept as streams: a finished block goes up one level at once, which joins the same values in the same order as a level
+// after a level. A plain load whose reduced elements lie dense is joined in memory; anything else is evaluated block by
+// block.
 #include "loops/interpret_reduction.h"
 
 #include <algorithm>

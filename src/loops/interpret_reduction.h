@@ -1,6 +1,7 @@
 // Reductions in the fixed order: r is the row-major index over the reduced variables. Rows (last variable reduced):
 // blocks of 4096, lane r mod 32 accumulates from its first element, lanes join by halves, absent ones skipped. Columns:
-// one chain down each column in blocks of 128. Block results are reduced by the same rule; nothing at all is the identity.
+// one chain down each column in blocks of 128. Block results are reduced by the same rule; nothing at all is the
+// identity.
 #pragma once
 #include <span>
 

@@ -26,7 +26,8 @@ void run_elementwise(const Bytecode::Body& body, std::span<const Operand> operan
   const std::int64_t row = e.inner_extent(), first = (range.begin + row - 1) / row, last = range.end / row;
   constexpr std::int64_t narrow = 64;
   if (last - first < 8 || row < 2 * narrow || !e.turned()) return run_in_order(e, range);
-  // An operand stored the other way round: go down narrow strips, so that its cache lines are used up before they leave.
+  // An operand stored the other way round: go down narrow strips, so that its cache lines are used up before they
+  // leave.
   run_in_order(e, {range.begin, first * row});
   for (std::int64_t c = 0; c < row; c += narrow)
     for (std::int64_t r = first; r < last; ++r) e.evaluate_and_store(r * row + c, std::min(narrow, row - c));

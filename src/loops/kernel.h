@@ -14,8 +14,8 @@ namespace anew::loops {
 
 // One IEEE operation each (round to nearest even, subnormals kept) or one wrapping integer operation.
 // Of bf16 and f16 the value is computed in f32 and rounded; integers wrap around at their width. Integer x/0 = -1,
-// rem(x, 0) = x, INT_MIN/-1 wraps; shifts by the width or more give 0 (shr_arith: the sign). Float to integer saturates,
-// nan gives 0; to bool is != 0.
+// rem(x, 0) = x, INT_MIN/-1 wraps; shifts by the width or more give 0 (shr_arith: the sign). Float to integer
+// saturates, nan gives 0; to bool is != 0.
 enum class Op : std::uint8_t {
   load,      // imm: which of the kernel's accesses
   index,     // imm: which loop variable; an integer dtype of 4 or 8 bytes
@@ -108,9 +108,9 @@ struct Access {
 };
 
 // The table of combining operations: how a reduction joins values, in the order of the Bits contract. max, min: nan
-// wins, the earlier of two equal values stays. argmax, argmin: row-major index over the reduced variables, nan wins, the
-// first of equal values. Columns: the name in text; what is joined; the result of nothing; the operation that it is of
-// bools.
+// wins, the earlier of two equal values stays. argmax, argmin: row-major index over the reduced variables, nan wins,
+// the first of equal values. Columns: the name in text; what is joined; the result of nothing; the operation that it is
+// of bools.
 enum class Joins : std::uint8_t { nothing, numbers, order, bits, positions };
 enum class Identity : std::uint8_t { zero, one, least, greatest, all_bits };
 // clang-format off
@@ -158,8 +158,8 @@ struct Store {
 
 // Iterates over `extents`, the last variable fastest. Without `combine` every iteration writes every store once. With
 // it there is one store, indexed by the variables that are not reduced; whether the last variable is reduced decides
-// between the two orders of summation. The operand of a store has the dtype of its node; bf16 or f16 may also receive an
-// f32 node (one rounding), argmax and argmin write an integer.
+// between the two orders of summation. The operand of a store has the dtype of its node; bf16 or f16 may also receive
+// an f32 node (one rounding), argmax and argmin write an integer.
 struct Kernel {
   Kernel();
   Kernel(const Kernel&);

@@ -1,6 +1,6 @@
-// Which template of the math headers a Math id names, for native instructions, expansion and the reference. f32 functions
-// are those of namespace math, f64 functions those of math64; what f32 does not have of its own it takes from f64 and
-// rounds.
+// Which template of the math headers a Math id names, for native instructions, expansion and the reference. f32
+// functions are those of namespace math, f64 functions those of math64; what f32 does not have of its own it takes from
+// f64 and rounds.
 #pragma once
 #include "loops/kernel.h"
 #include "loops/math_special64.h"

@@ -60,7 +60,8 @@ struct Nest {
 // Makes the nest of `loops` for `streams`, whose `raw` strides are set.
 void make_nest(Nest& nest, const NestLoop* loops, int count, Stream* streams, std::size_t stream_count);
 
-// The n iterations from nest.index on as runs of the innermost dimension: f(offset in elements, first iteration, length).
+// The n iterations from nest.index on as runs of the innermost dimension: f(offset in elements, first iteration,
+// length).
 template <class F>
 void for_runs(const Nest& nest, const std::int64_t* stride, std::int64_t n, F f) {
   if (nest.rank == 0) return f(std::int64_t{0}, std::int64_t{0}, std::int64_t{1});

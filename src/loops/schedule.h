@@ -1,6 +1,6 @@
-// How the work of a kernel is cut, by its shapes alone: the form of its reduction, the order of its loops, its independent
-// units, the scratch they share, and how many of them a thread takes at a time. Computed once per kernel and kept beside
-// it; the interpreter, generated code and memory plans all read it.
+// How the work of a kernel is cut, by its shapes alone: the form of its reduction, the order of its loops, its
+// independent units, the scratch they share, and how many of them a thread takes at a time. Computed once per kernel
+// and kept beside it; the interpreter, generated code and memory plans all read it.
 #pragma once
 #include "loops/kernel.h"
 

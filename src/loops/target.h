@@ -1,6 +1,6 @@
-// Between passes and code. A target is given kernels, with their schedules and the layout of their operands, and makes code
-// that runs. The block interpreter is one, machine code by LLVM (codegen/) another. All compute the same bits over the same
-// units and the same scratch, so any of them may be taken for every kernel.
+// Between passes and code. A target is given kernels, with their schedules and the layout of their operands, and makes
+// code that runs. The block interpreter is one, machine code by LLVM (codegen/) another. All compute the same bits over
+// the same units and the same scratch, so any of them may be taken for every kernel.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace anew::loops {
 
-// A kernel over operands that lie as the strides say: per operand one stride per dimension, in elements. Zero and negative
-// strides are allowed; they are fixed when it is compiled, addresses are not.
+// A kernel over operands that lie as the strides say: per operand one stride per dimension, in elements. Zero and
+// negative strides are allowed; they are fixed when it is compiled, addresses are not.
 struct LaidKernel {
   const Kernel* kernel = nullptr;
   Schedule schedule = {};

@@ -196,8 +196,8 @@ class Verifier {
       fail(fmt::format("{} of {}", name_of(k_.combine), name_of(dtype)));
   }
 
-  // Two iterations must not write one element. Enough for the maps that exist: a dimension moved by several variables is
-  // a number with them as digits, and every variable of the result that runs moves something.
+  // Two iterations must not write one element. Enough for the maps that exist: a dimension moved by several variables
+  // is a number with them as digits, and every variable of the result that runs moves something.
   void check_injective(const Access& access, const std::string& what) const {
     std::vector<bool> moves(k_.extents.size());
     for (std::size_t d = 0; d < access.index.size(); ++d) {

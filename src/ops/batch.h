@@ -1,5 +1,5 @@
-// What batch rules share: lists of axes and shapes with one more axis in front, and arrays that get it. In a rule a mapped
-// operand has the mapped axis in front of all others, so whatever counts axes counts from one.
+// What batch rules share: lists of axes and shapes with one more axis in front, and arrays that get it. In a rule a
+// mapped operand has the mapped axis in front of all others, so whatever counts axes counts from one.
 #pragma once
 #include <anew/ops.h>
 

@@ -135,7 +135,8 @@ Expr next_after(Expr x, Expr y) {
   return select((x != x) | (y != y), x + y, select(x == y, y, select(x == 0, from_zero, step)));
 }
 
-// Both contributions read one array, the share of the first operand in the larger (or smaller) one: 1, 0, or 1/2 at a tie.
+// Both contributions read one array, the share of the first operand in the larger (or smaller) one: 1, 0, or 1/2 at a
+// tie.
 Primitive extremum(std::string name, Expr (*value)(Expr, Expr), Array (*wins)(const At&)) {
   Primitive p = binary(std::move(name), {value, nullptr, nullptr, 1, {0, 1}, {1.2, 2}, Accepts::anything});
   p.jvp = [wins](const ir::JvpArgs& a) {

@@ -1,6 +1,6 @@
-// Functions whose derivatives of every order are written down: made of other rows they would be right almost everywhere, but
-// 0 / 0, 0 * inf or a difference of equal numbers where a formula of the whole has a value. Each row's tangent reads rows
-// that are again such, so the limit is met in every order, forward and in reverse.
+// Functions whose derivatives of every order are written down: made of other rows they would be right almost
+// everywhere, but 0 / 0, 0 * inf or a difference of equal numbers where a formula of the whole has a value. Each row's
+// tangent reads rows that are again such, so the limit is met in every order, forward and in reverse.
 #include <anew/nn.h>
 #include <anew/ops.h>
 #include <anew/special.h>
@@ -121,8 +121,8 @@ Expr inverse_power(Expr x, int n) {
   return 1.0 / y;
 }
 
-// x log(y) for n = 0, x / y^n for n > 0; 0 where x is 0, unless y is nan. By x it is as if no number were special, so the
-// derivative at x = 0 is log(y), -inf for y = 0; by y it is 0 where x is 0.
+// x log(y) for n = 0, x / y^n for n > 0; 0 where x is 0, unless y is nan. By x it is as if no number were special, so
+// the derivative at x = 0 is log(y), -inf for y = 0; by y it is 0 where x is 0.
 Primitive xlogy_row() {
   Primitive p = elementwise_row("xlogy", 2, Accepts::floats, false, 14, {});
   p.parse = &XlogyParams::parse;
@@ -161,8 +161,8 @@ Primitive xlogy_row() {
   return p;
 }
 
-// The larger is taken out of the root, so that squares do not overflow. At the origin, a corner, both derivatives are 1/2,
-// those of max(|x|, |y|).
+// The larger is taken out of the root, so that squares do not overflow. At the origin, a corner, both derivatives are
+// 1/2, those of max(|x|, |y|).
 Primitive hypot_row() {
   Primitive p = elementwise_row("hypot", 2, Accepts::floats, false, 12, [](std::span<const Expr> v) {
     const Expr x = loops::abs(v[0]), y = loops::abs(v[1]);
@@ -201,8 +201,9 @@ Primitive inverse_expm1_row() {
   return p;
 }
 
-// With h = sqrt(x^2 + b), n = 0: (x + h) / 2, 1: its slope (1 + x / h) / 2, 2: x / h, 3: 1 / h. Their slopes are products
-// of the last two, which stay finite where x^2 overflows; below 0 the sum is b / (h - x), which does not cancel.
+// With h = sqrt(x^2 + b), n = 0: (x + h) / 2, 1: its slope (1 + x / h) / 2, 2: x / h, 3: 1 / h. Their slopes are
+// products of the last two, which stay finite where x^2 overflows; below 0 the sum is b / (h - x), which does not
+// cancel.
 Primitive squareplus_row() {
   Primitive p = elementwise_row("squareplus", 2, Accepts::floats, false, 16, {});
   p.parse = &OrderParams::parse;

@@ -1,6 +1,6 @@
 // Running sums, products and extrema along an axis, and the linear recurrence h[i] = a[i] h[i-1] + b[i] that their
-// derivatives are made of. It is linear in b, its transpose in b is the same recurrence backwards, and its tangent in a is
-// the recurrence again, so all derivatives of all orders take time and memory in proportion to the array.
+// derivatives are made of. It is linear in b, its transpose in b is the same recurrence backwards, and its tangent in a
+// is the recurrence again, so all derivatives of all orders take time and memory in proportion to the array.
 #include <fmt/format.h>
 
 #include "ops/batch.h"
@@ -103,8 +103,8 @@ Primitive summation() {
   return p;
 }
 
-// t[i] = x[i] t[i-1] + y[i-1] dx[i]: no division, so it is right where factors are 0. The first element is apart, so that
-// neither the first factor nor the last product is kept.
+// t[i] = x[i] t[i-1] + y[i-1] dx[i]: no division, so it is right where factors are 0. The first element is apart, so
+// that neither the first factor nor the last product is kept.
 Primitive product() {
   Primitive p = running("cumprod", Running::product);
   p.jvp = [](const ir::JvpArgs& a) {
@@ -126,8 +126,8 @@ Primitive product() {
   return p;
 }
 
-// All elements so far that reach the extremum share its tangent evenly: t[i] = s[i] t[i-1] + (1 - s[i]) dx[i], where s is 1 if
-// x[i] does not reach it, 0 if it is a new one, and (k - 1) / k for the k-th that does. One array is kept.
+// All elements so far that reach the extremum share its tangent evenly: t[i] = s[i] t[i-1] + (1 - s[i]) dx[i], where s
+// is 1 if x[i] does not reach it, 0 if it is a new one, and (k - 1) / k for the k-th that does. One array is kept.
 Primitive extremum(std::string name, Running kind) {
   Primitive p = running(std::move(name), kind);
   p.jvp = [](const ir::JvpArgs& a) {

@@ -69,8 +69,8 @@ Arrays eigh_tangent(const ir::JvpArgs& a) {
   return {diagonal_of(inner), matmul(v, inverse_gaps(w) * inner)};
 }
 
-// With m = u^T dx v: ds is its diagonal, u^T du = f * (m s + s m^T), v^T dv = f * (s m + m^T s), f_ij = 1 / (s_j^2 - s_i^2);
-// what dx moves out of the span of u or v comes on top.
+// With m = u^T dx v: ds is its diagonal, u^T du = f * (m s + s m^T), v^T dv = f * (s m + m^T s), f_ij = 1 / (s_j^2 -
+// s_i^2); what dx moves out of the span of u or v comes on top.
 Arrays svd_tangent(const ir::JvpArgs& a) {
   const auto& p = a.params->as<SvdParams>();
   const Array& dx = a.t[0];

@@ -101,8 +101,8 @@ Array operand_cotangent(const Array& ct, const Type& x, const Array& y, const st
   return transpose(product, sorting(order));
 }
 
-// Both operands mapped: one more batch dimension, the first. One mapped: its axis is one more of its free ones, the first
-// of them. An element of the result is the same sum over the same contracted axes either way.
+// Both operands mapped: one more batch dimension, the first. One mapped: its axis is one more of its free ones, the
+// first of them. An element of the result is the same sum over the same contracted axes either way.
 ir::Batched batch_dot(const ir::BatchArgs& a) {
   lax::DotDimensions d = a.params->as<DotParams>().dimensions();
   const bool left = a.mapped[0], right = a.mapped[1];

@@ -1,5 +1,6 @@
-// Slices whose start is computed: dynamic_slice and dynamic_update_slice. A start is clamped so that the slice is inside.
-// Both move elements only; each is the other's transpose. With starts that differ by example they are gather and scatter.
+// Slices whose start is computed: dynamic_slice and dynamic_update_slice. A start is clamped so that the slice is
+// inside. Both move elements only; each is the other's transpose. With starts that differ by example they are gather
+// and scatter.
 #include <fmt/format.h>
 
 #include "ops/batch.h"

@@ -1,6 +1,6 @@
 // Rows with effects: a printed line and a call back into the user's code. Both run through the runtime call of their
-// lowered form, in program order. vmap adds an axis in front of all operands and counts it in `batch`: one line, one call
-// per example, in order, with one equation.
+// lowered form, in program order. vmap adds an axis in front of all operands and counts it in `batch`: one line, one
+// call per example, in order, with one equation.
 #include "ops/effects.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The rows with effects, and a user's function as a parameter of an equation: equal to its copies only, written <fn ...>,
-// not read back.
+// The rows with effects, and a user's function as a parameter of an equation: equal to its copies only, written <fn
+// ...>, not read back.
 #pragma once
 #include <anew/effects.h>
 

@@ -148,8 +148,8 @@ auto transform_flops(double factor, bool of_result) {
   };
 }
 
-// How often each of the n / 2 + 1 results of signals like these occurs among the n: once at the ends, else twice. Where there
-// is no signal a number does, whatever its length.
+// How often each of the n / 2 + 1 results of signals like these occurs among the n: once at the ends, else twice. Where
+// there is no signal a number does, whatever its length.
 Array occurrences(std::int64_t n, const Type& signals) {
   if (signals.shape.size() == 0) return ones({}, signals.dtype);
   Array k = arange(n / 2 + 1);

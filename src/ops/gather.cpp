@@ -1,5 +1,6 @@
-// gather: slices of an array at places that an integer array names. It moves elements only and is linear in the array; its
-// transpose is scatter_add at the same places, with the same rule for what is out of bounds, so it is a true adjoint.
+// gather: slices of an array at places that an integer array names. It moves elements only and is linear in the array;
+// its transpose is scatter_add at the same places, with the same rule for what is out of bounds, so it is a true
+// adjoint.
 #include "ops/gather.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// What rows that read or write at computed places share: modes as words, index operands, and dimension numbers of gather
-// and scatter, which are each other's transpose.
+// What rows that read or write at computed places share: modes as words, index operands, and dimension numbers of
+// gather and scatter, which are each other's transpose.
 #pragma once
 #include <anew/indexing.h>
 
@@ -33,8 +33,8 @@ inline lax::ScatterDimensions scattering(const lax::GatherDimensions& d) {
 }
 // What one update covers of an operand of this rank.
 Shape slice_sizes_of(const lax::ScatterDimensions& d, int operand_ndim, const Shape& updates);
-// Whether the numbers name axes of the operand and of the array that runs over places and slices, each once and ascending
-// where order counts, and slices fit; the text says what is wrong.
+// Whether the numbers name axes of the operand and of the array that runs over places and slices, each once and
+// ascending where order counts, and slices fit; the text says what is wrong.
 std::string wrong_dimensions(const lax::GatherDimensions& d, const Shape& slice_sizes, const Shape& operand,
                              const Shape& indices);
 

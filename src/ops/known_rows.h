@@ -1,5 +1,5 @@
-// Rows of src/ops that other files bind or know: the accumulation of tangents and cotangents, names, conversions, softmax,
-// normalize; and the steps of a loop that counts.
+// Rows of src/ops that other files bind or know: the accumulation of tangents and cotangents, names, conversions,
+// softmax, normalize; and the steps of a loop that counts.
 #pragma once
 #include <string>
 

@@ -35,7 +35,8 @@ std::vector<ir::Sample> square_samples(const ParamsRef& params = ir::no_params()
   return out;
 }
 
-// The shapes of a system of equations: a square matrix and right hand sides of one batch, that fit along axis `axis` of b.
+// The shapes of a system of equations: a square matrix and right hand sides of one batch, that fit along axis `axis` of
+// b.
 void require_system(std::string_view op, std::span<const Type> in, int axis, const Location& at) {
   require_count(op, 2, in, at);
   require_square(op, in[0], at);

@@ -44,8 +44,8 @@ template <class T>
 T* elements(const ir::Memory& m) {
   return reinterpret_cast<T*>(m.data);
 }
-// A runtime call for every matrix of a batch shaped like `type`: Call::bytes<T>(params...) is what one needs of scratch,
-// Call::run<T>(units, in, out, scratch, params...) computes them all; T is float or double, as `type` says.
+// A runtime call for every matrix of a batch shaped like `type`: Call::bytes<T>(params...) is what one needs of
+// scratch, Call::run<T>(units, in, out, scratch, params...) computes them all; T is float or double, as `type` says.
 template <class Call, class... P>
 ir::Lowered call_by_type(const Type& type, P... params) {
   auto lowered = [&]<class T>(T) {

@@ -1,7 +1,7 @@
-// normalize: y = (x - m) r with the mean m (or without it) and r = 1 / sqrt(variance + epsilon), a row made of other rows,
-// like softmax, so that its derivative is its closed form: r (t - y mean(y t)), t without its mean where x is. That reads
-// y and r, which are its results, where the parts would keep six arrays. layer_norm, rms_norm and standardize are made of
-// it; they differ in how they compute the variance, and so in bits.
+// normalize: y = (x - m) r with the mean m (or without it) and r = 1 / sqrt(variance + epsilon), a row made of other
+// rows, like softmax, so that its derivative is its closed form: r (t - y mean(y t)), t without its mean where x is.
+// That reads y and r, which are its results, where the parts would keep six arrays. layer_norm, rms_norm and
+// standardize are made of it; they differ in how they compute the variance, and so in bits.
 #include <anew/nn.h>
 #include <anew/ops.h>
 #include <fmt/format.h>

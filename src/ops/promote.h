@@ -24,7 +24,8 @@ void check_fits(std::int64_t v, DType to, const Location& at);
 void check_fits(std::uint64_t v, DType to, const Location& at);
 // x as this type: a weak number becomes a literal of it, an array of another type is converted.
 Array coerce(const Array& x, DType dtype, const Location& at);
-// The same, but a number stays one, of the kind of this type: what elementwise functions do to operands they compute with.
+// The same, but a number stays one, of the kind of this type: what elementwise functions do to operands they compute
+// with.
 Array as_operand(const Array& x, DType dtype, const Location& at);
 // A checked operand of a function that gives floats.
 Array as_float(const ArrayLike& x);

@@ -1,7 +1,7 @@
 // scatter and its kin: updates joined to slices of an array at places that an integer array names, in a fixed order.
 // Places may repeat. Then `scatter` keeps the last update and its derivative goes to that one alone; products are
-// differentiated as dual numbers along the updates of each element, which is right where factors are 0; extrema share a tie
-// evenly among the element and all updates that reach it.
+// differentiated as dual numbers along the updates of each element, which is right where factors are 0; extrema share a
+// tie evenly among the element and all updates that reach it.
 #include <fmt/format.h>
 
 #include <limits>

@@ -1,6 +1,6 @@
 // Sorting along an axis: sort of any number of operands, top_k and searchsorted. Sorting is stable
-// and puts nan last. The tangent of what is sorted goes the way of its primal: gathered by the permutation, which is all
-// that the backward pass keeps.
+// and puts nan last. The tangent of what is sorted goes the way of its primal: gathered by the permutation, which is
+// all that the backward pass keeps.
 #include "runtime/sort_lines.h"
 
 #include <fmt/format.h>

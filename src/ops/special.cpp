@@ -1,5 +1,5 @@
-// Rows of lgamma, digamma and polygamma, and of rounding away from zero. digamma is the derivative of lgamma and polygamma(n + 1) that of polygamma(n), so
-// derivatives exist to any order.
+// Rows of lgamma, digamma and polygamma, and of rounding away from zero. digamma is the derivative of lgamma and
+// polygamma(n + 1) that of polygamma(n), so derivatives exist to any order.
 #include <anew/nn.h>
 #include <anew/ops.h>
 #include <anew/special.h>

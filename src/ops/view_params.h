@@ -44,7 +44,8 @@ struct PadParams : ir::ParamsOf<PadParams> {
   static auto fields() { return std::tuple{ir::field("padding_config", &PadParams::padding_config)}; }
 };
 
-// Rows [begin, end) of x, whose other rows are taken in the same way: their cotangents together are those of x, bit for bit.
+// Rows [begin, end) of x, whose other rows are taken in the same way: their cotangents together are those of x, bit for
+// bit.
 Array part_of_rows(const Array& x, std::int64_t begin, std::int64_t end, const Location& at);
 
 }  // namespace anew

@@ -1,6 +1,7 @@
 // Sums, extrema and positions of extrema over windows of an array. Rows see an array that is padded already,
-// so a window is never cut; padding is a pad before. The sum's transpose is a sum over windows of the cotangent, spread out
-// by the strides; an extremum's tangent is that of the first element that reaches it, whose position is all that is kept.
+// so a window is never cut; padding is a pad before. The sum's transpose is a sum over windows of the cotangent, spread
+// out by the strides; an extremum's tangent is that of the first element that reaches it, whose position is all that is
+// kept.
 #include <fmt/format.h>
 
 #include <limits>
@@ -52,8 +53,8 @@ Shape windowed(std::string_view op, const WindowParams& q, const Type& in, const
   return out;
 }
 
-// One iteration per element of the result and of the window; window axes of one element have no variable, so a batch axis
-// in front changes nothing in the order of a sum.
+// One iteration per element of the result and of the window; window axes of one element have no variable, so a batch
+// axis in front changes nothing in the order of a sum.
 loops::Kernel window_kernel(const WindowParams& q, const Type& in, const Type& out, loops::Combine combine) {
   const int n = in.shape.ndim();
   loops::Kernel k;

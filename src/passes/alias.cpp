@@ -1,8 +1,8 @@
 // Storages that can share memory become one. An output takes the place of an input that nobody reads afterwards, where
 // the step can work in place: a kernel that reads the input only where it writes, a call that says so, the carries of a
 // loop. A carry of a loop's body is updated in place where its new value is written after the old one was last read;
-// else it has two buffers. Outputs also take the place of donated inputs. Invariant: the text of the steps stays the same,
-// only storages of values change.
+// else it has two buffers. Outputs also take the place of donated inputs. Invariant: the text of the steps stays the
+// same, only storages of values change.
 #include <algorithm>
 #include <numeric>
 

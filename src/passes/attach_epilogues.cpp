@@ -1,7 +1,7 @@
-// Kernels behind a product run on its tiles as they are finished, while these are in the cache: a kernel that reads each
-// element of the product where it writes, and writes nothing that the product still reads. The pass looks at memory as it
-// is placed and leaves it as it is, so an epilogue never costs a byte; where memory that the product reads was given to
-// what the kernel writes, there is none.
+// Kernels behind a product run on its tiles as they are finished, while these are in the cache: a kernel that reads
+// each element of the product where it writes, and writes nothing that the product still reads. The pass looks at
+// memory as it is placed and leaves it as it is, so an epilogue never costs a byte; where memory that the product reads
+// was given to what the kernel writes, there is none.
 #include <algorithm>
 
 #include "passes/lowered.h"

@@ -1,6 +1,6 @@
-// Common subexpressions, per Program: two equations with the same primitive, params and operands are one, the first, with
-// its line. Equations with effects are never merged. A nested Program is a closed world: the recomputation inside a
-// differentiated checkpoint is not found again in the forward pass outside, or checkpointing would be undone. So this
+// Common subexpressions, per Program: two equations with the same primitive, params and operands are one, the first,
+// with its line. Equations with effects are never merged. A nested Program is a closed world: the recomputation inside
+// a differentiated checkpoint is not found again in the forward pass outside, or checkpointing would be undone. So this
 // runs before calls are inlined, and nothing is merged afterwards.
 #include <unordered_map>
 

@@ -3,8 +3,8 @@
 // change, since every element is still made by the same operations and reductions keep their order; nothing that
 // computes is evaluated more often than before: only copies, constants and indices are duplicated; live memory between
 // the two places of a producer does not grow (by more than one part in 16: rows have statistics).
-// Walks over the steps until nothing changes, mostly three; a kernel that has taken in its producers is one producer for
-// those after it.
+// Walks over the steps until nothing changes, mostly three; a kernel that has taken in its producers is one producer
+// for those after it.
 #include <algorithm>
 #include <set>
 #include <unordered_set>
@@ -215,8 +215,8 @@ class Fuser : FuseGraph {
     return longer > later + later / 16;
   }
 
-  // Whether the reduction c may instead go up to g, the only maker of what it alone reads: nothing else that it needs is
-  // made in between, and its result is no larger than what vanishes, so nothing is alive that was not before.
+  // Whether the reduction c may instead go up to g, the only maker of what it alone reads: nothing else that it needs
+  // is made in between, and its result is no larger than what vanishes, so nothing is alive that was not before.
   bool can_lift(int g, int c) {
     if (!draft(c).reduces() || !can_change(c)) return false;
     const StorageId result = draft(c).puts()[0].to.storage;

@@ -59,8 +59,8 @@ class Draft {
   // What a reader of the value that put p writes gets: its node in the type of the memory.
   int read_back(std::size_t p);
   void drop_put(std::size_t p) { puts_.erase(puts_.begin() + static_cast<std::ptrdiff_t>(p)); }
-  // A reduction in two: what it does to each element goes to `through`, an array of the nest's shape, and this one reduces
-  // that.
+  // A reduction in two: what it does to each element goes to `through`, an array of the nest's shape, and this one
+  // reduces that.
   Draft take_arithmetic(const Body& body, ValueId through);
   // Forgets nodes and loads that no put needs.
   void prune();

@@ -1,5 +1,5 @@
-// The steps of a Body while they are fused: who writes and reads each storage, the order of the steps that are left, and
-// a Draft of every kernel. Invariant: between changes made here the steps, in order, compute what the Body did.
+// The steps of a Body while they are fused: who writes and reads each storage, the order of the steps that are left,
+// and a Draft of every kernel. Invariant: between changes made here the steps, in order, compute what the Body did.
 #pragma once
 #include <map>
 #include <set>

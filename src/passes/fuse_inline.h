@@ -1,5 +1,5 @@
-// Reading through: a kernel that makes for itself what it used to load. Invariant: of makers that compute something only
-// those are given whose every element is loaded once; the functions here duplicate whatever they are given.
+// Reading through: a kernel that makes for itself what it used to load. Invariant: of makers that compute something
+// only those are given whose every element is loaded once; the functions here duplicate whatever they are given.
 #pragma once
 #include <optional>
 #include <vector>

@@ -1,7 +1,7 @@
 // Arrays put together from parts (pad, concatenate, roll) are read through: a kernel that reads such an array becomes
-// several, each over a box of its iterations in which it looks at one part, and the array is never made. Every iteration
-// is still run once. Done last, since the results of such a kernel are written in parts themselves. Reductions are not
-// cut: their order is theirs.
+// several, each over a box of its iterations in which it looks at one part, and the array is never made. Every
+// iteration is still run once. Done last, since the results of such a kernel are written in parts themselves.
+// Reductions are not cut: their order is theirs.
 #include <algorithm>
 
 #include "passes/fuse_graph.h"

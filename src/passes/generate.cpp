@@ -51,7 +51,8 @@ class CallStep : public ExecutableStep {
   bool nothing_ = false;  // is made; a call would walk the other axes all the same, however long they are
 };
 
-// A product and the kernel behind it, which runs on tiles of the result as they are finished, if the product tells them.
+// A product and the kernel behind it, which runs on tiles of the result as they are finished, if the product tells
+// them.
 class EpilogueStep final : public CallStep {
  public:
   EpilogueStep(CallStep call, ir::Lowered::TiledCall tiled, std::shared_ptr<const KernelCode> code,

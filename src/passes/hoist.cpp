@@ -1,6 +1,6 @@
-// One array instead of several. A reduction whose arithmetic reads several arrays that one kernel makes for it alone: the
-// arithmetic goes into that kernel, which then hands over its result. Nothing is computed twice, and what each element
-// goes through is the same.
+// One array instead of several. A reduction whose arithmetic reads several arrays that one kernel makes for it alone:
+// the arithmetic goes into that kernel, which then hands over its result. Nothing is computed twice, and what each
+// element goes through is the same.
 #include <algorithm>
 
 #include "passes/fuse_draft.h"

@@ -1,6 +1,6 @@
-// Calls become their equations, where they stand: program order is kept, so what a checkpoint recomputes stays as late as
-// the checkpoint was. Rows say by a fact that they may be inlined (jit, checkpoint, custom rules, softmax). A row that
-// holds no Program is made of other rows: its run is staged.
+// Calls become their equations, where they stand: program order is kept, so what a checkpoint recomputes stays as late
+// as the checkpoint was. Rows say by a fact that they may be inlined (jit, checkpoint, custom rules, softmax). A row
+// that holds no Program is made of other rows: its run is staged.
 #include <fmt/format.h>
 
 #include "ir/inline.h"

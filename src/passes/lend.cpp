@@ -1,8 +1,9 @@
-// Outputs lend their memory: a temporary that is dead before an output is first written may lie where that output will be.
-// The memory of outputs exists from the start, so what they hold meanwhile does not count: the residuals of a network
-// fit into the gradients of its first layers. Donated inputs lend theirs from their last reader on. Values are moved one by one, the largest that lives where the arena is
-// fullest first, until none of those there fits. Invariant: pieces of one lender that live at one step are disjoint, and
-// all of them live between the last reader of a donated input and the first writer of the output there.
+// Outputs lend their memory: a temporary that is dead before an output is first written may lie where that output will
+// be. The memory of outputs exists from the start, so what they hold meanwhile does not count: the residuals of a
+// network fit into the gradients of its first layers. Donated inputs lend theirs from their last reader on. Values are
+// moved one by one, the largest that lives where the arena is fullest first, until none of those there fits. Invariant:
+// pieces of one lender that live at one step are disjoint, and all of them live between the last reader of a donated
+// input and the first writer of the output there.
 #include <algorithm>
 
 #include "passes/lowered.h"

@@ -1,5 +1,6 @@
 // Equations to steps. A view becomes a value in its operand's storage; a first-order row its kernels or call; control
-// flow a step with lowered Bodies. Rows of control flow are known here by their params (docs/architecture.md, exceptions).
+// flow a step with lowered Bodies. Rows of control flow are known here by their params (docs/architecture.md,
+// exceptions).
 #include <fmt/format.h>
 
 #include <numeric>

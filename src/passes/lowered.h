@@ -94,16 +94,16 @@ struct Branch {
   Part plan = {};  // set by `count_scratch`: of the branch taken
 };
 
-// Inputs: constants, xs, (of a while: its number of steps, the steps of the kept states,) kept states, linear constants,
-// linear carries, linear xs. Outputs: linear carries, linear ys. Bodies: advance (constants, carries, xs) -> carries and
-// step (constants, carries, xs, linear constants, linear carries, linear xs) -> (linear carries, linear ys). Within bytes,
-// on the way back: the step takes residuals in place of carries, and a third body, tape (constants, carries, xs) ->
-// (carries, residuals), makes them.
+// Inputs: constants, xs, (of a while: its number of steps, the steps of the kept states,) kept states, linear
+// constants, linear carries, linear xs. Outputs: linear carries, linear ys. Bodies: advance (constants, carries, xs) ->
+// carries and step (constants, carries, xs, linear constants, linear carries, linear xs) -> (linear carries, linear
+// ys). Within bytes, on the way back: the step takes residuals in place of carries, and a third body, tape (constants,
+// carries, xs) -> (carries, residuals), makes them.
 struct Unwind : UnwindSpec {
   std::vector<bool> in_place = {};    // of the linear carries; set by `alias`
   std::vector<bool> own_stacks = {};  // kept states that may be overwritten where they lie; set by `alias`
-  // Set by `count_scratch`: the plans of advance and step; of each carry two buffers for a state on its way, and a copy of
-  // the kept states; the second buffer of each linear carry.
+  // Set by `count_scratch`: the plans of advance and step; of each carry two buffers for a state on its way, and a copy
+  // of the kept states; the second buffer of each linear carry.
   Part advance = {}, step = {}, tape = {}, pool = {};  // pool: what of residuals and states the stacks do not take
   struct Stack {
     Part buffers[2], copy;
@@ -227,9 +227,9 @@ void schedule(Body& body);
 void alias(Body& body);
 // States of loops that were given a folder go there, where only their way back reads them; of the outermost Body.
 void spill(Body& body);
-// Of one Body, once those nested in it are placed: the scratch of its steps; temporaries that are dead before an output is
-// written lie in that output's memory; what a product can do without is not given where it would be the peak of a large
-// arena; offsets of temporaries and scratch in one arena. `plan_memory` (pipeline.h) does all of it.
+// Of one Body, once those nested in it are placed: the scratch of its steps; temporaries that are dead before an output
+// is written lie in that output's memory; what a product can do without is not given where it would be the peak of a
+// large arena; offsets of temporaries and scratch in one arena. `plan_memory` (pipeline.h) does all of it.
 void count_scratch(Body& body);
 void lend(Body& body);
 constexpr std::size_t small_arena = std::size_t{16} << 20;

@@ -1,5 +1,5 @@
-// The rows that passes know by name, because no fact says what is wanted of them: identities that keep every bit, and the
-// views that others are rewritten to. The only such list; docs/architecture.md names it too.
+// The rows that passes know by name, because no fact says what is wanted of them: identities that keep every bit, and
+// the views that others are rewritten to. The only such list; docs/architecture.md names it too.
 #pragma once
 #include "ir/primitive.h"
 

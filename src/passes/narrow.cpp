@@ -1,7 +1,7 @@
-// Slices move up to what they cut: an elementwise equation that only a slice reads is computed for that slice, and a pad
-// that only a slice reads pads less. So the cotangents of neighbours in a stencil, which are padded, added up and cut
-// again, are added where they are needed and fit one kernel. Every element that is left is made by the same operations.
-// Invariant: nothing is computed twice, as what moves has one reader.
+// Slices move up to what they cut: an elementwise equation that only a slice reads is computed for that slice, and a
+// pad that only a slice reads pads less. So the cotangents of neighbours in a stencil, which are padded, added up and
+// cut again, are added where they are needed and fit one kernel. Every element that is left is made by the same
+// operations. Invariant: nothing is computed twice, as what moves has one reader.
 #include <algorithm>
 #include <optional>
 

@@ -1,6 +1,6 @@
-// What passes say of themselves. ANEW_LOG is a list of words: with `passes`, one line on stderr for each pass: its name, its
-// time, how many equations (steps, bytes, ...) there were before and are now, or "unchanged"; with `programs` too, the
-// whole text after each pass that changed it.
+// What passes say of themselves. ANEW_LOG is a list of words: with `passes`, one line on stderr for each pass: its
+// name, its time, how many equations (steps, bytes, ...) there were before and are now, or "unchanged"; with `programs`
+// too, the whole text after each pass that changed it.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -1,5 +1,6 @@
 // The passes from Program to Program, one file each. Each takes any valid Program, works on nested Programs too, keeps
-// inputs, outputs and every bit of every result (payloads of NaNs excepted), and gives a valid Program; twice is as once.
+// inputs, outputs and every bit of every result (payloads of NaNs excepted), and gives a valid Program; twice is as
+// once.
 #pragma once
 #include <functional>
 
@@ -24,8 +25,9 @@ ir::Program inline_calls(const ir::Program& p);
 ir::Program unroll_loops(const ir::Program& p);
 
 // ---- what they share
-// `p` with `one` applied to every nested Program, each distinct object once and innermost first, and then to `p` itself.
-// `one` changes the equations of one Program in place, keeps its input and output types, and says whether it did.
+// `p` with `one` applied to every nested Program, each distinct object once and innermost first, and then to `p`
+// itself. `one` changes the equations of one Program in place, keeps its input and output types, and says whether it
+// did.
 ir::Program rewrite(const ir::Program& p, const std::function<bool(ir::Program&)>& one);
 
 }  // namespace anew::passes

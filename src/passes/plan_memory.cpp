@@ -1,6 +1,6 @@
-// One arena: how much scratch every step needs, and offsets of temporaries and scratch. A nested Body is planned first; to
-// the plan outside it is scratch of that size (branches: the largest). A loop's condition never runs beside its body, so
-// they share memory.
+// One arena: how much scratch every step needs, and offsets of temporaries and scratch. A nested Body is planned first;
+// to the plan outside it is scratch of that size (branches: the largest). A loop's condition never runs beside its
+// body, so they share memory.
 #include "plan/offsets.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// How a pass reaches nested Programs. A Program that several equations hold is rewritten once and stays shared; one that
-// the pass leaves alone stays the object it was.
+// How a pass reaches nested Programs. A Program that several equations hold is rewritten once and stays shared; one
+// that the pass leaves alone stays the object it was.
 #include <unordered_map>
 
 #include "passes/passes.h"

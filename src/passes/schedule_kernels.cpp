@@ -1,4 +1,5 @@
-// The schedules of all kernels. They follow from the kernels alone, so they are made when no pass changes these any more.
+// The schedules of all kernels. They follow from the kernels alone, so they are made when no pass changes these any
+// more.
 #include "passes/lowered.h"
 
 namespace anew::passes {

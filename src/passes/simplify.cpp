@@ -1,7 +1,8 @@
-// Identities that keep every bit: x * 1, x / 1, x - 0, x + -0.0, -(-x), conversions there and back, selects of equal cases,
-// views that change nothing, chains of views that one row can say, reductions of single elements, broadcasts of scalars
-// under elementwise rows (which take scalars as they are). Never x + 0.0 (-0.0 becomes 0.0), x * 0 (nan) or a / b -> a * (1 / b). An equation is looked
-// at once, after its operands: once is enough. What is no longer read is left to dead code.
+// Identities that keep every bit: x * 1, x / 1, x - 0, x + -0.0, -(-x), conversions there and back, selects of equal
+// cases, views that change nothing, chains of views that one row can say, reductions of single elements, broadcasts of
+// scalars under elementwise rows (which take scalars as they are). Never x + 0.0 (-0.0 becomes 0.0), x * 0 (nan) or a /
+// b -> a * (1 / b). An equation is looked at once, after its operands: once is enough. What is no longer read is left
+// to dead code.
 #include <cmath>
 
 #include "base/dtype.h"

@@ -1,7 +1,7 @@
-// Reductions make way. A kernel, a reduction of what it makes, and another kernel over the same elements that reads what
-// the first one makes but not what the reduction gives: the reduction moves behind the second kernel, so that the two
-// can be fused and need not hand each other whole arrays. The value of a loss stands like this between its forward and
-// its backward pass.
+// Reductions make way. A kernel, a reduction of what it makes, and another kernel over the same elements that reads
+// what the first one makes but not what the reduction gives: the reduction moves behind the second kernel, so that the
+// two can be fused and need not hand each other whole arrays. The value of a loss stands like this between its forward
+// and its backward pass.
 #include <algorithm>
 
 #include "passes/lowered.h"

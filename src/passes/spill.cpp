@@ -1,5 +1,5 @@
-// States that a loop records and only its way back reads lie in a file in between, where the loop was given a folder. The
-// storages stay, for what they are: each row is written and read once, by these two steps.
+// States that a loop records and only its way back reads lie in a file in between, where the loop was given a folder.
+// The storages stay, for what they are: each row is written and read once, by these two steps.
 #include <algorithm>
 
 #include "passes/lowered.h"

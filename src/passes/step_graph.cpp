@@ -64,7 +64,8 @@ std::vector<std::pair<StorageId, StorageId>> pairs_of(const Body& body, const St
   return out;
 }
 
-// How much of an output's memory temporaries could lie in until it is written: those that are no larger, each in one output.
+// How much of an output's memory temporaries could lie in until it is written: those that are no larger, each in one
+// output.
 Table<StorageId, std::int64_t> lendable(const Body& body) {
   std::vector<std::pair<std::size_t, StorageId>> outputs;
   std::vector<std::size_t> temporaries;

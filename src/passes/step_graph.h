@@ -7,20 +7,20 @@
 
 namespace anew::passes {
 
-// What a step takes, in seconds, by a roofline (step_time.cpp). A model, the same everywhere, so that plans are; of a loop
-// whose length nobody knows it is that of 100 steps.
+// What a step takes, in seconds, by a roofline (step_time.cpp). A model, the same everywhere, so that plans are; of a
+// loop whose length nobody knows it is that of 100 steps.
 double modelled_time(const Body& body, const Step& step);
 
 class StepGraph {
  public:
-  // Kernels of the Body are final; `placed` is a copy of it with the scratch of every step counted. What `kept` holds is
-  // not made twice.
+  // Kernels of the Body are final; `placed` is a copy of it with the scratch of every step counted. What `kept` holds
+  // is not made twice.
   StepGraph(const Body& body, const Body& placed, const std::vector<StorageId>& kept);
 
   // For planning.
   const plan::RematGraph& graph() const { return graph_; }
-  // The fewest bytes that any placement of a sequence could need: pieces not rounded up, every result that could take the
-  // place of an operand does, and outputs lend all the memory that anything could use until they are written.
+  // The fewest bytes that any placement of a sequence could need: pieces not rounded up, every result that could take
+  // the place of an operand does, and outputs lend all the memory that anything could use until they are written.
   std::size_t least_bytes(const plan::Sequence& sequence) const;
   // What every plan within so many bytes takes, besides running every step once, and the price of a byte.
   plan::RematBound bound(std::size_t bytes);
@@ -33,7 +33,8 @@ class StepGraph {
   const Body& body_;
   std::vector<std::vector<int>> steps_;  // of each kernel: several where they write parts of one storage
   plan::RematGraph graph_;
-  // Two ways to count outputs, neither more than there is: from when they are written; or all the time, but for what could be lent.
+  // Two ways to count outputs, neither more than there is: from when they are written; or all the time, but for what
+  // could be lent.
   plan::RematGraph written_, always_;
   std::int64_t unlent_ = 0;  // bytes of outputs that nobody can lie in
   std::optional<plan::RematBounds> written_bounds_, always_bounds_;

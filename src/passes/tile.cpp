@@ -1,8 +1,8 @@
 // Row kernels. Neighbouring kernels that go over the same rows (softmax: the largest of a row, exponentials, their sum,
-// quotients) become one step that runs them all on a tile of rows before it goes to the next: what they pass on stays in
-// the cache, and what nobody else reads never exists as a whole. Rows are independent of each other, so every element is
-// computed as before. Conditions: a kernel reduces no variable that counts rows and does not ask for a row's number; what
-// is made by one and read by another belongs to the same row in both.
+// quotients) become one step that runs them all on a tile of rows before it goes to the next: what they pass on stays
+// in the cache, and what nobody else reads never exists as a whole. Rows are independent of each other, so every
+// element is computed as before. Conditions: a kernel reduces no variable that counts rows and does not ask for a row's
+// number; what is made by one and read by another belongs to the same row in both.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -163,7 +163,8 @@ class Tiling {
     return true;
   }
 
-  // An access to a value of the group reads the row that it is for. `strides`: per row variable, 0 where there is one row.
+  // An access to a value of the group reads the row that it is for. `strides`: per row variable, 0 where there is one
+  // row.
   bool stays_in_row(const loops::Access& a, const Value& v, const loops::Kernel& k, std::size_t rows,
                     const Numbers& strides) const {
     const auto bytes = static_cast<std::int64_t>(b_.storages[v.storage].bytes);

@@ -1,5 +1,5 @@
-// Chains of views as one. A candidate is made from the strides and then asked for its own map: it is taken only if the two
-// agree on every element, so a wrong guess costs nothing but the guess.
+// Chains of views as one. A candidate is made from the strides and then asked for its own map: it is taken only if the
+// two agree on every element, so a wrong guess costs nothing but the guess.
 #include "passes/view_map.h"
 
 #include "ops/view_params.h"

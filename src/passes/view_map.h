@@ -1,5 +1,5 @@
-// Where a chain of views finds its elements: element (i, j, ...) of the last is element offset + i * strides[0] + ... of the
-// first, counted in row-major order. A number that does not depend on how either lies in memory.
+// Where a chain of views finds its elements: element (i, j, ...) of the last is element offset + i * strides[0] + ...
+// of the first, counted in row-major order. A number that does not depend on how either lies in memory.
 #pragma once
 #include <optional>
 

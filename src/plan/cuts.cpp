@@ -7,8 +7,8 @@
 
 namespace anew::plan {
 
-// Levels past a number that would leave no room for lengths are given up: fewer are a choice, too. Where not all lengths
-// fit, groups are as small as the number of tables that it takes allows.
+// Levels past a number that would leave no room for lengths are given up: fewer are a choice, too. Where not all
+// lengths fit, groups are as small as the number of tables that it takes allows.
 CutTable::CutTable(Problem problem, double work) : problem_(std::move(problem)) {
   const std::int64_t length = problem_.length = std::max<std::int64_t>(problem_.length, 1);
   problem_.depth = std::min({problem_.depth, length, static_cast<std::int64_t>(std::cbrt(2 * work)) + 1});

@@ -1,11 +1,11 @@
 // Where a stretch of steps is cut so that going back through it costs least. A stretch starts at a kept state. It is a
-// leaf, whose cost is given, or it is cut. Then the steps before the cut run once; what is behind goes back first, either
-// from the state at the cut, kept one level deeper at the price `keep`, or at a given cost directly from the state at
-// hand; and then what is before the cut. So cost(l, n) is the least of leaf(l, n) and, over k, of
+// leaf, whose cost is given, or it is cut. Then the steps before the cut run once; what is behind goes back first,
+// either from the state at the cut, kept one level deeper at the price `keep`, or at a given cost directly from the
+// state at hand; and then what is before the cut. So cost(l, n) is the least of leaf(l, n) and, over k, of
 //     k + cost(k, n) + min(keep + cost(l - k, n + 1), direct(l - k, n)).
-// Exact where the table is small enough; longer stretches are cut at multiples of a group of steps only, so that neither
-// time nor memory depend on the number of steps. Costs are whole numbers of steps, or never; leaf and direct do not
-// fall with the length.
+// Exact where the table is small enough; longer stretches are cut at multiples of a group of steps only, so that
+// neither time nor memory depend on the number of steps. Costs are whole numbers of steps, or never; leaf and direct do
+// not fall with the length.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
-// List schedules. Two moves are tried on the order given, forwards and backwards: hoisting (a task that is ready and frees
-// more than it makes runs at once) and the same on the reversed order, which is sinking (a task that makes more than it
-// frees runs as late as it can). Then greedy schedules: always the ready task that grows least. Reversed, a value lives
-// from its last task to its first, so one procedure does for both directions.
+// List schedules. Two moves are tried on the order given, forwards and backwards: hoisting (a task that is ready and
+// frees more than it makes runs at once) and the same on the reversed order, which is sinking (a task that makes more
+// than it frees runs as late as it can). Then greedy schedules: always the ready task that grows least. Reversed, a
+// value lives from its last task to its first, so one procedure does for both directions.
 #include "plan/list_schedule.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// The order of tasks that make and read values, so that little memory is live at once. A value lives from the first task
-// that touches it to the last. Deterministic, O(n log n) in tasks and accesses; the best of several list schedules, and
-// never worse than the order given: that is what comes back unless another one has a lower peak.
+// The order of tasks that make and read values, so that little memory is live at once. A value lives from the first
+// task that touches it to the last. Deterministic, O(n log n) in tasks and accesses; the best of several list
+// schedules, and never worse than the order given: that is what comes back unless another one has a lower peak.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,9 +1,10 @@
-// Walking back through a loop within a number of bytes, which hold states (carries) and residuals of steps. In memory lie
-// some kept states and, above them, the residuals of a run of steps; so all memory that states leave is used for
-// residuals, which spare a step its repetition. A stretch whose residuals fit is run once, keeping them; a longer one is
-// cut (plan/cuts.h), and where all behind the cut is one run, the state at the cut need not be kept. No schedule runs
-// fewer steps than the exact one. For long loops it is cut as revolve cuts, by how far one comes if no step is run more
-// than so often: within 4 % of the exact one where both were computed. The state that the loop starts from is not counted.
+// Walking back through a loop within a number of bytes, which hold states (carries) and residuals of steps. In memory
+// lie some kept states and, above them, the residuals of a run of steps; so all memory that states leave is used for
+// residuals, which spare a step its repetition. A stretch whose residuals fit is run once, keeping them; a longer one
+// is cut (plan/cuts.h), and where all behind the cut is one run, the state at the cut need not be kept. No schedule
+// runs fewer steps than the exact one. For long loops it is cut as revolve cuts, by how far one comes if no step is run
+// more than so often: within 4 % of the exact one where both were computed. The state that the loop starts from is not
+// counted.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -57,8 +58,8 @@ class MixedSchedule {
 std::shared_ptr<const MixedSchedule> schedule_of(std::int64_t length, const LoopBytes& bytes);
 MixedSchedule quick_schedule(std::int64_t length, const LoopBytes& bytes);
 
-// Where rows of residuals lie: behind the states in use, in what the stacks of states (one per carry, `slots` states each)
-// have left, and in a pool, in which states past the stacks come first. A row is several pieces.
+// Where rows of residuals lie: behind the states in use, in what the stacks of states (one per carry, `slots` states
+// each) have left, and in a pool, in which states past the stacks come first. A row is several pieces.
 class RowPlaces {
  public:
   struct Place {
@@ -80,8 +81,8 @@ class RowPlaces {
   std::vector<std::int64_t> states_, pieces_;  // bytes
 };
 
-// What a loop costs by what it may keep: ascending bytes, descending steps; the first is the least that is possible, the
-// last keeps the residuals of all steps.
+// What a loop costs by what it may keep: ascending bytes, descending steps; the first is the least that is possible,
+// the last keeps the residuals of all steps.
 struct LoopPoint {
   std::int64_t bytes, extra_steps;
 };

@@ -4,7 +4,8 @@
 //   that stick out moved nearer to the front of the order;
 //   the best so far, pressed below a limit: what sticks out displaces others, which displace others;
 //   where too many pieces live together for these: in some order on top of all that is there (a skyline).
-// The first and the last are O(n log n). The others cost as much as there are pairs that live together, and are bounded.
+// The first and the last are O(n log n). The others cost as much as there are pairs that live together, and are
+// bounded.
 #include "plan/offsets.h"
 
 #include <algorithm>

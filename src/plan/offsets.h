@@ -1,7 +1,7 @@
-// Offsets for pieces of memory whose lifetimes are known: pieces that live at the same step never overlap, and the whole
-// is as small as several orders and a bounded search make it (the problem is NP-hard; on chains, on nets and their
-// gradients and on nested lifetimes the lower bound is met). The same intervals always give the same offsets: no clock,
-// no chance.
+// Offsets for pieces of memory whose lifetimes are known: pieces that live at the same step never overlap, and the
+// whole is as small as several orders and a bounded search make it (the problem is NP-hard; on chains, on nets and
+// their gradients and on nested lifetimes the lower bound is met). The same intervals always give the same offsets: no
+// clock, no chance.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,6 @@
-// The ladder: cuts give plans for many budgets at once; then eviction, from the largest budget down to where nothing fits;
-// then, from the lowest rung up, plans of lower rungs with fewer repeats, and a search where the graph is not large.
+// The ladder: cuts give plans for many budgets at once; then eviction, from the largest budget down to where nothing
+// fits; then, from the lowest rung up, plans of lower rungs with fewer repeats, and a search where the graph is not
+// large.
 #include "plan/remat.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // What to keep at one moment of a graph, and what to run again behind it, for a price of a byte: a minimum cut. Every
-// value that is needed later is available: kept, for price * bytes, or its kernel runs again, for its cost, and needs what
-// it reads. The cut is exact; that a plan follows from it is the matter of remat_plans.
+// value that is needed later is available: kept, for price * bytes, or its kernel runs again, for its cost, and needs
+// what it reads. The cut is exact; that a plan follows from it is the matter of remat_plans.
 #pragma once
 #include <cstdint>
 #include <limits>

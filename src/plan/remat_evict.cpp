@@ -1,6 +1,6 @@
-// Offline eviction: the order of first runs is that of the graph, so the next read of every value is known. A value's score
-// is what making it again costs (what it needs and is gone included), over its bytes and the distance to its next read.
-// Victims come from a heap whose scores may be old: the top is scored again, and taken if it is still the lowest.
+// Offline eviction: the order of first runs is that of the graph, so the next read of every value is known. A value's
+// score is what making it again costs (what it needs and is gone included), over its bytes and the distance to its next
+// read. Victims come from a heap whose scores may be old: the top is scored again, and taken if it is still the lowest.
 #include <algorithm>
 #include <cmath>
 #include <queue>
@@ -160,7 +160,8 @@ class Eviction {
     return found;
   }
 
-  // What it reads stays from now on, or only from when it is seen to: then what is there may go to make room for the rest.
+  // What it reads stays from now on, or only from when it is seen to: then what is there may go to make room for the
+  // rest.
   Frame frame(int kernel) {
     const std::vector<int>& reads = g_.kernel(kernel).reads;
     Frame f{kernel, 0, std::vector<char>(reads.size())};

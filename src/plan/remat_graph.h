@@ -1,8 +1,8 @@
 // Rematerialization: kernels that make and read values, and sequences of kernels with repeats. A kernel that runs again
 // makes new instances of its values; a read takes the latest one; an instance lives from its kernel to its last read.
-// Kept values are results: their first instance lives to the end, and all reads take that. What lies outside (arguments,
-// constants) is not in the graph. One representation for every plan there is: all values kept, everything made again,
-// and whatever is between.
+// Kept values are results: their first instance lives to the end, and all reads take that. What lies outside
+// (arguments, constants) is not in the graph. One representation for every plan there is: all values kept, everything
+// made again, and whatever is between.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -1,5 +1,5 @@
-// Ways to a plan of a lower peak, each a pure function of graph and budget; `budget_curve` puts them together. None knows
-// a clock: what they may do is counted in `work`, about one unit for each read or instance looked at.
+// Ways to a plan of a lower peak, each a pure function of graph and budget; `budget_curve` puts them together. None
+// knows a clock: what they may do is counted in `work`, about one unit for each read or instance looked at.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -15,10 +15,12 @@ struct Work {
   bool spend(std::int64_t units) { return (left -= units) > 0; }
 };
 
-// Everything before kernel `turn` once, then the rest, with what is not kept there made again right before its first read.
+// Everything before kernel `turn` once, then the rest, with what is not kept there made again right before its first
+// read.
 Sequence expand(const RematGraph& graph, int turn, const std::vector<char>& kept);
 
-// Segmented parametric min-cut. Tells plans one by one; `spacing`: peaks closer to each other than this are not worth a cut.
+// Segmented parametric min-cut. Tells plans one by one; `spacing`: peaks closer to each other than this are not worth a
+// cut.
 using Found = std::function<void(const Sequence&, const Evaluation&)>;
 void cut_plans(const RematGraph& graph, std::int64_t spacing, Work& work, const Found& found);
 

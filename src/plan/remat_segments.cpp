@@ -1,8 +1,8 @@
 // Segmented parametric min-cut. The turn is where the most bytes pass from what has run to what has not: in a gradient,
-// the loss. At the turn a cut says what is kept, for a price of a byte; repeats behind it are run on demand. Segments are
-// the stretches between moments at which little passes; what passes between groups of them is kept, which bounds how deep
-// repeats reach and so what they hold meanwhile. Costs rise with the position by 2 %: of equal layers some are kept and
-// some not, where one price would treat all alike.
+// the loss. At the turn a cut says what is kept, for a price of a byte; repeats behind it are run on demand. Segments
+// are the stretches between moments at which little passes; what passes between groups of them is kept, which bounds
+// how deep repeats reach and so what they hold meanwhile. Costs rise with the position by 2 %: of equal layers some are
+// kept and some not, where one price would treat all alike.
 #include <algorithm>
 #include <map>
 

@@ -1,5 +1,5 @@
-// Other orders of the same runs. A run may move past another that neither makes what it reads nor reads what it makes; runs
-// that may not be repeated stay where they are among each other, so effects keep their order.
+// Other orders of the same runs. A run may move past another that neither makes what it reads nor reads what it makes;
+// runs that may not be repeated stay where they are among each other, so effects keep their order.
 #include <algorithm>
 
 #include "plan/remat_plans.h"

@@ -30,7 +30,8 @@ class Timeline {
   bool lives_on(int at, const Made& made) const;  // a result
   Sequence sequence() const;
 
-  // Takes the run out if the peak stays within the budget: what read it reads the run before; runs nobody reads then go too.
+  // Takes the run out if the peak stays within the budget: what read it reads the run before; runs nobody reads then go
+  // too.
   bool remove(int position, std::int64_t budget);
 
  private:

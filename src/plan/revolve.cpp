@@ -93,9 +93,9 @@ class BackwardWalk {
   BackwardWalk(std::int64_t length, bool at_last, const Walk& walk)
       : walk_(walk), at_hand_(at_last ? length - 1 : -1) {}
 
-  // Steps [begin, begin + length) with the state of `begin` kept, `slots` states for this stretch, that one included. It is
-  // cut in two, what is behind the cut comes first; stretches lie inside each other as deep as there are states, so those
-  // that wait are a list, not the stack.
+  // Steps [begin, begin + length) with the state of `begin` kept, `slots` states for this stretch, that one included.
+  // It is cut in two, what is behind the cut comes first; stretches lie inside each other as deep as there are states,
+  // so those that wait are a list, not the stack.
   void stretch(std::int64_t begin, std::int64_t length, std::int64_t slots) {
     struct Stretch {
       std::int64_t begin, length, slots, cut = -1;

@@ -1,8 +1,8 @@
-// Walking back through a loop whose states are kept in memory or, dearer, on disk. A stretch that starts from a state on
-// disk is cut at states that go to disk as well, or it is left to memory: what is behind a cut goes back by revolve from
-// the state at hand, with all slots in memory. A state written or read costs as much as one step unless told otherwise;
-// the total is the optimum of H-Revolve (Herrmann and Pallez 2020) or below it, and near that for long loops. Without disk:
-// revolve. States on disk lie before those in memory; the first state is one of them.
+// Walking back through a loop whose states are kept in memory or, dearer, on disk. A stretch that starts from a state
+// on disk is cut at states that go to disk as well, or it is left to memory: what is behind a cut goes back by revolve
+// from the state at hand, with all slots in memory. A state written or read costs as much as one step unless told
+// otherwise; the total is the optimum of H-Revolve (Herrmann and Pallez 2020) or below it, and near that for long
+// loops. Without disk: revolve. States on disk lie before those in memory; the first state is one of them.
 #pragma once
 #include <memory>
 

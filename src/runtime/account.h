@@ -10,8 +10,8 @@
 
 namespace anew {
 
-// A thread's own: what it allocated less what it freed, the largest that was since the innermost MemoryMeter, and how many
-// more allocations succeed before one fails (-1: all).
+// A thread's own: what it allocated less what it freed, the largest that was since the innermost MemoryMeter, and how
+// many more allocations succeed before one fails (-1: all).
 struct OwnAccount {
   std::int64_t bytes = 0, peak = 0, until_failure = -1;
 };

@@ -1,5 +1,5 @@
-// The pool of arenas: a short list of free blocks under a lock that is held for a walk over that list and no longer; the
-// system is called outside of it. Nothing is destroyed at exit, because functions of the user may still run.
+// The pool of arenas: a short list of free blocks under a lock that is held for a walk over that list and no longer;
+// the system is called outside of it. Nothing is destroyed at exit, because functions of the user may still run.
 #include "runtime/arena.h"
 
 #include <algorithm>
@@ -26,7 +26,8 @@ constexpr std::size_t line = 64, small_page = 4096;
 
 class Blocks {
  public:
-  // The smallest free block that fits or, where none does, the largest there is: `fits` says which. nullptr: none is free.
+  // The smallest free block that fits or, where none does, the largest there is: `fits` says which. nullptr: none is
+  // free.
   ArenaBlock* take(std::size_t bytes, bool& fits) {
     lock();
     ArenaBlock **best = nullptr, **largest = nullptr;

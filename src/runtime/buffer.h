@@ -88,8 +88,8 @@ void release_cached();
 // Bound on free blocks that are kept; the default is a quarter of the machine's memory.
 void set_cache_limit(std::size_t bytes);
 
-// The high-water mark of this thread: the most bytes that it allocated, by allocate() and as arenas, less those it freed,
-// at any time since the meter was made. Meters nest like scopes; one belongs to the thread that made it.
+// The high-water mark of this thread: the most bytes that it allocated, by allocate() and as arenas, less those it
+// freed, at any time since the meter was made. Meters nest like scopes; one belongs to the thread that made it.
 class MemoryMeter {
  public:
   MemoryMeter();
@@ -103,8 +103,8 @@ class MemoryMeter {
   std::int64_t start_, before_;  // bytes of the thread when this was made; the mark of the meter around it
 };
 
-// For tests: the n-th allocate() or Arena of this thread from now on (1: the next) throws as if the system had no memory
-// left, once; -1: none does.
+// For tests: the n-th allocate() or Arena of this thread from now on (1: the next) throws as if the system had no
+// memory left, once; -1: none does.
 void fail_allocation_after(std::int64_t n);
 
 }  // namespace anew

@@ -1,5 +1,5 @@
-// Checkpointing<State>: the schedule of two levels, states in memory, and files behind a thread. A journal has the states
-// on disk under their steps, the end of the forward run under -1, and what the visits have made under -2.
+// Checkpointing<State>: the schedule of two levels, states in memory, and files behind a thread. A journal has the
+// states on disk under their steps, the end of the forward run under -1, and what the visits have made under -2.
 #include <anew/checkpointing.h>
 #include <fmt/format.h>
 

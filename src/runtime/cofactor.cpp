@@ -1,7 +1,7 @@
-// Cofactors by complete pivoting: a[rows][:, columns] = l d w with unit triangular l (lower) and w (upper), the elements
-// of both at most 1. Then adj(a) = sign w^-1 adj(d) l^-1, back in the order of a, and its derivative along t has that of
-// adj(d) along m = l^-1 t w^-1 in the middle: with p_ij the product of all d but d_i and d_j, -p_ij m_ij beside the
-// diagonal and the sum of p_ij m_jj over j != i on it.
+// Cofactors by complete pivoting: a[rows][:, columns] = l d w with unit triangular l (lower) and w (upper), the
+// elements of both at most 1. Then adj(a) = sign w^-1 adj(d) l^-1, back in the order of a, and its derivative along t
+// has that of adj(d) along m = l^-1 t w^-1 in the middle: with p_ij the product of all d but d_i and d_j, -p_ij m_ij
+// beside the diagonal and the sum of p_ij m_jj over j != i on it.
 #include "runtime/cofactor.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// Cofactors of dense row-major matrices, the gradient of the determinant, and their derivative along a direction; f32 and
-// f64. A = X D Y by complete pivoting, D diagonal, and the cofactors of D are products of its elements: nothing is divided
-// by a small pivot, so singular matrices of any rank have the right ones. Invariant: one fixed sequence of operations.
+// Cofactors of dense row-major matrices, the gradient of the determinant, and their derivative along a direction; f32
+// and f64. A = X D Y by complete pivoting, D diagonal, and the cofactors of D are products of its elements: nothing is
+// divided by a small pivot, so singular matrices of any rank have the right ones. Invariant: one fixed sequence of
+// operations.
 #pragma once
 #include <cstdint>
 

@@ -26,8 +26,8 @@ constexpr int64_t tile_depth = 512;   // k of a tile where there are more: a mul
 constexpr int64_t few_channels = 16;  // below which neighbouring positions make longer runs than channels
 constexpr int64_t hole = std::numeric_limits<int64_t>::min();  // an offset outside of x
 
-// One dimension of output positions: where it leads in the output and, for a kernel position, in x. The batch is one too,
-// that pads, steps and dilates nothing.
+// One dimension of output positions: where it leads in the output and, for a kernel position, in x. The batch is one
+// too, that pads, steps and dilates nothing.
 struct RowDim {
   int64_t size, out_stride, kernel, in, stride, before, lhs_dilation, rhs_dilation, x_stride;
 

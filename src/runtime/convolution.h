@@ -26,8 +26,8 @@ struct ConvShape {
 };
 
 // out(group, n, f, o) = sum over (p, c) of x(group, n, c, o * stride + p * rhs_dilation - before) * w(group, f, c, p).
-// f32, f64 and integers, which wrap around. Tiles are gathered in the workspaces of threads; `scratch` is for the kernel,
-// where its strides do not let k run through it.
+// f32, f64 and integers, which wrap around. Tiles are gathered in the workspaces of threads; `scratch` is for the
+// kernel, where its strides do not let k run through it.
 void convolution(DType dtype, const ConvShape& shape, const void* x, const void* w, void* out, std::byte* scratch);
 // Its bytes; the strides in `shape` do not count.
 std::size_t convolution_scratch(DType dtype, const ConvShape& shape);

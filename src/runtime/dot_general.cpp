@@ -1,6 +1,6 @@
 // Matching dimensions to a batch of matrix products. Neighbours whose strides allow it become one dimension. Where
-// contracting dimensions do not merge, or rows would be too short, parts of the operands are copied to dense ones, as much
-// at a time as a fixed part of the scratch holds.
+// contracting dimensions do not merge, or rows would be too short, parts of the operands are copied to dense ones, as
+// much at a time as a fixed part of the scratch holds.
 // Invariant: only the walk over memory is chosen here; the order of k never is, and k is cut at multiples of 256 only.
 #include "runtime/dot_general.h"
 

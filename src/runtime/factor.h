@@ -13,7 +13,8 @@ template <class T>
 void cholesky(std::int64_t n, T* a, T* scratch);
 std::int64_t cholesky_scratch(std::int64_t n);
 
-// a[permutation] = l u in place, with partial pivoting: the first largest element of a column. A column of zeros is left.
+// a[permutation] = l u in place, with partial pivoting: the first largest element of a column. A column of zeros is
+// left.
 template <class T>
 void lu(std::int64_t m, std::int64_t n, T* a, std::int32_t* pivots, T* scratch);
 std::int64_t lu_scratch(std::int64_t m, std::int64_t n);

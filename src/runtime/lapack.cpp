@@ -1,6 +1,6 @@
-// Calls of LAPACK's Fortran routines, f32 and f64. They are declared here, with the lengths of their texts that gfortran
-// passes, because no header of the reference LAPACK is in C. Matrices are stored by columns there: where a transpose
-// will do instead of a copy, it is used.
+// Calls of LAPACK's Fortran routines, f32 and f64. They are declared here, with the lengths of their texts that
+// gfortran passes, because no header of the reference LAPACK is in C. Matrices are stored by columns there: where a
+// transpose will do instead of a copy, it is used.
 #include "runtime/lapack.h"
 
 #include <dlfcn.h>

@@ -17,7 +17,8 @@ template <class T>
 void lapack_eigh(std::int64_t n, T* a, T* w, std::byte* scratch);
 template <class T>
 std::size_t lapack_eigh_scratch(std::int64_t n);
-// Singular values, descending, in s; u and vt, unless null, have min(m, n) columns and rows, or m and n if `full`. a is used up.
+// Singular values, descending, in s; u and vt, unless null, have min(m, n) columns and rows, or m and n if `full`. a is
+// used up.
 template <class T>
 void lapack_svd(std::int64_t m, std::int64_t n, bool full, T* a, T* s, T* u, T* vt, std::byte* scratch);
 template <class T>

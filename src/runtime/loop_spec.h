@@ -1,5 +1,5 @@
-// What a loop and its way back are, apart from where things lie: said once when an equation is lowered, kept by the step of
-// a Body and handed on to the step that runs.
+// What a loop and its way back are, apart from where things lie: said once when an equation is lowered, kept by the
+// step of a Body and handed on to the step that runs.
 #pragma once
 #include <cstdint>
 #include <memory>

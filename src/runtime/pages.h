@@ -1,5 +1,5 @@
-// Memory as the system gives it: large blocks at 2 MB boundaries that ask for huge pages, and what the address sanitizer
-// is told about memory that we keep without using it.
+// Memory as the system gives it: large blocks at 2 MB boundaries that ask for huge pages, and what the address
+// sanitizer is told about memory that we keep without using it.
 #pragma once
 #include <cstddef>
 

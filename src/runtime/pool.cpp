@@ -1,6 +1,7 @@
 // The pool: workers spin for a while after each job, then sleep. A job is open from publish to close; a worker that
 // wakes too late finds it closed and is not waited for, so a caller never waits for a thread that has not started.
-// Invariant: `state_` is generation << 16 | open << 15 | workers inside; the job is written only while nobody is inside.
+// Invariant: `state_` is generation << 16 | open << 15 | workers inside; the job is written only while nobody is
+// inside.
 #include "runtime/pool.h"
 
 #include <fmt/format.h>
@@ -219,8 +220,8 @@ class Pool {
     return (state & open_bit) && state / generation_step != done;
   }
 
-  // Not where the job has as many threads as it may. The limit that is read is that of this generation, or the state has
-  // changed since and the exchange fails.
+  // Not where the job has as many threads as it may. The limit that is read is that of this generation, or the state
+  // has changed since and the exchange fails.
   bool enter(std::uint64_t state) {
     const std::uint64_t generation = state / generation_step;
     while ((state & open_bit) && state / generation_step == generation &&

@@ -1,7 +1,7 @@
 // How a product is cut: panels of a few rows, column panels of two vectors, k in blocks of 256; when operands are read
 // where they lie and when they are packed; what the threads share out.
-// Invariant: every element of c is made by the kernels in the order of product.h. All choices here are rules over shape,
-// strides and the number of threads, never over time, and none of them can change a bit.
+// Invariant: every element of c is made by the kernels in the order of product.h. All choices here are rules over
+// shape, strides and the number of threads, never over time, and none of them can change a bit.
 #include "runtime/product.h"
 
 #include <algorithm>
@@ -53,8 +53,8 @@ const Kernels<T>& kernels() {
   return *portable_kernels<T>();
 }
 
-// What of a and b is packed at a time, in a product that packs a: the rows in blocks and, if those are several, b in slabs
-// of columns; k in phases. In elements, but for the capacity.
+// What of a and b is packed at a time, in a product that packs a: the rows in blocks and, if those are several, b in
+// slabs of columns; k in phases. In elements, but for the capacity.
 struct Cut {
   int64_t row_blocks, rows, phase, slab, padded_slab;
   bool fits;
@@ -216,8 +216,8 @@ class Product {
     return packed_b_ + (k - phase_begin_) * padded + (j - slab_begin_) * depth_at(k);
   }
 
-  // A grid of row panels by column panels, cut where the pieces stay the squarest; by columns only as long as b has to be
-  // packed on the way, which then happens once and where it is needed.
+  // A grid of row panels by column panels, cut where the pieces stay the squarest; by columns only as long as b has to
+  // be packed on the way, which then happens once and where it is needed.
   void compute() {
     if (!parallel_) return compute(first_, last_, slab_begin_, slab_end_);
     const int64_t row_panels = last_ - first_, column_panels = ceil_div(slab_end_ - slab_begin_, width_);
@@ -449,8 +449,8 @@ void batched_product(std::span<const BatchDim> batch, int64_t m, int64_t n, int6
                 Matrix<T>{pb, b.row_stride, b.column_stride}, pc, c_row_stride, c_column_stride, memory, parallel);
   };
   const int64_t work = m * n * std::max<int64_t>(k, 1);
-  // Many products: each on one thread, in its workspace. Few, or ones that pack more than that holds: one after the other,
-  // each on all threads.
+  // Many products: each on one thread, in its workspace. Few, or ones that pack more than that holds: one after the
+  // other, each on all threads.
   constexpr int64_t any = std::numeric_limits<int64_t>::max();
   const bool small = !Cut::possible(table, n) || k == 0 ||
                      Cut::of(table, m, n, k, any).template bytes<T>() <= std::size_t{workspace_bytes - panel_bytes};

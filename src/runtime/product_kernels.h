@@ -1,6 +1,6 @@
 // The innermost loops of the matrix product, one table of them per instruction set and element type.
-// Invariant: every kernel makes one chain acc = fma(a, b, acc) over its k in order per element of c, nothing else; so all
-// tables give the same bits. Files of this table include nothing whose inline code another file could share.
+// Invariant: every kernel makes one chain acc = fma(a, b, acc) over its k in order per element of c, nothing else; so
+// all tables give the same bits. Files of this table include nothing whose inline code another file could share.
 #pragma once
 #include <cstdint>
 

@@ -1,7 +1,7 @@
-// Templates of the kernels of product_kernels.h over a vector type V of one instruction set. Each file that includes this
-// defines V inside its own anonymous namespace, so that no code compiled for one processor is linked for another.
-// V: Element, Register, Mask, lanes; zero, load, store, broadcast, fma, add, mask(n), masked load and store; transpose of
-// `lanes` rows by `group` columns into registers.
+// Templates of the kernels of product_kernels.h over a vector type V of one instruction set. Each file that includes
+// this defines V inside its own anonymous namespace, so that no code compiled for one processor is linked for another.
+// V: Element, Register, Mask, lanes; zero, load, store, broadcast, fma, add, mask(n), masked load and store; transpose
+// of `lanes` rows by `group` columns into registers.
 #pragma once
 #include <cstdint>
 
@@ -16,7 +16,8 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
           std::int64_t c_row, std::int64_t columns, Update update) {
   constexpr int last = vectors - 1;
   if constexpr (packed) a_row = 1, a_k = rows;
-  // A masked load in the loop costs a slot of arithmetic, so there is none where b may be read to the end of the vector.
+  // A masked load in the loop costs a slot of arithmetic, so there is none where b may be read to the end of the
+  // vector.
   const typename V::Mask mask = V::mask(columns - last * V::lanes);
   typename V::Register x[rows][vectors];
   if (update == Update::extend) {

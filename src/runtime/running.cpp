@@ -1,5 +1,5 @@
-// Running operations. Neighbours along the last other axis go together, so that a running sum down the columns of a matrix
-// reads rows.
+// Running operations. Neighbours along the last other axis go together, so that a running sum down the columns of a
+// matrix reads rows.
 #include "runtime/running.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Sorting along an axis, by keys of any type. Every number has a key of 64 bits that orders as the number does: -0 and 0
-// have one key, every nan has the last one. Invariant: stable; lines are independent, so threads cannot change anything.
+// Sorting along an axis, by keys of any type. Every number has a key of 64 bits that orders as the number does: -0 and
+// 0 have one key, every nan has the last one. Invariant: stable; lines are independent, so threads cannot change
+// anything.
 #pragma once
 #include <span>
 

@@ -1,6 +1,6 @@
-// Bytes kept on disk, by a number (a step). Written behind and read ahead by a thread of its own: at most two writes wait,
-// a third one waits for them. What is read is what was written, or an Error. Either in one unnamed file, which is gone
-// with the process however it ends; or as a journal, one file for each, from which another process can go on.
+// Bytes kept on disk, by a number (a step). Written behind and read ahead by a thread of its own: at most two writes
+// wait, a third one waits for them. What is read is what was written, or an Error. Either in one unnamed file, which is
+// gone with the process however it ends; or as a journal, one file for each, from which another process can go on.
 #pragma once
 #include <condition_variable>
 #include <cstdint>

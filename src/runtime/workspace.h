@@ -1,8 +1,8 @@
-// The one piece of memory that belongs to threads and not to plans: 1 MiB per thread that computes, taken from the system
-// when the thread first needs it, never growing, not counted among buffers. Its lower half is that of the matrix product
-// (what one thread packs for itself); the upper half is that of the unit of work that a thread is in: a tile of a
-// convolution, a line that is sorted, a small matrix. A unit may call products, a product calls no units.
-// Invariant: everything else that a runtime call needs is its caller's scratch, whose size shapes alone decide.
+// The one piece of memory that belongs to threads and not to plans: 1 MiB per thread that computes, taken from the
+// system when the thread first needs it, never growing, not counted among buffers. Its lower half is that of the matrix
+// product (what one thread packs for itself); the upper half is that of the unit of work that a thread is in: a tile of
+// a convolution, a line that is sorted, a small matrix. A unit may call products, a product calls no units. Invariant:
+// everything else that a runtime call needs is its caller's scratch, whose size shapes alone decide.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -39,8 +39,9 @@ class Pieces {
   std::byte* memory_;
 };
 
-// Independent units of work, each with `bytes` of memory of its own while it runs: the workspace of its thread if that is
-// enough, else one of a few pieces of the caller's scratch, and then no more units run at once than there are pieces.
+// Independent units of work, each with `bytes` of memory of its own while it runs: the workspace of its thread if that
+// is enough, else one of a few pieces of the caller's scratch, and then no more units run at once than there are
+// pieces.
 struct Units {
   std::int64_t count;
   std::size_t bytes;  // of one unit, a multiple of 64

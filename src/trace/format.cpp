@@ -1,6 +1,7 @@
 // Arrays as NumPy prints them: nested brackets, columns of one width, the fewest digits that tell numbers apart but at
 // most `precision` behind the point, exponents where numbers differ by more than 1000 times, lines of `linewidth`, and
-// `...` in the middle of what has more than `threshold` elements. Only elements that are shown are read, so printing never copies an array.
+// `...` in the middle of what has more than `threshold` elements. Only elements that are shown are read, so printing
+// never copies an array.
 #include <fmt/format.h>
 
 #include <algorithm>

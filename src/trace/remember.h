@@ -1,6 +1,6 @@
-// Tracing for code that is compiled at once. Such a trace remembers: what a transformation makes of a function is looked
-// up by the bare Program of that function (transforms/remembered.h), and so are the transformations in loops, branches
-// and calls inside. Programs that users see are traced without.
+// Tracing for code that is compiled at once. Such a trace remembers: what a transformation makes of a function is
+// looked up by the bare Program of that function (transforms/remembered.h), and so are the transformations in loops,
+// branches and calls inside. Programs that users see are traced without.
 #pragma once
 #include "trace/trace.h"
 

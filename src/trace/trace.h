@@ -1,6 +1,6 @@
-// Interpreters by context. `bind` hands an equation to the current trace (scoped, thread-local); none means: evaluate now.
-// A transformation is a Trace: it unboxes its own values, applies the row's rule under another trace and boxes the results.
-// Values of other traces are constants to it; a value whose trace has ended is an error wherever it turns up.
+// Interpreters by context. `bind` hands an equation to the current trace (scoped, thread-local); none means: evaluate
+// now. A transformation is a Trace: it unboxes its own values, applies the row's rule under another trace and boxes the
+// results. Values of other traces are constants to it; a value whose trace has ended is an error wherever it turns up.
 #pragma once
 #include <anew/array.h>
 #include <anew/flat.h>
@@ -220,10 +220,11 @@ Type type_of(const Array& x);            // throws InternalError on an empty Arr
 void check_operand(const Array& x, const Location& at);
 Types types_of(std::span<const Array> x, const Location& at);  // checks each
 
-// ---- numbers (number.cpp). A C++ number has no dtype until it meets an array: `type` is what it shows (a default dtype), it
-// computes in f64 or i64. It is known, a literal that also holds it in full, or traced: then `exact` is its value, a
-// scalar of f64 or i64, and Programs see only that. Elementwise equations of numbers alone give numbers; anything else
-// that is bound gets arrays of the dtype they show. (A bool from C++ is marked too, but is an array of bool.)
+// ---- numbers (number.cpp). A C++ number has no dtype until it meets an array: `type` is what it shows (a default
+// dtype), it computes in f64 or i64. It is known, a literal that also holds it in full, or traced: then `exact` is its
+// value, a scalar of f64 or i64, and Programs see only that. Elementwise equations of numbers alone give numbers;
+// anything else that is bound gets arrays of the dtype they show. (A bool from C++ is marked too, but is an array of
+// bool.)
 bool is_weak(const Array& x);
 bool is_known_number(const Array& x);
 // The type that numbers which show this dtype have inside.
@@ -255,7 +256,8 @@ class UnknownValue : public Error {
 // ---- evaluation
 // Runs a Program under the current trace, releasing each value after its last use.
 Arrays evaluate(const ir::Program& p, std::span<const Array> inputs);
-// Told every equation that the eager evaluator runs (views and nested programs' inner equations too). Tests count with it.
+// Told every equation that the eager evaluator runs (views and nested programs' inner equations too). Tests count with
+// it.
 using Observer = std::function<void(const Primitive&)>;
 Observer set_observer(Observer o);  // thread-local; returns the former
 

@@ -1,4 +1,5 @@
-// Arguments, tangents and cotangents as transformations take them from their callers: checked, with numbers made arrays.
+// Arguments, tangents and cotangents as transformations take them from their callers: checked, with numbers made
+// arrays.
 #pragma once
 #include "trace/trace.h"
 

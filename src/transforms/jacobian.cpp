@@ -1,5 +1,5 @@
-// Jacobians, Hessians and the transposes of linear functions: linear maps applied to all unit vectors at once (vmap), so
-// that the function itself runs once per argument (jacfwd) or once per result (jacrev).
+// Jacobians, Hessians and the transposes of linear functions: linear maps applied to all unit vectors at once (vmap),
+// so that the function itself runs once per argument (jacfwd) or once per result (jacrev).
 #include <anew/ops.h>
 #include <fmt/format.h>
 

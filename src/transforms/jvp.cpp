@@ -67,8 +67,8 @@ Arrays JvpTrace::process(const Request& r) {
       throw InternalError(fmt::format("[{}] jvp gave a tangent {} for an output {}", r.primitive.name,
                                       type_of(dy[i]).str(), type_of(y[i]).str()));
     out.push_back(box(y[i], dy[i]));
-    // Of no equation that a report could name, but remembers what it shows: what is kept of a derivative of a derivative
-    // does not depend on who traces it.
+    // Of no equation that a report could name, but remembers what it shows: what is kept of a derivative of a
+    // derivative does not depend on who traces it.
     if (dy[i].value()) mutable_value(out.back()).origin = origin_of(r, static_cast<int>(i), 0);
   }
   return out;

@@ -30,7 +30,8 @@ std::vector<const ir::Eqn*> first_readers(const ir::Program& p) {
   return reader;
 }
 
-// Where residual i of a report comes from, and its place in there: constants, arguments, then values by their equations.
+// Where residual i of a report comes from, and its place in there: constants, arguments, then values by their
+// equations.
 struct ReportLine {
   ResidualSource source = {};
   std::pair<int, std::uint64_t> place = {};

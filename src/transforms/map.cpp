@@ -1,5 +1,6 @@
-// vmap and map. Mapped in chunks, or one by one, examples go through a scan whose body maps one chunk; what does not fill
-// a chunk is mapped by itself, last. A mapped example has the bits of a single one, so that chunks change no result.
+// vmap and map. Mapped in chunks, or one by one, examples go through a scan whose body maps one chunk; what does not
+// fill a chunk is mapped by itself, last. A mapped example has the bits of a single one, so that chunks change no
+// result.
 #include <anew/ops.h>
 #include <fmt/format.h>
 

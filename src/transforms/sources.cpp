@@ -1,5 +1,6 @@
-// Which values to keep is a choice in a forest: a value stands below the one that it shows. Whatever is read must be kept
-// or stand below something that is; of the ways to do that the one of the fewest bytes is taken, the higher of two equals.
+// Which values to keep is a choice in a forest: a value stands below the one that it shows. Whatever is read must be
+// kept or stand below something that is; of the ways to do that the one of the fewest bytes is taken, the higher of two
+// equals.
 #include "transforms/sources.h"
 
 #include <algorithm>

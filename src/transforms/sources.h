@@ -6,8 +6,8 @@
 
 namespace anew {
 
-// `residuals` are the values of the inputs `vars` of p. Both lists become those that are kept; p gets the equations that
-// make the others, each before its first reader. p.inputs is the caller's to set.
+// `residuals` are the values of the inputs `vars` of p. Both lists become those that are kept; p gets the equations
+// that make the others, each before its first reader. p.inputs is the caller's to set.
 void keep_sources(ir::Program& p, std::vector<ir::Var>& vars, Arrays& residuals);
 
 }  // namespace anew

@@ -9,8 +9,8 @@ namespace anew {
 class BatchTrace final : public Trace {
  public:
   BatchTrace(Trace* parent, std::int64_t size, std::string_view what, const Location& at);
-  // For a user's rule that is called while `instead_of` maps: values of that trace, which the rule may have captured, are
-  // mapped here too.
+  // For a user's rule that is called while `instead_of` maps: values of that trace, which the rule may have captured,
+  // are mapped here too.
   BatchTrace(Trace* parent, std::int64_t size, const std::weak_ptr<Trace>& instead_of);
   Arrays process(const Request& r) override;
   std::string_view what() const override { return what_; }
@@ -31,8 +31,8 @@ class BatchTrace final : public Trace {
   std::shared_ptr<const Trace> instead_of_;
 };
 
-// Thrown by a user's rule that gives values mapped by this trace, captured ones, though no argument of it is mapped: the
-// equation is then bound again, with an operand repeated along the mapped axis.
+// Thrown by a user's rule that gives values mapped by this trace, captured ones, though no argument of it is mapped:
+// the equation is then bound again, with an operand repeated along the mapped axis.
 struct GivesMapped {
   const Trace* trace;
 };

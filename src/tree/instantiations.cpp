@@ -1,5 +1,5 @@
-// Templates of the standard library over our types, compiled here once rather than in every user's file. Headers declare
-// them extern.
+// Templates of the standard library over our types, compiled here once rather than in every user's file. Headers
+// declare them extern.
 #include <anew/control.h>
 
 template class std::vector<anew::Array>;

@@ -1,5 +1,5 @@
-// Names from the text of macros: fields of ANEW_TREE, arguments of ANEW_ARGS. The text is what the user wrote, so commas
-// inside brackets and quotes do not separate, and a list that cannot be split as expected falls back to numbers.
+// Names from the text of macros: fields of ANEW_TREE, arguments of ANEW_ARGS. The text is what the user wrote, so
+// commas inside brackets and quotes do not separate, and a list that cannot be split as expected falls back to numbers.
 #include <anew/linearize.h>
 
 #include <cctype>

@@ -107,7 +107,8 @@ TEST(RoundTrip, CallsOfOneFunction) {
       [&](std::span<const Array> x) {
         Array y = x[1];
         for (int i = 0; i < 3; ++i)
-          y = flat::jit([](std::span<const Array> z) { return Arrays{sin(z[0])}; }, Arrays{y}, cache, {.name = "relu"})[0];
+          y = flat::jit([](std::span<const Array> z) { return Arrays{sin(z[0])}; }, Arrays{y}, cache,
+                        {.name = "relu"})[0];
         return Arrays{sum(y)};
       },
       point);

@@ -1,5 +1,5 @@
-// Donated arguments: results in their memory, the same bits, plans that count it; nothing taken from others; what was given
-// away says so, with both lines.
+// Donated arguments: results in their memory, the same bits, plans that count it; nothing taken from others; what was
+// given away says so, with both lines.
 #include <sstream>
 
 #include "jit/compiled_program.h"

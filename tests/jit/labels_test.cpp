@@ -1,5 +1,5 @@
-// Who a value of a plan belongs to: the argument it was made with, forward and backward, and the calls it lies in. And the
-// names of arguments in errors.
+// Who a value of a plan belongs to: the argument it was made with, forward and backward, and the calls it lies in. And
+// the names of arguments in errors.
 #include <fmt/format.h>
 
 #include <map>

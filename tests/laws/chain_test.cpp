@@ -139,7 +139,8 @@ TEST_P(ChainLaw, IsItsDerivativesAlone) {
       reference = as->apply(reference);
       exact = exact && !(maps && branches && t->kind == Kind::reverse);
       exact = exact && !(two_copies && t->kind == Kind::reverse);
-      // Going back, a loop within bytes is two loops; reverse mode over both adds in another order where they are mapped.
+      // Going back, a loop within bytes is two loops; reverse mode over both adds in another order where they are
+      // mapped.
       exact = exact && !(maps && parts && reversed && t->kind == Kind::reverse);
       reversed = reversed || t->kind == Kind::reverse || t->kind == Kind::linear;
       two_copies = two_copies || (recomputes && t->kind != Kind::forward);

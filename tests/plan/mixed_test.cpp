@@ -173,7 +173,8 @@ TEST(Mixed, LongLoops) {
       EXPECT_GT(MixedSchedule(length, {memory, 1, 4}).extra_steps(), length / 2) << length << " " << memory;
 }
 
-// Rows lie behind the states in use and beside each other, in the stacks or in a pool that is no larger than it must be.
+// Rows lie behind the states in use and beside each other, in the stacks or in a pool that is no larger than it must
+// be.
 TEST(Mixed, RowsLieBesideEachOther) {
   const std::vector<std::int64_t> states{100, 256}, pieces{60, 200, 10};
   const std::int64_t slots = 4;
