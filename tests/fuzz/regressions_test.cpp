@@ -209,5 +209,11 @@ TEST_P(FuzzRegression, Holds) {
 INSTANTIATE_TEST_SUITE_P(All, FuzzRegression, testing::ValuesIn(regressions),
                          [](const testing::TestParamInfo<Regression>& i) { return i.param.name; });
 
+// Within a budget, the step that wrote the second part of a result was taken for one that runs again.
+TEST(FuzzRegressions, ResultsInPartsWithinBudgets) {
+  set_threads(1);
+  for (std::uint64_t seed : {76, 934, 1329}) EXPECT_EQ(check(generate(seed), seed), "") << seed;
+}
+
 }  // namespace
 }  // namespace anew::fuzz
