@@ -100,7 +100,11 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
     for (std::size_t i = 0; i < ys.size(); ++i) write_row(ys[i], row, made[Role::ys][i]);
     carry = std::move(made[Role::carries]);
   }
-  if (p.records && step == 0) keep(0);
+  if (p.records) {
+    for (std::int64_t row : recorder.unused())
+      for (const Array& s : states) clear_row(s, row);
+    if (step == 0) keep(0);
+  }
   Arrays out = carry;
   append(out, ys);
   if (p.records && p.condition) {
@@ -286,6 +290,11 @@ void write_row(const Array& stack, std::int64_t i, const Array& y) {
   Array dense = contiguous(y);
   if (std::size_t bytes = type_of(y).bytes())
     std::memcpy(stack.value()->buffer->data() + static_cast<std::size_t>(i) * bytes, dense.value()->data(), bytes);
+}
+
+void clear_row(const Array& stack, std::int64_t i) {
+  const std::size_t bytes = type_of(stack).bytes() / static_cast<std::size_t>(stack.shape()[0]);
+  std::memset(stack.value()->buffer->data() + static_cast<std::size_t>(i) * bytes, 0, bytes);
 }
 
 std::int64_t integer_of(const Array& x) { return read_integer(x.value()->data(), type_of(x).dtype, 0); }

@@ -188,6 +188,7 @@ Type stacked(const Type& t, std::int64_t length);
 // Element i along the leading axis, as a view of the same memory; and writing it, where y is not shared yet.
 Array row_of(const Array& stack, std::int64_t i);
 void write_row(const Array& stack, std::int64_t i, const Array& y);
+void clear_row(const Array& stack, std::int64_t i);
 std::int64_t integer_of(const Array& x);  // of an integer scalar
 
 }  // namespace anew

@@ -213,7 +213,7 @@ class Lowering {
   void control(const ir::Eqn& e, std::vector<ValueId> in, std::vector<ValueId> out) {
     const ir::Params& params = *e.params;
     Step s = step_of(e);
-    if (auto* loop = params.if_a<LoopParams>()) lower_loop(*loop, in, s);
+    if (auto* loop = params.if_a<LoopParams>()) lower_loop(e, *loop, in, s);
     else if (auto* cond = params.if_a<CondParams>()) lower_cond(*cond, in, s);
     else if (auto* unwind = params.if_a<UnwindParams>()) lower_unwind(*unwind, in, s);
     else if (e.primitive->facts.transpose_only) (void)e.primitive->run(e.params, {}, e.at);  // says why it cannot
@@ -230,14 +230,32 @@ class Lowering {
                                          layouts_of_rows(in.subspan(k + c))));
   }
 
-  void lower_loop(const LoopParams& p, std::span<const ValueId> in, Step& s) {
+  // Whether states that the loop of this equation records are seen by others than its own way back.
+  bool shown(const ir::Eqn& loop, const LoopParams& p) const {
+    const auto recorded = std::span(loop.outputs).subspan(form_of(p).results.size());
+    auto records = [&](const ir::Atom& a) {
+      return a.is_var() && std::find(recorded.begin(), recorded.end(), a.var) != recorded.end();
+    };
+    auto shows = [&](const ir::Eqn& e) {
+      if (std::none_of(e.inputs.begin(), e.inputs.end(), records)) return false;
+      const auto* unwind = e.params->if_a<UnwindParams>();
+      if (!unwind) return true;
+      const auto kept = form_of(*unwind).operands.partition(e.inputs).merge({Role::counters, Role::carries});
+      return !std::all_of(kept.begin(), kept.end(), records);
+    };
+    return std::any_of(p_.outputs.begin(), p_.outputs.end(), records) ||
+           std::any_of(p_.eqns.begin(), p_.eqns.end(), shows);
+  }
+
+  void lower_loop(const ir::Eqn& e, const LoopParams& p, std::span<const ValueId> in, Step& s) {
     Loop loop{{.constants = p.constants,
                .carries = p.carries,
                .length = p.length,
                .reverse = p.reverse,
                .records = p.records,
                .record = p.record,
-               .slots = slots_of(p)}};
+               .slots = slots_of(p),
+               .fill = p.records && shown(e, p)}};
     if (p.records && !p.condition && p.budget.ndim() > 0) {
       loop.stops = recorded_stops(p);
       loop.disk = p.disk;

@@ -165,6 +165,13 @@ std::int64_t Recorder::slot_for(std::int64_t step) {
   return slot;
 }
 
+std::vector<std::int64_t> Recorder::unused() const {
+  std::vector<std::int64_t> slots;
+  for (std::size_t s = 0; s < steps_.size(); ++s)
+    if (steps_[s] < 0) slots.push_back(static_cast<std::int64_t>(s));
+  return slots;
+}
+
 Rewind::Rewind(std::int64_t length, std::int64_t slots) : length_(length), slots_(slots) {
   if (length <= 0 || slots == 0) return;
   const std::vector<std::int64_t> stops = forward_stops(length, slots);

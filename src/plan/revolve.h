@@ -60,6 +60,7 @@ class Recorder {
   std::int64_t slot_for(std::int64_t step);
   // The step whose state is in each slot, -1 where there is none.
   const std::vector<std::int32_t>& steps() const { return steps_; }
+  std::vector<std::int64_t> unused() const;  // slots in which there is none
 
  private:
   std::vector<std::int64_t> stops_;

@@ -196,6 +196,10 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
     state.swap();
   }
   if (loop.records) {
+    if (loop.fill)
+      for (std::int64_t row : recorder.unused())
+        for (const StackedPlace& s : states)
+          std::memset(s.place.in(table) + row * s.step, 0, static_cast<std::size_t>(s.step));
     if (step == 0) write(0);
     if (condition) {
       const auto count = static_cast<std::int32_t>(step);

@@ -17,6 +17,7 @@ struct LoopSpec {
   bool records = false;
   std::vector<int> record = {};          // carries whose states are kept
   std::int64_t slots = 0;                // states kept
+  bool fill = false;                     // slots that no state was kept in are zero; else only the way back may look
   std::vector<std::int64_t> stops = {};  // of a scan within bytes: at which steps
   std::string disk = {};                 // where its states shall lie, if they can
   bool spilled = false;                  // they do: the storage of the first of them is a StateFiles

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
 #include <map>
 #include <thread>
 
@@ -134,6 +136,13 @@ double cpu_seconds() {
 }
 // Of all threads, in milliseconds.
 std::int64_t process_time() { return std::clock() / (CLOCKS_PER_SEC / 1000); }
+
+// Bytes mapped now: a sanitizer's shadow alone has terabytes.
+std::uint64_t address_space() {
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
 
 // Stops loops of arguments that ask for years; says which call it was where the process dies or hangs.
 class Watch {
@@ -273,10 +282,8 @@ TEST(Calls, GiveAnErrorOrAResultThatJitGivesToo) {
   const std::uint64_t count = one ? 1 : std::getenv("ANEW_LONG") ? 300'000 : 3'000;
   rlimit before{};
   getrlimit(RLIMIT_AS, &before);
-  if (!sanitized) {
-    const rlimit limit{std::uint64_t{6} << 30, before.rlim_max};
-    setrlimit(RLIMIT_AS, &limit);
-  }
+  const rlimit limit{address_space() + (std::uint64_t{2} << 30), before.rlim_max};
+  setrlimit(RLIMIT_AS, &limit);
   const test::Warnings quiet;
   const auto sink = debug::set_sink([](std::string_view) {});
   Counts counts;

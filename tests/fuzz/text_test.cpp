@@ -104,6 +104,39 @@ TEST(TextsOf, OneText) {
   EXPECT_EQ(check_text(text.str(), false).failure, "");
 }
 
+// What a loop records is an output like any other: slots in which it kept no state are zero, whoever looks.
+TEST(TextsOf, SlotsWithoutAStateAreZero) {
+  const std::string loop = R"(
+    b:i32[] c:i32[] d:i32[5] e:i32[5] = while[
+      body={ lambda ; f:i32[]. let g:i32[] = add f 1:i32[] in (g,) }
+      condition={ lambda ; h:i32[]. let i:bool[] = lt h 3:i32[] in (i,) }
+      checkpoints=5 num_carry=1 num_consts=0 record=(0,) records=True
+    ] a
+)";
+  const std::string shown = "{ lambda ; a:i32[]. let " + loop + " in (b, c, d, e) }";
+  const std::string read = "{ lambda ; a:i32[]. let " + loop + " j:i32[5] = add e 1:i32[] in (b, j) }";
+  // On the way back of another loop: the steps that it is told are not those of this one.
+  const std::string foreign =
+      "{ lambda ; a:i32[] x:f32[]. let k:f32[] l:i32[] m:i32[5] n:f32[5] = while["
+      "body={ lambda ; o:f32[]. let p:f32[] = mul o 2.0:f32[] in (p,) } "
+      "condition={ lambda ; q:f32[]. let r:bool[] = lt q 9.0:f32[] in (r,) } "
+      "checkpoints=5 num_carry=1 num_consts=0 record=(0,) records=True ] x " +
+      loop +
+      "s:f32[] = unwind[ advance={ lambda ; t:f32[]. let u:f32[] = mul t 2.0:f32[] in (u,) } backward=True "
+      "condition={ lambda ; v:f32[]. let w:bool[] = lt v 9.0:f32[] in (w,) } "
+      "num_carry=1 num_consts=0 num_linear_carry=1 num_linear_consts=0 num_xs=0 "
+      "step={ lambda ; y:f32[] z:f32[]. let ba:f32[] = mul y z in (ba,) } ] c d n x in (s,) }";
+  for (const std::string& text : {shown, read, foreign})
+    for (bool thorough : {true, false}) {
+      const Outcome o = check_text(text, thorough);
+      EXPECT_EQ(o.failure, "") << text;
+      EXPECT_TRUE(o.parsed && o.compiled) << text;
+    }
+  const Arrays kept = evaluate(parse_program(shown), Arrays{ones({}, i32)});
+  EXPECT_EQ(kept[2].to_vector<std::int32_t>(), (std::vector<std::int32_t>{0, 1, -1, -1, -1}));
+  EXPECT_EQ(kept[3].to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, 2, 0, 0, 0}));
+}
+
 TEST(TextsOf, RepairedTextsHaveTheTypesThatRowsInfer) {
   EXPECT_EQ(repaired("{ lambda ; a:f32[2]. let b:f32[3] = sin a; c:f32[3] = mul b b in (c,) }"),
             "{ lambda ; a:f32[2]. let b:f32[2] = sin a; c:f32[2] = mul b b in (c,) }");
