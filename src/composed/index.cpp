@@ -6,6 +6,8 @@
 #include <anew/indexing.h>
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "composed/advanced_index.h"
 #include "ops/gather.h"
 #include "ops/promote.h"
@@ -19,7 +21,8 @@ struct Range {
 };
 
 Range range_of(const Slice& s, std::int64_t n, const Type& type, const Location& at) {
-  Range r{.step = s.step.value.value_or(1)};
+  // No step is longer than the longest forward.
+  Range r{.step = std::max(s.step.value.value_or(1), -std::numeric_limits<std::int64_t>::max())};
   if (r.step == 0) fail("index", at, fmt::format("slice step is 0 for {}", type.str()));
   auto clipped = [&](std::int64_t i, std::int64_t lo, std::int64_t hi) {
     return std::clamp(i < 0 ? i + n : i, lo, hi);
@@ -27,11 +30,11 @@ Range range_of(const Slice& s, std::int64_t n, const Type& type, const Location&
   if (r.step > 0) {
     r.start = s.start.value ? clipped(*s.start.value, 0, n) : 0;
     std::int64_t stop = s.stop.value ? clipped(*s.stop.value, 0, n) : n;
-    r.count = std::max<std::int64_t>(0, (stop - r.start + r.step - 1) / r.step);
+    r.count = stop > r.start ? 1 + (stop - r.start - 1) / r.step : 0;
   } else {
     r.start = s.start.value ? clipped(*s.start.value, -1, n - 1) : n - 1;
     std::int64_t stop = s.stop.value ? clipped(*s.stop.value, -1, n - 1) : -1;
-    r.count = std::max<std::int64_t>(0, (r.start - stop - r.step - 1) / -r.step);
+    r.count = r.start > stop ? 1 - (r.start - stop - 1) / r.step : 0;
   }
   return r;
 }

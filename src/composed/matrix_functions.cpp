@@ -190,7 +190,7 @@ Array matrix_power(const ArrayLike& x, std::int64_t n) {
   const Type type = type_of(a);
   if (n == 0) return converted(over_batch(eye(type.shape[-1], type.dtype), batch_of(a)), dtype);
   Array base = n < 0 ? inv(a) : a, y;
-  for (auto rest = static_cast<std::uint64_t>(std::abs(n)); rest > 0; rest /= 2) {
+  for (auto rest = n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n); rest > 0; rest /= 2) {
     if (rest % 2 == 1) y = y.value() ? matmul(y, base) : base;
     if (rest > 1) base = matmul(base, base);
   }

@@ -72,7 +72,7 @@ ir::Lowered lower_pad(const ir::Params& params, std::span<const Type> in, std::s
     Survivors s = survivors(config[static_cast<std::size_t>(i)], in[0].shape[i], out[0].shape[i]);
     extents.push_back(s.count);
     from.push_back(loops::affine(rank, i, 1, s.first));
-    to.push_back(loops::affine(rank, i, s.step, s.to));
+    to.push_back(loops::affine(rank, i, s.count > 1 ? s.step : 1, s.to));  // never taken, it may be huge
   }
   l.kernels.push_back(loops::over(loops::copy(extents, in[0], from, out[0], to), operands, std::array{0, 2}));
   return l;

@@ -382,17 +382,18 @@ Array reshape(const ArrayLike& x, const Shape& wanted) {
   const Type type = type_of(x.value);
   Shape shape = wanted;
   int open = -1;
-  std::int64_t known = 1;
+  CheckedSize known = 1;
   for (int i = 0; i < shape.ndim(); ++i) {
-    if (shape[i] >= 0) known *= shape[i];
+    if (shape[i] >= 0) known = known * shape[i];
     else if (shape[i] == -1 && open < 0) open = i;
     else fail("reshape", x.at, fmt::format("{} to shape {}: at most one size may be -1", type.str(), wanted.str()));
   }
   if (open >= 0) {
-    if (known == 0 || type.shape.size() % known != 0)
+    const std::int64_t rest = known.value().value_or(0);
+    if (rest == 0 || type.shape.size() % rest != 0)
       fail("reshape", x.at,
            fmt::format("{} has {} elements, which shape {} cannot hold", type.str(), type.shape.size(), wanted.str()));
-    shape[open] = type.shape.size() / known;
+    shape[open] = type.shape.size() / rest;
   }
   if (shape == type.shape) return strong(x.value, x.at);
   return bind1(rows().reshape, make_params(ReshapeParams(shape)), {strong(x.value, x.at)}, x.at);

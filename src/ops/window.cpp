@@ -70,10 +70,12 @@ loops::Kernel window_kernel(const WindowParams& q, const Type& in, const Type& o
   for (int i = 0; i < rank; ++i) k.reduced.push_back(i >= n);
   k.combine = rank > n ? combine : loops::Combine::none;
   loops::Access from{0, {}}, to{1, {}};
+  const bool empty = out.shape.size() == 0;
   for (int i = 0; i < n; ++i) {
-    loops::Affine a = loops::affine(rank, i, q.window_strides[i]);
+    // A step that is never taken may be huge.
+    loops::Affine a = loops::affine(rank, i, empty || out.shape[i] == 1 ? 1 : q.window_strides[i]);
     if (int v = variable[static_cast<std::size_t>(i)]; v >= 0)
-      a.coefficients[static_cast<std::size_t>(v)] = q.window_dilation[i];
+      a.coefficients[static_cast<std::size_t>(v)] = empty ? 1 : q.window_dilation[i];
     from.index.push_back(a);
     to.index.push_back(loops::affine(rank, i));
   }
@@ -159,10 +161,11 @@ Array flat_places(const Array& position, const WindowParams& q, const Shape& x) 
   const ir::Strides strides = row_major(x);
   Array place, rest = position;
   for (int i = out.ndim(); i-- > 0;) {
-    auto integer = [](std::int64_t v) { return literal_integer(i32, v); };
-    Array at = lax::iota(out, i) * integer(q.window_strides[i] * strides[i]);
+    auto integer = [](CheckedSize v) { return literal_integer(i32, v.value().value_or(0)); };  // too far: never gone
+    Array at = lax::iota(out, i) * integer(CheckedSize(q.window_strides[i]) * strides[i]);
     if (q.window_dimensions[i] > 1) {
-      at = at + lax::rem(rest, integer(q.window_dimensions[i])) * integer(q.window_dilation[i] * strides[i]);
+      at = at +
+           lax::rem(rest, integer(q.window_dimensions[i])) * integer(CheckedSize(q.window_dilation[i]) * strides[i]);
       rest = lax::div(rest, integer(q.window_dimensions[i]));
     }
     place = place.value() ? place + at : at;
