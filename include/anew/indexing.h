@@ -52,6 +52,7 @@ struct PadMode {
   std::string text;
 };
 Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths, const PadMode& mode);
+Array pad(const ArrayLike& x, std::int64_t width, const PadMode& mode);
 
 // ---- sorting: stable, nan last
 Array sort(const ArrayLike& x, int axis = -1, bool descending = false);

@@ -193,6 +193,7 @@ Array roll(const ArrayLike& x, std::int64_t shift, std::optional<int> axis = {})
 Array roll(const ArrayLike& x, const std::vector<std::int64_t>& shifts, const std::vector<int>& axes);
 Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int64_t>>& widths,
           const ArrayLike& value = 0);
+Array pad(const ArrayLike& x, std::int64_t width, const ArrayLike& value = 0);  // on both sides of every axis
 Array triu(const ArrayLike& x, std::int64_t k = 0);
 Array tril(const ArrayLike& x, std::int64_t k = 0);
 Array diag(const ArrayLike& x, std::int64_t k = 0);      // of a vector: the matrix; of a matrix: the diagonal

@@ -180,7 +180,7 @@ Array tile(const ArrayLike& x, const Shape& repeats) {
     if (times[i] < 0) fail("tile", x.at, fmt::format("a negative number of repeats: {}", repeats.str()));
     apart.push_back(times[i]);
     apart.push_back(shape[i]);
-    whole.push_back(times[i] * shape[i]);
+    whole.push_back(saturating_mul(times[i], shape[i]));
     sizes.push_back(2 * i + 1);
   }
   return reshape(lax::broadcast_in_dim(reshape(a, shape), apart, sizes), whole);
@@ -242,6 +242,8 @@ Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int
   }
   return lax::pad(ArrayLike(a, x.at), value, config);
 }
+
+Array pad(const ArrayLike& x, std::int64_t width, const ArrayLike& value) { return pad(x, {{width, width}}, value); }
 
 Array triu(const ArrayLike& x, std::int64_t k) { return triangle("triu", x, k, false); }
 Array tril(const ArrayLike& x, std::int64_t k) { return triangle("tril", x, k, true); }

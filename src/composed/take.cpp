@@ -289,4 +289,6 @@ Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int
   return a;
 }
 
+Array pad(const ArrayLike& x, std::int64_t width, const PadMode& mode) { return pad(x, {{width, width}}, mode); }
+
 }  // namespace anew

@@ -93,13 +93,13 @@ void set_kept(LoopParams& p, std::string_view loop, const Options& o, const Loca
         fmt::format("[{}] .checkpoints is {}, but at least one state, the first, is kept", loop, *o.checkpoints), at);
   if (o.checkpoints && o.memory)
     throw Error(fmt::format("[{}] .checkpoints and .memory both say what is kept", loop), at, "give one of them");
+  if (o.memory && *o.memory == 0)
+    throw Error(fmt::format("[{}] .memory is 0 bytes", loop), at, "leave it out to keep what the gradient needs");
   if (!o.disk.empty() && !o.memory)
     throw Error(fmt::format("[{}] .disk without .memory", loop), at,
                 "give the bytes that may be kept in memory: {.memory = 64_MiB, .disk = \"...\"}");
   p.checkpoints = o.checkpoints.value_or(0);
-  // No bytes at all are too few, which the derivative says.
-  if (o.memory)
-    p.memory = std::clamp<std::int64_t>(detail::saturated<std::int64_t>(*o.memory), 1, std::int64_t{1} << 48);
+  if (o.memory) p.memory = std::min(detail::saturated<std::int64_t>(*o.memory), std::int64_t{1} << 48);
   p.disk = o.disk;
 }
 

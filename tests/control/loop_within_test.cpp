@@ -173,6 +173,8 @@ TEST(Within, Errors) {
       "(64); hint: give it more, or checkpoint the body so that a step keeps less");
   EXPECT_EQ(ERROR_OF((void)f({.length = 5, .checkpoints = 2, .memory = 1000})(a)),
             "[scan] .checkpoints and .memory both say what is kept; hint: give one of them");
+  EXPECT_EQ(ERROR_OF((void)f({.length = 5, .memory = 0})(a)),
+            "[scan] .memory is 0 bytes; hint: leave it out to keep what the gradient needs");
   EXPECT_EQ(ERROR_OF((void)f({.length = 5, .disk = "."})(a)),
             "[scan] .disk without .memory; hint: give the bytes that may be kept in memory: {.memory = 64_MiB, .disk = "
             "\"...\"}");

@@ -171,6 +171,9 @@ TEST(Shape, Errors) {
   EXPECT_EQ(error_of([&] { (void)roll(x, {1, 2}, {0}); }), "[roll] 2 shifts for 1 axes");
   EXPECT_EQ(error_of([&] { (void)pad(x, {{1, 1}, {0, 0}, {0, 0}}); }), "[pad] 3 widths for f32[2,3]");
   EXPECT_EQ(error_of([&] { (void)pad(x, {{-1, 1}}); }), "[pad] negative width (-1, 1)");
+  EXPECT_EQ(error_of([&] { (void)pad(x, -1); }), "[pad] negative width (-1, -1)");
+  EXPECT_TRUE(array_equal(pad(ones({2, 3}), 2, 7), pad(ones({2, 3}), {{2, 2}, {2, 2}}, 7)));
+  EXPECT_TRUE(array_equal(pad(arange(4), 1, "wrap"), array({3, 0, 1, 2, 3, 0})));
   EXPECT_EQ(error_of([&] { (void)lax::pad(x, 0, {{-2, -1, 0}, {0, 0, 0}}); }),
             "[pad] (-2, -1, 0) along axis 0 of f32[2,3] leaves nothing");
   EXPECT_EQ(error_of([&] { (void)lax::pad(x, 0, {{0, 0, 0}}); }), "[pad] 1 paddings for f32[2,3]");
