@@ -50,6 +50,13 @@ Shape windowed(std::string_view op, const WindowParams& q, const Type& in, const
     fail(op, at,
          fmt::format("windows of shape {} with strides {} and dilation {} do not fit {}", q.window_dimensions.str(),
                      q.window_strides.str(), q.window_dilation.str(), in.str()));
+  const auto windows =
+      std::count_if(q.window_dimensions.begin(), q.window_dimensions.end(), [](auto w) { return w > 1; });
+  if (n + windows > Shape::max_ndim)  // each is a loop
+    fail(op, at,
+         fmt::format("{} axes and windows along {} of them, for {}: at most {} together", n, windows, in.str(),
+                     Shape::max_ndim),
+         "reshape axes of one element away");
   return out;
 }
 

@@ -77,7 +77,7 @@ struct Plan {
         std::int64_t start = read_integer(index_data, index_dtype, index + c.index);
         if (clip) start = std::clamp<std::int64_t>(start, 0, c.last);
         else inside = inside && start >= 0 && start <= c.last;
-        offset += start * c.operand;
+        if (inside) offset += start * c.operand;
       }
       f(offset, window, inside);
       for (std::size_t i = n; i-- > 0;) {

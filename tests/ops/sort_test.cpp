@@ -103,6 +103,15 @@ TEST(Window, Values) {
   expect_values(lax::reduce_window_sum(x, {3}, {2}, "SAME"), {6, 11, 7});
   expect_values(lax::reduce_window_min(x, {2}, {1}, {{1, 0}}), {1, 1, 2, 2, 3});
   expect_values(lax::reduce_window_sum(x, {2}, {1}, "VALID", {.window_dilation = {3}}), {5, 8});
+  Shape shape, strides;
+  for (int i = 0; i < Shape::max_ndim; ++i) shape.push_back(i < 2 ? 2 : 1), strides.push_back(1);
+  EXPECT_EQ(
+      error_of([&] { (void)lax::reduce_window_sum(ones(shape), shape, strides, "VALID"); }),
+      "[reduce_window_sum] 16 axes and windows along 2 of them, for f32[2,2,1,1,1,1,1,1,1,1,1,1,1,1,1,1]: at most "
+      "16 together; hint: reshape axes of one element away");
+  // Indices as far out as there are, under the mode that gives nan for them.
+  const Array far = array({std::numeric_limits<std::int64_t>::min()}, i64);
+  expect_values(isnan(take(ones({2, 2}), far, 0, "fill")), {1, 1});
   expect_values(lax::reduce_window_sum(x, {2}, {1}, "VALID", {.base_dilation = {2}}), {1, 5, 5, 2, 2, 4, 4, 3});
   expect_values(lax::reduce_window_max(array({1, 2}), {2}, {1}, "SAME_LOWER"), {1, 2});
 }
