@@ -254,6 +254,45 @@ void check_leaves(std::span<const Array> x, const std::vector<std::string>& path
 
 }  // namespace
 
+namespace {
+
+// x with its numbers as the code takes them; nothing where there are none.
+Arrays with_numbers(const Compiled::State& s, std::span<const Array> x) {
+  const ir::Program& p = s.program->program();
+  Arrays numbers;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Type& want = p.type(p.inputs[s.constants.size() + i]);
+    if (!is_known_number(x[i]) || want.shape.ndim() != 0 || (is_float(type_of(x[i]).dtype) && !is_float(want.dtype)))
+      continue;
+    if (numbers.empty()) numbers.assign(x.begin(), x.end());
+    numbers[i] = coerce(x[i], want.dtype, s.at);
+  }
+  return numbers;
+}
+
+// x are arrays of the types that the code was compiled for.
+Arrays run(const Compiled::State& s, std::span<const Array> x, const compiled::DonatedArguments& donated,
+           std::size_t* high_water) {
+  const bool ready = s.constants.empty() && s.options.donate.empty() &&  // the inputs of the code are these very arrays
+                     std::all_of(x.begin(), x.end(), [](const Array& a) { return dense(*a.value()); });
+  Arrays in;
+  if (!ready) {
+    in = s.constants;
+    in.reserve(in.size() + x.size());
+    for (const Array& a : x) in.push_back(contiguous(a));
+    donated.take(in, s.at);
+  }
+  const ThreadLimit limit(s.options.threads);
+  const StopScope stop(s.options.stop);
+  Arrays out = with_line("jit", s.at, [&] { return s.program->run(ready ? x : in, s.at, high_water); });
+  out = as_formed(std::move(out), s.out);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (s.known[i].value()) out[i] = s.known[i];
+  return out;
+}
+
+}  // namespace
+
 Arrays Compiled::operator()(std::span<const Array> x) const {
   State& s = *state_;
   const ir::Program& p = s.program->program();
@@ -263,16 +302,8 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
         s.at);
   check_leaves(x, s.paths, "compile", s.at);
   const compiled::DonatedArguments donated(x, s.options.donate);
-  Arrays numbers;  // x with its numbers as the code takes them
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const Type& want = p.type(p.inputs[s.constants.size() + i]);
-    if (!is_known_number(x[i]) || want.shape.ndim() != 0 || (is_float(type_of(x[i]).dtype) && !is_float(want.dtype)))
-      continue;
-    if (numbers.empty()) numbers.assign(x.begin(), x.end());
-    numbers[i] = coerce(x[i], want.dtype, s.at);
-  }
+  const Arrays numbers = with_numbers(s, x);
   if (!numbers.empty()) x = numbers;
-  bool ready = s.constants.empty() && s.options.donate.empty();  // the inputs of the code are these very arrays
   for (std::size_t i = 0; i < x.size(); ++i) {
     check_operand(x[i], s.at);
     const Value& v = *x[i].value();
@@ -285,25 +316,22 @@ Arrays Compiled::operator()(std::span<const Array> x) const {
       throw Error(fmt::format("[compile] {} was {} when the function was compiled, is {} now",
                               argument_name(i, s.paths), s.in[i].number ? "a number" : want.str(), v.type.str()),
                   s.at, "compile once for each set of types, or call jit(f), which does");
-    ready = ready && dense(v);
   }
-  Arrays in;
-  if (!ready) {
-    in = s.constants;
-    in.reserve(p.inputs.size());
-    for (const Array& a : x) in.push_back(contiguous(a));
-    donated.take(in, s.at);
-  }
-  const ThreadLimit limit(s.options.threads);
-  const StopScope stop(s.options.stop);
   std::size_t high = 0;
-  Arrays out = with_line("jit", s.at, [&] { return s.program->run(ready ? x : in, s.at, &high); });
+  Arrays out = run(s, x, donated, &high);
   s.high_water.store(high, std::memory_order_relaxed);
-  out = as_formed(std::move(out), s.out);
-  for (std::size_t i = 0; i < out.size(); ++i)
-    if (s.known[i].value()) out[i] = s.known[i];
   return out;
 }
+
+Arrays Compiled::call_known(std::span<const Array> x) const {
+  const State& s = *state_;
+  const compiled::DonatedArguments donated(x, s.options.donate);
+  const bool plain = std::none_of(x.begin(), x.end(), [](const Array& a) { return a.value()->weak; });
+  if (plain) return run(s, x, donated, nullptr);
+  const Arrays numbers = with_numbers(s, x);
+  return run(s, numbers.empty() ? x : numbers, donated, nullptr);
+}
+
 const MemoryPlan& Compiled::plan() const { return state_->plan; }
 std::size_t Compiled::high_water_bytes() const { return state_->high_water.load(std::memory_order_relaxed); }
 
