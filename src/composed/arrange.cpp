@@ -11,11 +11,6 @@
 namespace anew {
 namespace {
 
-Array checked(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return strong(x.value, x.at);
-}
-
 Shape zeros_for(const Shape& shape) {
   Shape s;
   for (int i = 0; i < shape.ndim(); ++i) s.push_back(0);

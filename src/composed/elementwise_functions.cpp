@@ -13,19 +13,6 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-struct Pair {
-  Array a, b;
-};
-// Of one dtype, broadcast; scalars stay scalars.
-Pair both(std::string_view op, const ArrayLike& a, const ArrayLike& b, bool as_floats) {
-  check_operand(a.value, line_or(a.at));
-  check_operand(b.value, line_or(a.at));
-  std::array<Array, 2> xs{a.value, b.value};
-  DType d = common_dtype(xs);
-  Arrays out = operands(op, {a.value, b.value}, a.at, as_floats ? floating(d) : d);
-  return {out[0], out[1]};
-}
-
 bool is_float(const Array& x) { return anew::is_float(type_of(x).dtype); }
 
 // The greatest finite number.

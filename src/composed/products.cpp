@@ -8,10 +8,7 @@
 namespace anew {
 namespace {
 
-struct Pair {
-  Array a, b;
-};
-Pair promoted(const ArrayLike& a, const ArrayLike& b) {
+std::pair<Array, Array> promoted(const ArrayLike& a, const ArrayLike& b) {
   check_operand(a.value, line_or(a.at));
   check_operand(b.value, line_or(a.at));
   std::array<Array, 2> both{a.value, b.value};

@@ -15,17 +15,6 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-struct Pair {
-  Array a, b;
-};
-Pair both_float(std::string_view op, const ArrayLike& a, const ArrayLike& b) {
-  check_operand(a.value, line_or(a.at));
-  check_operand(b.value, line_or(a.at));
-  std::array<Array, 2> xs{a.value, b.value};
-  Arrays out = operands(op, {a.value, b.value}, a.at, floating(common_dtype(xs)));
-  return {out[0], out[1]};
-}
-
 }  // namespace
 
 Array gammaln(const ArrayLike& x) { return anew::lgamma(x); }
@@ -64,7 +53,7 @@ static Array lgamma_difference(const Array& x, const Array& s) {
 }
 // The smaller operand apart, so that the two large terms cancel first.
 Array betaln(const ArrayLike& a, const ArrayLike& b) {
-  auto [x, y] = both_float("betaln", a, b);
+  auto [x, y] = both("betaln", a, b, true);
   PinLine pin(a.at);
   Array first = x >= y, large = where(first, x, y), small = where(first, y, x);
   Array far = (large >= 8) & (small > 0), near = where(far, 1, large), beside = where(far, 1, small);
@@ -73,7 +62,7 @@ Array betaln(const ArrayLike& a, const ArrayLike& b) {
   return lgamma(small) + difference;
 }
 Array beta(const ArrayLike& a, const ArrayLike& b) {
-  auto [x, y] = both_float("beta", a, b);
+  auto [x, y] = both("beta", a, b, true);
   PinLine pin(a.at);
   return gammasgn(x) * gammasgn(y) * gammasgn(x + y) * exp(betaln(x, y));
 }
@@ -98,14 +87,14 @@ Array logsumexp(const ArrayLike& x, const Axes& axis, bool keepdims) { return an
 
 // Masked operands are replaced before log and division, so that no nan reaches a derivative.
 Array rel_entr(const ArrayLike& x, const ArrayLike& y) {
-  auto [p, q] = both_float("rel_entr", x, y);
+  auto [p, q] = both("rel_entr", x, y, true);
   PinLine pin(x.at);
   Array inside = (p > 0) & (q > 0), safe_p = where(inside, p, 1), safe_q = where(inside, q, 1);
   Array edge = where(isnan(p) | isnan(q), nan, where((p == 0) & (q >= 0), 0, infinity));
   return where(inside, safe_p * log(safe_p / safe_q), astype(edge, type_of(safe_p).dtype));
 }
 Array kl_div(const ArrayLike& x, const ArrayLike& y) {
-  auto [p, q] = both_float("kl_div", x, y);
+  auto [p, q] = both("kl_div", x, y, true);
   PinLine pin(x.at);
   return rel_entr(p, q) - p + q;
 }

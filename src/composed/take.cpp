@@ -69,11 +69,6 @@ Array choose(std::string_view op, const Array& x, const Choice& choice, std::str
 
 namespace {
 
-Array checked(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return strong(x.value, x.at);
-}
-
 // In "clip" a negative index is 0, as in NumPy: nothing is counted from the end.
 Array clipped(const Array& i) { return maximum(i, literal_integer(type_of(i).dtype, 0)); }
 

@@ -9,7 +9,7 @@
 namespace anew {
 namespace {
 
-const CheckpointParams& of(const ParamsRef& p) { return p->as<CheckpointParams>(); }
+const CheckpointParams& checkpoint_of(const ParamsRef& p) { return p->as<CheckpointParams>(); }
 
 MakeParams with_program(const CheckpointParams& like, bool differentiated) {
   return [policy = like.policy, differentiated](ir::ProgramRef program) {
@@ -31,7 +31,7 @@ void refuse_io(const CheckpointParams& p, const Location& at) {
 
 // The outermost policy decides what the forward pass stores: inside another checkpoint's split, that one's.
 Arrays split_checkpoint(const ir::SplitArgs& a) {
-  const CheckpointParams& p = of(a.params);
+  const CheckpointParams& p = checkpoint_of(a.params);
   refuse_io(p, a.at);
   bool outermost = !a.trace.policy();
   NestedSplit how{.policy = outermost ? p.policy : a.trace.policy(),
@@ -65,27 +65,32 @@ const ir::Primitive& checkpoint_row() {
       .infer =
           [](const ir::InferArgs& a) { return infer_nested(a.params.as<CheckpointParams>().program, a, "checkpoint"); },
       .parse = &CheckpointParams::parse,
-      .run = [](const ParamsRef& p, std::span<const Array> x, const Location&) { return evaluate(*of(p).program, x); },
+      .run = [](const ParamsRef& p, std::span<const Array> x,
+                const Location&) { return evaluate(*checkpoint_of(p).program, x); },
       .jvp =
           [](const ir::JvpArgs& a) {
-            refuse_io(of(a.params), a.at);
-            return jvp_nested(checkpoint_row(), with_program(of(a.params), of(a.params).differentiated),
-                              of(a.params).program, a);
+            refuse_io(checkpoint_of(a.params), a.at);
+            return jvp_nested(checkpoint_row(),
+                              with_program(checkpoint_of(a.params), checkpoint_of(a.params).differentiated),
+                              checkpoint_of(a.params).program, a);
           },
       .transpose =
           [](const ir::TransposeArgs& a) {
-            return transpose_nested(checkpoint_row(), with_program(of(a.params), true), of(a.params).program, a);
+            return transpose_nested(checkpoint_row(), with_program(checkpoint_of(a.params), true),
+                                    checkpoint_of(a.params).program, a);
           },
       .batch =
           [](const ir::BatchArgs& a) {
-            return batch_nested(checkpoint_row(), with_program(of(a.params), of(a.params).differentiated),
-                                of(a.params).program, a);
+            return batch_nested(checkpoint_row(),
+                                with_program(checkpoint_of(a.params), checkpoint_of(a.params).differentiated),
+                                checkpoint_of(a.params).program, a);
           },
       .facts = {.holds_programs = true, .inlines = true},
       .split = split_checkpoint,
       .dce =
           [](const ir::Eqn& e, const std::vector<bool>& used) {
-            return dce_nested(with_program(of(e.params), of(e.params).differentiated), of(e.params).program, e, used);
+            return dce_nested(with_program(checkpoint_of(e.params), checkpoint_of(e.params).differentiated),
+                              checkpoint_of(e.params).program, e, used);
           },
   };
   return row;

@@ -15,8 +15,6 @@
 namespace anew {
 namespace {
 
-const CondParams& of(const ParamsRef& p) { return p->as<CondParams>(); }
-
 Types infer_cond(const ir::InferArgs& a) {
   const auto& p = a.params.as<CondParams>();
   auto fit = [&](bool ok, std::string_view what) { require_fit(ok, "cond", what, a.at); };
@@ -34,7 +32,7 @@ Types infer_cond(const ir::InferArgs& a) {
 }
 
 Arrays run_cond(const ParamsRef& params, std::span<const Array> x, const Location&) {
-  const CondParams& p = of(params);
+  const CondParams& p = params->as<CondParams>();
   std::int32_t index = 0;
   std::memcpy(&index, x[0].value()->data(), sizeof index);
   index = std::clamp(index, 0, static_cast<std::int32_t>(p.branches.size()) - 1);

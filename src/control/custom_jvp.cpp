@@ -65,10 +65,8 @@ void outputs_of_rule(Arrays& y, const BatchTrace& trace, bool mapped, const std:
 
 namespace {
 
-const CustomJvpParams& of(const ParamsRef& p) { return p->as<CustomJvpParams>(); }
-
-ir::Tangents jvp_custom(const ir::JvpArgs& a) {
-  const CustomJvpParams& p = of(a.params);
+ir::Tangents jvp_custom_jvp(const ir::JvpArgs& a) {
+  const CustomJvpParams& p = a.params->as<CustomJvpParams>();
   const Location& at = a.at;
   check_captured(a.t, p.constants, a.x, "custom_jvp", at);
   auto n = static_cast<std::size_t>(p.constants);
@@ -98,8 +96,8 @@ ir::Tangents jvp_custom(const ir::JvpArgs& a) {
   return {std::move(dy), std::move(y)};
 }
 
-ir::Batched batch_custom(const ir::BatchArgs& a) {
-  const CustomJvpParams& p = of(a.params);
+ir::Batched batch_custom_jvp(const ir::BatchArgs& a) {
+  const CustomJvpParams& p = a.params->as<CustomJvpParams>();
   auto q = std::make_shared<CustomJvpParams>(p);
   const CustomBatch b = batch_custom_call(*q, a);
   q->rule.variant += b.variant;
@@ -129,7 +127,7 @@ ir::Batched batch_custom(const ir::BatchArgs& a) {
 
 const ir::Primitive& custom_jvp_row() {
   static const ir::Primitive& row =
-      *new ir::Primitive(custom_row("custom_jvp", &CustomJvpParams::parse, batch_custom, jvp_custom));
+      *new ir::Primitive(custom_row("custom_jvp", &CustomJvpParams::parse, batch_custom_jvp, jvp_custom_jvp));
   return row;
 }
 

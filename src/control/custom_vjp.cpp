@@ -13,11 +13,10 @@
 namespace anew {
 namespace {
 
-const CustomVjpParams& of(const ParamsRef& p) { return p->as<CustomVjpParams>(); }
 const CustomLinParams& lin_of(const ParamsRef& p) { return p->as<CustomLinParams>(); }
 
-ir::Tangents jvp_custom(const ir::JvpArgs& a) {
-  const CustomVjpParams& p = of(a.params);
+ir::Tangents jvp_custom_vjp(const ir::JvpArgs& a) {
+  const CustomVjpParams& p = a.params->as<CustomVjpParams>();
   const Location& at = a.at;
   check_captured(a.t, p.constants, a.x, "custom_vjp", at);
   std::span<const Array> primals = a.x.subspan(static_cast<std::size_t>(p.constants));
@@ -81,8 +80,8 @@ detail::VjpBackward batched(const detail::VjpBackward& backward, std::vector<boo
   };
 }
 
-ir::Batched batch_custom(const ir::BatchArgs& a) {
-  const CustomVjpParams& p = of(a.params);
+ir::Batched batch_custom_vjp(const ir::BatchArgs& a) {
+  const CustomVjpParams& p = a.params->as<CustomVjpParams>();
   auto q = std::make_shared<CustomVjpParams>(p);
   const CustomBatch b = batch_custom_call(*q, a);
   q->forward.variant += b.variant;
@@ -194,7 +193,7 @@ ir::Batched batch_lin(const ir::BatchArgs& a) {
 
 const ir::Primitive& custom_vjp_row() {
   static const ir::Primitive& row =
-      *new ir::Primitive(custom_row("custom_vjp", &CustomVjpParams::parse, batch_custom, jvp_custom));
+      *new ir::Primitive(custom_row("custom_vjp", &CustomVjpParams::parse, batch_custom_vjp, jvp_custom_vjp));
   return row;
 }
 

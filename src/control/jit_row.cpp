@@ -5,7 +5,7 @@
 namespace anew {
 namespace {
 
-const JitParams& of(const ParamsRef& p) { return p->as<JitParams>(); }
+const JitParams& jit_of(const ParamsRef& p) { return p->as<JitParams>(); }
 
 MakeParams with_program(const JitParams& like) {
   return [name = like.name](ir::ProgramRef program) { return jit_params(name, std::move(program)); };
@@ -29,30 +29,30 @@ const ir::Primitive& jit_row() {
       .parse = &JitParams::parse,
       .run =
           [](const ParamsRef& p, std::span<const Array> x, const Location& at) {
-            return run_compiled ? run_compiled(of(p).program, x, at) : evaluate(*of(p).program, x);
+            return run_compiled ? run_compiled(jit_of(p).program, x, at) : evaluate(*jit_of(p).program, x);
           },
       .jvp =
           [](const ir::JvpArgs& a) {
-            return jvp_nested(jit_row(), with_program(of(a.params)), of(a.params).program, a);
+            return jvp_nested(jit_row(), with_program(jit_of(a.params)), jit_of(a.params).program, a);
           },
       .transpose =
           [](const ir::TransposeArgs& a) {
-            return transpose_nested(jit_row(), with_program(of(a.params)), of(a.params).program, a);
+            return transpose_nested(jit_row(), with_program(jit_of(a.params)), jit_of(a.params).program, a);
           },
       .batch =
           [](const ir::BatchArgs& a) {
-            return batch_nested(jit_row(), with_program(of(a.params)), of(a.params).program, a);
+            return batch_nested(jit_row(), with_program(jit_of(a.params)), jit_of(a.params).program, a);
           },
       .facts = {.holds_programs = true, .inlines = true},
       .split =
           [](const ir::SplitArgs& a) {
-            MakeParams params = with_program(of(a.params));
-            return split_nested(jit_row(), of(a.params).program, a,
+            MakeParams params = with_program(jit_of(a.params));
+            return split_nested(jit_row(), jit_of(a.params).program, a,
                                 {.policy = a.trace.policy(), .known = params, .staged = params});
           },
       .dce =
           [](const ir::Eqn& e, const std::vector<bool>& used) {
-            return dce_nested(with_program(of(e.params)), of(e.params).program, e, used);
+            return dce_nested(with_program(jit_of(e.params)), jit_of(e.params).program, e, used);
           },
   };
   return row;

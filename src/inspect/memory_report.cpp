@@ -2,6 +2,7 @@
 // computes, what lives in the arena meanwhile, and how long it takes, as seen by a StepWatch. Formats are in
 // memory_report_text.cpp, memory_report_json.cpp and memory_report_page.cpp.
 // Invariant: rows of nested steps come right behind their loop or branch, so lifetimes are intervals of rows.
+#include <anew/ops.h>
 #include <anew/report.h>
 
 #include <chrono>

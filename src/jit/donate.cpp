@@ -2,6 +2,7 @@
 #include "jit/donate.h"
 
 #include <anew/jit.h>
+#include <anew/ops.h>
 #include <fmt/format.h>
 
 #include <cstring>

@@ -233,11 +233,6 @@ struct BinaryRows : Family {
                  {[](Expr x, Expr y) { return shr_logical(x, y); }, nullptr, nullptr, 1, {}, {}, Accepts::integers}));
 };
 
-const BinaryRows& rows() {
-  static const BinaryRows& r = *new BinaryRows;
-  return r;
-}
-
 Array apply(std::string_view name, const Primitive& p, const ArrayLike& a, const ArrayLike& b,
             std::optional<DType> dtype = {}) {
   Arrays x = operands(name, {a.value, b.value}, a.at, dtype);
@@ -253,20 +248,20 @@ DType common(const ArrayLike& a, const ArrayLike& b) {
 
 }  // namespace
 
-std::span<const ir::Primitive* const> binary_rows() { return rows().list(); }
-const ir::Primitive& add_any_row() { return rows().add_any; }
-const ir::Primitive& add_row() { return rows().add; }
+std::span<const ir::Primitive* const> binary_rows() { return rows<BinaryRows>().list(); }
+const ir::Primitive& add_any_row() { return rows<BinaryRows>().add_any; }
+const ir::Primitive& add_row() { return rows<BinaryRows>().add; }
 
-Array operator+(const ArrayLike& a, const ArrayLike& b) { return apply("add", rows().add, a, b); }
-Array operator-(const ArrayLike& a, const ArrayLike& b) { return apply("subtract", rows().sub, a, b); }
-Array operator*(const ArrayLike& a, const ArrayLike& b) { return apply("multiply", rows().mul, a, b); }
+Array operator+(const ArrayLike& a, const ArrayLike& b) { return apply("add", rows<BinaryRows>().add, a, b); }
+Array operator-(const ArrayLike& a, const ArrayLike& b) { return apply("subtract", rows<BinaryRows>().sub, a, b); }
+Array operator*(const ArrayLike& a, const ArrayLike& b) { return apply("multiply", rows<BinaryRows>().mul, a, b); }
 Array operator/(const ArrayLike& a, const ArrayLike& b) {
-  return apply("divide", rows().div, a, b, floating(common(a, b)));
+  return apply("divide", rows<BinaryRows>().div, a, b, floating(common(a, b)));
 }
 Array operator%(const ArrayLike& a, const ArrayLike& b) { return remainder(a, b); }
-Array operator&(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_and", rows().and_, a, b); }
-Array operator|(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_or", rows().or_, a, b); }
-Array operator^(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_xor", rows().xor_, a, b); }
+Array operator&(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_and", rows<BinaryRows>().and_, a, b); }
+Array operator|(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_or", rows<BinaryRows>().or_, a, b); }
+Array operator^(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_xor", rows<BinaryRows>().xor_, a, b); }
 Array& Array::operator+=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) + b; }
 Array& Array::operator-=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) - b; }
 Array& Array::operator*=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) * b; }
@@ -277,30 +272,39 @@ Array subtract(const ArrayLike& a, const ArrayLike& b) { return a - b; }
 Array multiply(const ArrayLike& a, const ArrayLike& b) { return a * b; }
 Array divide(const ArrayLike& a, const ArrayLike& b) { return a / b; }
 Array true_divide(const ArrayLike& a, const ArrayLike& b) { return a / b; }
-Array maximum(const ArrayLike& a, const ArrayLike& b) { return apply("maximum", rows().max, a, b); }
-Array minimum(const ArrayLike& a, const ArrayLike& b) { return apply("minimum", rows().min, a, b); }
+Array maximum(const ArrayLike& a, const ArrayLike& b) { return apply("maximum", rows<BinaryRows>().max, a, b); }
+Array minimum(const ArrayLike& a, const ArrayLike& b) { return apply("minimum", rows<BinaryRows>().min, a, b); }
 Array fmod(const ArrayLike& a, const ArrayLike& b) { return lax::rem(a, b); }
 Array atan2(const ArrayLike& y, const ArrayLike& x) {
-  return apply("atan2", rows().atan2, y, x, floating(common(y, x)));
+  return apply("atan2", rows<BinaryRows>().atan2, y, x, floating(common(y, x)));
 }
 Array logaddexp(const ArrayLike& a, const ArrayLike& b) {
-  return apply("logaddexp", rows().logaddexp, a, b, floating(common(a, b)));
+  return apply("logaddexp", rows<BinaryRows>().logaddexp, a, b, floating(common(a, b)));
 }
 Array arctan2(const ArrayLike& y, const ArrayLike& x) { return atan2(y, x); }
 Array nextafter(const ArrayLike& a, const ArrayLike& b) {
-  return apply("nextafter", rows().nextafter, a, b, floating(common(a, b)));
+  return apply("nextafter", rows<BinaryRows>().nextafter, a, b, floating(common(a, b)));
 }
 Array bitwise_and(const ArrayLike& a, const ArrayLike& b) { return a & b; }
 Array bitwise_or(const ArrayLike& a, const ArrayLike& b) { return a | b; }
 Array bitwise_xor(const ArrayLike& a, const ArrayLike& b) { return a ^ b; }
-Array left_shift(const ArrayLike& a, const ArrayLike& b) { return apply("left_shift", rows().shift_left, a, b); }
+Array left_shift(const ArrayLike& a, const ArrayLike& b) {
+  return apply("left_shift", rows<BinaryRows>().shift_left, a, b);
+}
 Array right_shift(const ArrayLike& a, const ArrayLike& b) {
   const DType d = common(a, b);
-  return apply("right_shift", is_signed(d) ? rows().shift_right_arithmetic : rows().shift_right_logical, a, b);
+  return apply("right_shift",
+               is_signed(d) ? rows<BinaryRows>().shift_right_arithmetic : rows<BinaryRows>().shift_right_logical, a, b);
 }
-Array logical_and(const ArrayLike& a, const ArrayLike& b) { return apply("logical_and", rows().and_, a, b, bool_); }
-Array logical_or(const ArrayLike& a, const ArrayLike& b) { return apply("logical_or", rows().or_, a, b, bool_); }
-Array logical_xor(const ArrayLike& a, const ArrayLike& b) { return apply("logical_xor", rows().xor_, a, b, bool_); }
+Array logical_and(const ArrayLike& a, const ArrayLike& b) {
+  return apply("logical_and", rows<BinaryRows>().and_, a, b, bool_);
+}
+Array logical_or(const ArrayLike& a, const ArrayLike& b) {
+  return apply("logical_or", rows<BinaryRows>().or_, a, b, bool_);
+}
+Array logical_xor(const ArrayLike& a, const ArrayLike& b) {
+  return apply("logical_xor", rows<BinaryRows>().xor_, a, b, bool_);
+}
 
 Array pow(const ArrayLike& a, const ArrayLike& b) { return power(a, b); }
 Array power(const ArrayLike& a, const ArrayLike& b) {
@@ -310,7 +314,7 @@ Array power(const ArrayLike& a, const ArrayLike& b) {
     bool whole = is_known_number(b.value) && is_integer(exponent.type.dtype) && std::abs(exponent.number) < 1e6;
     if (whole)
       return lax::integer_pow(ArrayLike(as_operand(a.value, d, a.at), a.at), static_cast<int>(exponent.integer));
-    return apply("power", rows().pow, a, b);
+    return apply("power", rows<BinaryRows>().pow, a, b);
   }
   DType base = type_of(a.value).dtype;  // an exponent does not widen it
   if (base == bool_) base = i32;
@@ -323,16 +327,16 @@ Array power(const ArrayLike& a, const ArrayLike& b) {
   if (is_known_number(b.value) && b.value.value()->integer < 1000)
     return lax::integer_pow(ArrayLike(as_operand(a.value, base, a.at), a.at),
                             static_cast<int>(b.value.value()->integer));
-  return apply("power", rows().pow, a, b, base);
+  return apply("power", rows<BinaryRows>().pow, a, b, base);
 }
 
 namespace lax {
-Array rem(const ArrayLike& a, const ArrayLike& b) { return apply("rem", rows().rem, a, b); }
-Array div(const ArrayLike& a, const ArrayLike& b) { return apply("div", rows().div, a, b); }
+Array rem(const ArrayLike& a, const ArrayLike& b) { return apply("rem", rows<BinaryRows>().rem, a, b); }
+Array div(const ArrayLike& a, const ArrayLike& b) { return apply("div", rows<BinaryRows>().div, a, b); }
 Array shift_right_logical(const ArrayLike& a, const ArrayLike& b) {
   if (is_weak(a.value) && is_weak(b.value))  // of the bits that the number shows
     return shift_right_logical(ArrayLike(strong(a.value, a.at), a.at), b);
-  return apply("shift_right_logical", rows().shift_right_logical, a, b);
+  return apply("shift_right_logical", rows<BinaryRows>().shift_right_logical, a, b);
 }
 }  // namespace lax
 }  // namespace anew

@@ -18,8 +18,6 @@
 namespace anew {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 struct OrderParams : ir::ParamsOf<OrderParams> {
   explicit OrderParams(int n = 0) : n(n) {}
   int n;
@@ -299,11 +297,6 @@ struct ClosedRows : Family {
   const Primitive& squareplus = row(squareplus_row());
   const Primitive& bessel_ie = row(bessel_row());
 };
-const ClosedRows& rows() {
-  static const ClosedRows& r = *new ClosedRows;
-  return r;
-}
-
 Array two(std::string_view op, const Primitive& p, const ParamsRef& params, const ArrayLike& a, const ArrayLike& b) {
   check_operand(a.value, line_or(a.at));
   check_operand(b.value, line_or(a.at));
@@ -312,39 +305,49 @@ Array two(std::string_view op, const Primitive& p, const ParamsRef& params, cons
   return anew::bind(p, params, x, a.at)[0];
 }
 Array sinc_derivative(int n, const Array& x) {
-  return bind1(rows().sinc, make_params(OrderParams(n)), {x}, Location());
+  return bind1(rows<ClosedRows>().sinc, make_params(OrderParams(n)), {x}, Location());
 }
 Array xlogy_derivative(const XlogyParams& q, const Array& x, const Array& y) {
-  return bind1(rows().xlogy, make_params(q), {x, y}, Location());
+  return bind1(rows<ClosedRows>().xlogy, make_params(q), {x, y}, Location());
 }
-Array inverse_expm1(const Array& x) { return bind1(rows().inverse_expm1, ir::no_params(), {x}, Location()); }
+Array inverse_expm1(const Array& x) {
+  return bind1(rows<ClosedRows>().inverse_expm1, ir::no_params(), {x}, Location());
+}
 Array squareplus_part(int n, const Array& x, const Array& b) {
-  return bind1(rows().squareplus, make_params(OrderParams(n)), {x, b}, Location());
+  return bind1(rows<ClosedRows>().squareplus, make_params(OrderParams(n)), {x, b}, Location());
 }
 Array scaled_bessel(int n, const Array& x) {
-  return bind1(rows().bessel_ie, make_params(OrderParams(n)), {x}, Location());
+  return bind1(rows<ClosedRows>().bessel_ie, make_params(OrderParams(n)), {x}, Location());
 }
 
 }  // namespace
 
-std::span<const Primitive* const> closed_rows() { return rows().list(); }
-Array one_minus_square(const Array& x) { return bind1(rows().one_minus_square, ir::no_params(), {x}, Location()); }
+std::span<const Primitive* const> closed_rows() { return rows<ClosedRows>().list(); }
+Array one_minus_square(const Array& x) {
+  return bind1(rows<ClosedRows>().one_minus_square, ir::no_params(), {x}, Location());
+}
 
-Array sinc(const ArrayLike& x) { return bind1(rows().sinc, make_params(OrderParams()), {as_float(x)}, x.at); }
-Array hypot(const ArrayLike& a, const ArrayLike& b) { return two("hypot", rows().hypot, ir::no_params(), a, b); }
+Array sinc(const ArrayLike& x) {
+  return bind1(rows<ClosedRows>().sinc, make_params(OrderParams()), {as_float(x)}, x.at);
+}
+Array hypot(const ArrayLike& a, const ArrayLike& b) {
+  return two("hypot", rows<ClosedRows>().hypot, ir::no_params(), a, b);
+}
 Array xlogy(const ArrayLike& x, const ArrayLike& y) {
-  return two("xlogy", rows().xlogy, make_params(XlogyParams()), x, y);
+  return two("xlogy", rows<ClosedRows>().xlogy, make_params(XlogyParams()), x, y);
 }
 Array xlog1py(const ArrayLike& x, const ArrayLike& y) {
-  return two("xlog1py", rows().xlogy, make_params(XlogyParams(0, true)), x, y);
+  return two("xlog1py", rows<ClosedRows>().xlogy, make_params(XlogyParams(0, true)), x, y);
 }
-Array nn::log1mexp(const ArrayLike& x) { return bind1(rows().log1mexp, ir::no_params(), {as_float(x)}, x.at); }
+Array nn::log1mexp(const ArrayLike& x) {
+  return bind1(rows<ClosedRows>().log1mexp, ir::no_params(), {as_float(x)}, x.at);
+}
 Array nn::squareplus(const ArrayLike& x, const ArrayLike& b) {
-  return two("squareplus", rows().squareplus, make_params(OrderParams()), x, b);
+  return two("squareplus", rows<ClosedRows>().squareplus, make_params(OrderParams()), x, b);
 }
 Array special::bessel_i0e(const ArrayLike& x) {
-  return bind1(rows().bessel_ie, make_params(OrderParams()), {as_float(x)}, x.at);
+  return bind1(rows<ClosedRows>().bessel_ie, make_params(OrderParams()), {as_float(x)}, x.at);
 }
-Array special::entr(const ArrayLike& x) { return bind1(rows().entr, ir::no_params(), {as_float(x)}, x.at); }
+Array special::entr(const ArrayLike& x) { return bind1(rows<ClosedRows>().entr, ir::no_params(), {as_float(x)}, x.at); }
 
 }  // namespace anew

@@ -30,32 +30,35 @@ struct CompareRows : Family {
   const Primitive& ge = row(comparison("ge", [](Expr x, Expr y) { return x >= y; }));
 };
 
-const CompareRows& rows() {
-  static const CompareRows& r = *new CompareRows;
-  return r;
-}
-
-Array apply(std::string_view name, const Primitive& p, const ArrayLike& a, const ArrayLike& b) {
+Array compared(std::string_view name, const Primitive& p, const ArrayLike& a, const ArrayLike& b) {
   Arrays x = operands(name, {a.value, b.value}, a.at);
   return anew::bind(p, ir::no_params(), x, a.at)[0];
 }
 
 }  // namespace
 
-std::span<const ir::Primitive* const> compare_rows() { return rows().list(); }
-const ir::Primitive& lt_row() { return rows().lt; }
+std::span<const ir::Primitive* const> compare_rows() { return rows<CompareRows>().list(); }
+const ir::Primitive& lt_row() { return rows<CompareRows>().lt; }
 
-Array operator==(const ArrayLike& a, const ArrayLike& b) { return apply("equal", rows().eq, a, b); }
-Array operator!=(const ArrayLike& a, const ArrayLike& b) { return apply("not_equal", rows().ne, a, b); }
-Array operator<(const ArrayLike& a, const ArrayLike& b) { return apply("less", rows().lt, a, b); }
-Array operator<=(const ArrayLike& a, const ArrayLike& b) { return apply("less_equal", rows().le, a, b); }
-Array operator>(const ArrayLike& a, const ArrayLike& b) { return apply("greater", rows().gt, a, b); }
-Array operator>=(const ArrayLike& a, const ArrayLike& b) { return apply("greater_equal", rows().ge, a, b); }
-Array equal(const ArrayLike& a, const ArrayLike& b) { return apply("equal", rows().eq, a, b); }
-Array not_equal(const ArrayLike& a, const ArrayLike& b) { return apply("not_equal", rows().ne, a, b); }
-Array less(const ArrayLike& a, const ArrayLike& b) { return apply("less", rows().lt, a, b); }
-Array less_equal(const ArrayLike& a, const ArrayLike& b) { return apply("less_equal", rows().le, a, b); }
-Array greater(const ArrayLike& a, const ArrayLike& b) { return apply("greater", rows().gt, a, b); }
-Array greater_equal(const ArrayLike& a, const ArrayLike& b) { return apply("greater_equal", rows().ge, a, b); }
+Array operator==(const ArrayLike& a, const ArrayLike& b) { return compared("equal", rows<CompareRows>().eq, a, b); }
+Array operator!=(const ArrayLike& a, const ArrayLike& b) { return compared("not_equal", rows<CompareRows>().ne, a, b); }
+Array operator<(const ArrayLike& a, const ArrayLike& b) { return compared("less", rows<CompareRows>().lt, a, b); }
+Array operator<=(const ArrayLike& a, const ArrayLike& b) {
+  return compared("less_equal", rows<CompareRows>().le, a, b);
+}
+Array operator>(const ArrayLike& a, const ArrayLike& b) { return compared("greater", rows<CompareRows>().gt, a, b); }
+Array operator>=(const ArrayLike& a, const ArrayLike& b) {
+  return compared("greater_equal", rows<CompareRows>().ge, a, b);
+}
+Array equal(const ArrayLike& a, const ArrayLike& b) { return compared("equal", rows<CompareRows>().eq, a, b); }
+Array not_equal(const ArrayLike& a, const ArrayLike& b) { return compared("not_equal", rows<CompareRows>().ne, a, b); }
+Array less(const ArrayLike& a, const ArrayLike& b) { return compared("less", rows<CompareRows>().lt, a, b); }
+Array less_equal(const ArrayLike& a, const ArrayLike& b) {
+  return compared("less_equal", rows<CompareRows>().le, a, b);
+}
+Array greater(const ArrayLike& a, const ArrayLike& b) { return compared("greater", rows<CompareRows>().gt, a, b); }
+Array greater_equal(const ArrayLike& a, const ArrayLike& b) {
+  return compared("greater_equal", rows<CompareRows>().ge, a, b);
+}
 
 }  // namespace anew

@@ -300,15 +300,11 @@ Primitive convolution_primitive() {
 struct ConvRows : Family {
   const Primitive& conv_general_dilated = row(convolution_primitive());
 };
-const ConvRows& rows() {
-  static const ConvRows& r = *new ConvRows;
-  return r;
-}
-const Primitive& conv_row() { return rows().conv_general_dilated; }
+const Primitive& conv_row() { return rows<ConvRows>().conv_general_dilated; }
 
 }  // namespace
 
-std::span<const ir::Primitive* const> convolution_rows() { return rows().list(); }
+std::span<const ir::Primitive* const> convolution_rows() { return rows<ConvRows>().list(); }
 
 Array bind_convolution(const Array& x, const Array& w, ConvParams p, const Location& at) {
   return bind1(conv_row(), make_params(std::move(p)), {x, w}, at);

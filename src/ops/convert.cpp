@@ -83,21 +83,16 @@ struct ConvertRows : Family {
   const Primitive& name = row(naming());
 };
 
-const ConvertRows& rows() {
-  static const ConvertRows& r = *new ConvertRows;
-  return r;
-}
-
 }  // namespace
 
-std::span<const ir::Primitive* const> convert_rows() { return rows().list(); }
-const ir::Primitive& name_row() { return rows().name; }
-const ir::Primitive& convert_row() { return rows().convert_element_type; }
+std::span<const ir::Primitive* const> convert_rows() { return rows<ConvertRows>().list(); }
+const ir::Primitive& name_row() { return rows<ConvertRows>().name; }
+const ir::Primitive& convert_row() { return rows<ConvertRows>().convert_element_type; }
 ir::ParamsRef convert_params(DType to) { return make_params(ConvertParams(to)); }
 
 Array stop_gradient(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return bind1(rows().stop_gradient, ir::no_params(), {x.value}, x.at);
+  return bind1(rows<ConvertRows>().stop_gradient, ir::no_params(), {x.value}, x.at);
 }
 Array astype(const ArrayLike& x, DType dtype) { return coerce(x.value, dtype, x.at); }
 Array Array::astype(DType dtype, const Location& at) const { return coerce(*this, dtype, at); }
@@ -117,7 +112,7 @@ namespace lax {
 Array convert_element_type(const ArrayLike& x, DType dtype) {
   check_operand(x.value, line_or(x.at));
   if (is_weak(x.value) || type_of(x.value).dtype == dtype) return coerce(x.value, dtype, x.at);
-  return bind1(rows().convert_element_type, make_params(ConvertParams(dtype)), {x.value}, x.at);
+  return bind1(rows<ConvertRows>().convert_element_type, make_params(ConvertParams(dtype)), {x.value}, x.at);
 }
 }  // namespace lax
 

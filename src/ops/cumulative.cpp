@@ -21,8 +21,8 @@ struct RunningParams : ir::ParamsOf<RunningParams> {
     return std::tuple{ir::field("axis", &RunningParams::axis), ir::field("reverse", &RunningParams::reverse)};
   }
 };
-const RunningParams& of(const ParamsRef& p) { return p->as<RunningParams>(); }
-RunningParams behind(RunningParams p, std::int64_t) { return RunningParams(p.axis + 1, p.reverse); }
+const RunningParams& running_params(const ParamsRef& p) { return p->as<RunningParams>(); }
+RunningParams running_behind(RunningParams p, std::int64_t) { return RunningParams(p.axis + 1, p.reverse); }
 
 void check_axis(std::string_view op, const RunningParams& q, const Type& in, const Location& at) {
   if (q.axis < 0 || q.axis >= in.shape.ndim())
@@ -93,11 +93,13 @@ Primitive running(std::string name, Running kind) {
   return p;
 }
 
-Primitive summation() {
+Primitive running_sum() {
   Primitive p = running("cumsum", Running::sum);
-  p.jvp = [](const ir::JvpArgs& a) { return Arrays{cumsum(a.t[0], of(a.params).axis, of(a.params).reverse)}; };
+  p.jvp = [](const ir::JvpArgs& a) {
+    return Arrays{cumsum(a.t[0], running_params(a.params).axis, running_params(a.params).reverse)};
+  };
   p.transpose = [](const ir::TransposeArgs& a) {
-    return Arrays{cumsum(a.ct[0], of(a.params).axis, !of(a.params).reverse)};
+    return Arrays{cumsum(a.ct[0], running_params(a.params).axis, !running_params(a.params).reverse)};
   };
   p.facts.linear_in = {0};
   return p;
@@ -105,10 +107,10 @@ Primitive summation() {
 
 // t[i] = x[i] t[i-1] + y[i-1] dx[i]: no division, so it is right where factors are 0. The first element is apart, so
 // that neither the first factor nor the last product is kept.
-Primitive product() {
+Primitive running_product() {
   Primitive p = running("cumprod", Running::product);
   p.jvp = [](const ir::JvpArgs& a) {
-    const RunningParams& q = of(a.params);
+    const RunningParams& q = running_params(a.params);
     const std::int64_t n = type_of(a.x[0]).shape[q.axis];
     if (n < 2) return Arrays{a.t[0]};
     auto first = [&](const Array& x, std::int64_t size) {
@@ -131,7 +133,7 @@ Primitive product() {
 Primitive extremum(std::string name, Running kind) {
   Primitive p = running(std::move(name), kind);
   p.jvp = [](const ir::JvpArgs& a) {
-    const RunningParams& q = of(a.params);
+    const RunningParams& q = running_params(a.params);
     const Type type = type_of(a.y[0]);
     if (type.shape[q.axis] < 2) return Arrays{a.t[0]};
     Array same = astype(a.y[0] == neighbour(a.y[0], q, literal(type.dtype, 0.0)), type.dtype);
@@ -163,14 +165,14 @@ Primitive recurring() {
         }};
   };
   p.jvp = [](const ir::JvpArgs& a) {
-    const RunningParams& q = of(a.params);
+    const RunningParams& q = running_params(a.params);
     Array t = a.t[1];
     if (a.t[0].value()) t = add_tangents(a.t[0] * neighbour(a.y[0], q, zero_like(a.y[0])), t);
     return Arrays{recurrence(a.x[0], t, q)};
   };
   // g[i] = ct[i] + a[i+1] g[i+1]
   p.transpose = [](const ir::TransposeArgs& a) {
-    const RunningParams& q = of(a.params);
+    const RunningParams& q = running_params(a.params);
     Array ahead = neighbour(a.x[0], q, zero_like(a.ct[0]), true);
     return Arrays{Array(), recurrence(ahead, a.ct[0], RunningParams(q.axis, !q.reverse))};
   };
@@ -181,28 +183,25 @@ Primitive recurring() {
 }
 
 struct CumulativeRows : Family {
-  const Primitive& sum = row(summation(), behind);
-  const Primitive& product_ = row(product(), behind);
-  const Primitive& max = row(extremum("cummax", Running::max), behind);
-  const Primitive& min = row(extremum("cummin", Running::min), behind);
+  const Primitive& sum = row(running_sum(), running_behind);
+  const Primitive& product_ = row(running_product(), running_behind);
+  const Primitive& max = row(extremum("cummax", Running::max), running_behind);
+  const Primitive& min = row(extremum("cummin", Running::min), running_behind);
   const Primitive& recurrence = row(mapped(recurring()));
 
  private:
   static Primitive mapped(Primitive p);
 };
-const CumulativeRows& rows() {
-  static const CumulativeRows& r = *new CumulativeRows;
-  return r;
-}
 Primitive CumulativeRows::mapped(Primitive p) {
   p.batch = [](const ir::BatchArgs& a) {
-    return ir::Batched{anew::bind(rows().recurrence, make_params(behind(of(a.params), 0)), all_mapped(a), a.at)};
+    return ir::Batched{anew::bind(rows<CumulativeRows>().recurrence,
+                                  make_params(running_behind(running_params(a.params), 0)), all_mapped(a), a.at)};
   };
   return p;
 }
 
 Array recurrence(const Array& a, const Array& b, const RunningParams& q) {
-  return bind1(rows().recurrence, make_params(q), {a, b}, Location::current());
+  return bind1(rows<CumulativeRows>().recurrence, make_params(q), {a, b}, Location::current());
 }
 
 // Without axis: of the flat array. bool counts as integers; stored types run in a wider type and are rounded once.
@@ -229,19 +228,19 @@ Array run(std::string_view op, const Primitive& p, const ArrayLike& x, std::opti
 
 }  // namespace
 
-std::span<const Primitive* const> cumulative_rows() { return rows().list(); }
+std::span<const Primitive* const> cumulative_rows() { return rows<CumulativeRows>().list(); }
 
 Array cumsum(const ArrayLike& x, std::optional<int> axis, bool reverse) {
-  return run("cumsum", rows().sum, x, axis, reverse);
+  return run("cumsum", rows<CumulativeRows>().sum, x, axis, reverse);
 }
 Array cumprod(const ArrayLike& x, std::optional<int> axis, bool reverse) {
-  return run("cumprod", rows().product_, x, axis, reverse);
+  return run("cumprod", rows<CumulativeRows>().product_, x, axis, reverse);
 }
 Array cummax(const ArrayLike& x, std::optional<int> axis, bool reverse) {
-  return run("cummax", rows().max, x, axis, reverse);
+  return run("cummax", rows<CumulativeRows>().max, x, axis, reverse);
 }
 Array cummin(const ArrayLike& x, std::optional<int> axis, bool reverse) {
-  return run("cummin", rows().min, x, axis, reverse);
+  return run("cummin", rows<CumulativeRows>().min, x, axis, reverse);
 }
 
 // Sums of exp(x - m) with the running maximum m, scaled down where m grows; m itself needs no derivative.

@@ -201,14 +201,9 @@ Primitive dot_row() {
 struct DotRows : Family {
   const Primitive& dot_general = row(dot_row());
 };
-const DotRows& rows() {
-  static const DotRows& r = *new DotRows;
-  return r;
-}
-
 }  // namespace
 
-std::span<const ir::Primitive* const> dot_rows() { return rows().list(); }
+std::span<const ir::Primitive* const> dot_rows() { return rows<DotRows>().list(); }
 
 namespace lax {
 Array dot_general(const ArrayLike& a, const ArrayLike& b, const DotDimensions& dimensions,
@@ -221,7 +216,7 @@ Array dot_general(const ArrayLike& a, const ArrayLike& b, const DotDimensions& d
     PinLine pin(a.at);
     return convert_element_type(dot_general(a, b, dimensions, computed_type(d)), d);
   }
-  return bind1(rows().dot_general, std::make_shared<const DotParams>(dimensions, d),
+  return bind1(rows<DotRows>().dot_general, std::make_shared<const DotParams>(dimensions, d),
                {coerce(a.value, d, a.at), coerce(b.value, d, a.at)}, a.at);
 }
 }  // namespace lax

@@ -85,7 +85,7 @@ ir::Batched batch_slice(const ir::BatchArgs& a) {
   return ir::Batched{{lax::gather(a.x[0], starts, d, with_front(1, sizes), lax::IndexMode::clip)}};
 }
 
-Primitive slicing() {
+Primitive dynamic_slicing() {
   Primitive p;
   p.name = "dynamic_slice";
   p.parse = &SliceSizes::parse;
@@ -199,23 +199,18 @@ Primitive updating() {
 }
 
 struct DynamicSliceRows : Family {
-  const Primitive& slice = row(slicing());
+  const Primitive& slice = row(dynamic_slicing());
   const Primitive& update = row(updating());
 };
-const DynamicSliceRows& rows() {
-  static const DynamicSliceRows& r = *new DynamicSliceRows;
-  return r;
-}
-
 Array bind_slice(const Array& x, const Arrays& starts, const Shape& sizes, const Location& at) {
   Arrays in{x};
   in.insert(in.end(), starts.begin(), starts.end());
-  return anew::bind(rows().slice, make_params(SliceSizes(sizes)), in, at)[0];
+  return anew::bind(rows<DynamicSliceRows>().slice, make_params(SliceSizes(sizes)), in, at)[0];
 }
 Array bind_update(const Array& x, const Array& update, const Arrays& starts, const Location& at) {
   Arrays in{x, update};
   in.insert(in.end(), starts.begin(), starts.end());
-  return anew::bind(rows().update, ir::no_params(), in, at)[0];
+  return anew::bind(rows<DynamicSliceRows>().update, ir::no_params(), in, at)[0];
 }
 
 // One start per axis; a negative one counts from the end.
@@ -246,7 +241,7 @@ Arrays checked_starts(std::string_view op, const Starts& given, const Type& x, c
 
 }  // namespace
 
-std::span<const Primitive* const> dynamic_slice_rows() { return rows().list(); }
+std::span<const Primitive* const> dynamic_slice_rows() { return rows<DynamicSliceRows>().list(); }
 
 Array dynamic_slice(const ArrayLike& x, const Starts& start, const Shape& sizes) {
   check_operand(x.value, line_or(x.at));

@@ -250,16 +250,11 @@ struct EffectRows {
                   .facts = {.effects = true, .io = true},
                   .samples = callback_samples});
 };
-const EffectRows& rows() {
-  static const auto& all = *new EffectRows;
-  return all;
-}
-
 }  // namespace
 
-const Primitive& debug_print_row() { return rows().print; }
-const Primitive& io_callback_row() { return rows().callback; }
-std::span<const Primitive* const> effect_rows() { return rows().family.list(); }
+const Primitive& debug_print_row() { return rows<EffectRows>().print; }
+const Primitive& io_callback_row() { return rows<EffectRows>().callback; }
+std::span<const Primitive* const> effect_rows() { return rows<EffectRows>().family.list(); }
 
 debug::Sink debug::set_sink(Sink sink) {
   std::lock_guard lock(sink_state().guard);

@@ -3,6 +3,7 @@
 // fitted to the output, and cotangents of scalars are summed.
 #pragma once
 #include <functional>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -12,6 +13,8 @@
 namespace anew {
 
 using loops::Expr;
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
 enum class Accepts { floats, numbers, integers, logical, anything };  // logical: bool and integers
 

@@ -34,6 +34,13 @@ class Family {
   std::vector<const Primitive*> list_;
 };
 
+// The one value of a struct of rows: a Family with a member per row.
+template <class Rows>
+const Rows& rows() {
+  static const Rows& made = *new Rows;
+  return made;
+}
+
 template <class P>
 ParamsRef make_params(P p) {
   return std::make_shared<const P>(std::move(p));

@@ -266,21 +266,18 @@ struct FftRows : Family {
   const Primitive& rfft = row(rfft_row());
   const Primitive& irfft = row(irfft_row());
 };
-const FftRows& rows() {
-  static const FftRows& r = *new FftRows;
-  return r;
-}
-
 }  // namespace
 
-std::span<const Primitive* const> fft_rows() { return rows().list(); }
+std::span<const Primitive* const> fft_rows() { return rows<FftRows>().list(); }
 
 Arrays bind_fft(const Array& re, const Array& im, const Location& at) {
-  return anew::bind(rows().fft, ir::no_params(), {re, im}, at);
+  return anew::bind(rows<FftRows>().fft, ir::no_params(), {re, im}, at);
 }
-Arrays bind_rfft(const Array& x, const Location& at) { return anew::bind(rows().rfft, ir::no_params(), {x}, at); }
+Arrays bind_rfft(const Array& x, const Location& at) {
+  return anew::bind(rows<FftRows>().rfft, ir::no_params(), {x}, at);
+}
 Array bind_irfft(const Array& re, const Array& im, std::int64_t n, const Location& at) {
-  return bind1(rows().irfft, make_params(IrfftParams(n)), {re, im}, at);
+  return bind1(rows<FftRows>().irfft, make_params(IrfftParams(n)), {re, im}, at);
 }
 
 }  // namespace anew

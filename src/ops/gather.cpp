@@ -238,18 +238,13 @@ Primitive gathering_row() {
 struct GatherRows : Family {
   const Primitive& gather = row(gathering_row());
 };
-const GatherRows& rows() {
-  static const GatherRows& r = *new GatherRows;
-  return r;
-}
-
 Array bind_gather(const Array& x, const Array& indices, const GatherParams& q, const Location& at) {
-  return bind1(rows().gather, make_params(q), {x, indices}, at);
+  return bind1(rows<GatherRows>().gather, make_params(q), {x, indices}, at);
 }
 
 }  // namespace
 
-std::span<const Primitive* const> gather_rows() { return rows().list(); }
+std::span<const Primitive* const> gather_rows() { return rows<GatherRows>().list(); }
 
 Array lax::gather(const ArrayLike& x, const ArrayLike& indices, const GatherDimensions& dimensions,
                   const Shape& slice_sizes, IndexMode mode, std::optional<double> fill_value) {

@@ -340,47 +340,47 @@ struct LinalgRows : Family {
   const Primitive& cofactor = row(cofactor_row());
   const Primitive& cofactor_tangent = row(cofactor_tangent_row());
 };
-const LinalgRows& rows() {
-  static const LinalgRows& r = *new LinalgRows;
-  return r;
-}
-
 }  // namespace
 
-std::span<const Primitive* const> linalg_rows() { return rows().list(); }
+std::span<const Primitive* const> linalg_rows() { return rows<LinalgRows>().list(); }
 
 Array bind_solve(const Array& a, const Array& b, const Location& at) {
-  return bind1(rows().solve, ir::no_params(), {a, b}, at);
+  return bind1(rows<LinalgRows>().solve, ir::no_params(), {a, b}, at);
 }
 Arrays bind_qr(const Array& x, bool full_matrices, const Location& at) {
-  return anew::bind(rows().qr, qr_params(full_matrices), {x}, at);
+  return anew::bind(rows<LinalgRows>().qr, qr_params(full_matrices), {x}, at);
 }
-Arrays bind_eigh(const Array& x, const Location& at) { return anew::bind(rows().eigh, ir::no_params(), {x}, at); }
+Arrays bind_eigh(const Array& x, const Location& at) {
+  return anew::bind(rows<LinalgRows>().eigh, ir::no_params(), {x}, at);
+}
 Arrays bind_svd(const Array& x, bool full_matrices, bool compute_uv, const Location& at) {
-  return anew::bind(rows().svd, svd_params(full_matrices, compute_uv), {x}, at);
+  return anew::bind(rows<LinalgRows>().svd, svd_params(full_matrices, compute_uv), {x}, at);
 }
-Array bind_det(const Array& x, const Location& at) { return bind1(rows().det, ir::no_params(), {x}, at); }
-Array bind_cofactor(const Array& x, const Location& at) { return bind1(rows().cofactor, ir::no_params(), {x}, at); }
+Array bind_det(const Array& x, const Location& at) { return bind1(rows<LinalgRows>().det, ir::no_params(), {x}, at); }
+Array bind_cofactor(const Array& x, const Location& at) {
+  return bind1(rows<LinalgRows>().cofactor, ir::no_params(), {x}, at);
+}
 Array bind_cofactor_tangent(const Array& x, const Array& t, const Location& at) {
-  return bind1(rows().cofactor_tangent, ir::no_params(), {x, t}, at);
+  return bind1(rows<LinalgRows>().cofactor_tangent, ir::no_params(), {x, t}, at);
 }
 
 Array linalg::cholesky(const ArrayLike& x) {
   auto [a, dtype] = matrix_operand(x);
   PinLine pin(x.at);
-  return converted(bind1(rows().cholesky, ir::no_params(), {a}, x.at), dtype);
+  return converted(bind1(rows<LinalgRows>().cholesky, ir::no_params(), {a}, x.at), dtype);
 }
 
 Array lax::triangular_solve(const ArrayLike& a, const ArrayLike& b, const TriangularOptions& options) {
   auto [x, y, dtype] = matrix_operands(a, b);
   PinLine pin(a.at);
-  return converted(bind1(rows().triangular_solve, make_params(TriangularParams(options)), {x, y}, a.at), dtype);
+  return converted(bind1(rows<LinalgRows>().triangular_solve, make_params(TriangularParams(options)), {x, y}, a.at),
+                   dtype);
 }
 
 std::tuple<Array, Array, Array> lax::lu(const ArrayLike& x) {
   auto [a, dtype] = matrix_operand(x);
   PinLine pin(x.at);
-  Arrays y = anew::bind(rows().lu, ir::no_params(), {a}, x.at);
+  Arrays y = anew::bind(rows<LinalgRows>().lu, ir::no_params(), {a}, x.at);
   return {converted(y[0], dtype), y[1], y[2]};
 }
 

@@ -26,12 +26,10 @@ struct NormalizeParams : ir::ParamsOf<NormalizeParams> {
                       ir::field("variance", &NormalizeParams::variance)};
   }
 };
-const NormalizeParams& of(const ParamsRef& p) { return p->as<NormalizeParams>(); }
-
 // Over no axes (a scalar, or a batch of scalars) every element is its own mean; to `mean`, no axes are all axes.
 Array average(const Array& x, const NormalizeParams& q) { return q.axes.empty() ? x : mean(x, q.axes, true); }
 
-Types infer(const ir::InferArgs& a) {
+Types infer_normalize(const ir::InferArgs& a) {
   require_count("normalize", 1, a.in, a.at);
   require("normalize", Accepts::floats, a.in[0], a.at);
   const auto& q = a.params.as<NormalizeParams>();
@@ -46,8 +44,8 @@ Types infer(const ir::InferArgs& a) {
   return {a.in[0], scale};
 }
 
-Arrays run(const ParamsRef& p, std::span<const Array> x, const Location&) {
-  const NormalizeParams& q = of(p);
+Arrays run_normalize(const ParamsRef& p, std::span<const Array> x, const Location&) {
+  const NormalizeParams& q = p->as<NormalizeParams>();
   if (q.variance == "squares") {
     Array r = rsqrt(average(square(x[0]), q) + q.epsilon);
     return {x[0] * r, r};
@@ -65,14 +63,14 @@ Arrays run(const ParamsRef& p, std::span<const Array> x, const Location&) {
 }
 
 Arrays tangents(const ir::JvpArgs& a) {
-  const NormalizeParams& q = of(a.params);
+  const NormalizeParams& q = a.params->as<NormalizeParams>();
   const Array &y = a.y[0], &r = a.y[1], &t = a.t[0];
   Array centered = q.variance == "squares" ? t : t - average(t, q);
   Array along = average(y * centered, q);
   return {r * (centered - y * along), (along * r) * -r};
 }
 
-std::vector<ir::Sample> samples() {
+std::vector<ir::Sample> normalize_samples() {
   std::vector<ir::Sample> out;
   for (DType d : {f32, f64})
     for (const char* variance : {"deviations", "moments", "squares"})
@@ -87,18 +85,18 @@ std::vector<ir::Sample> samples() {
 const Primitive& normalize_row() {
   static const Primitive& row = *new Primitive{
       .name = "normalize",
-      .infer = infer,
+      .infer = infer_normalize,
       .parse = &NormalizeParams::parse,
-      .run = run,
+      .run = run_normalize,
       .jvp = tangents,
       .batch =
           [](const ir::BatchArgs& a) {
-            NormalizeParams q = of(a.params);
+            NormalizeParams q = a.params->as<NormalizeParams>();
             q.axes = behind_front(q.axes);
             return ir::Batched{anew::bind(normalize_row(), make_params(q), {a.x[0]}, a.at)};
           },
       .facts = {.inlines = true},
-      .samples = samples,
+      .samples = normalize_samples,
   };
   return row;
 }

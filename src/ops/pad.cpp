@@ -85,11 +85,6 @@ struct PadRows : Family {
   const Primitive& pad = row(padding());
   const Primitive& concatenate = row(concatenation());
 };
-const PadRows& rows() {
-  static const PadRows& r = *new PadRows;
-  return r;
-}
-
 Arrays transpose_pad(const ir::TransposeArgs& a) {
   const auto& config = a.params->as<PadParams>().padding_config;
   const Shape &in = a.in[0].shape, &out = type_of(a.ct[0]).shape;
@@ -126,7 +121,7 @@ Primitive padding() {
   p.jvp = [](const ir::JvpArgs& a) {
     Array t = a.t[0].value() ? a.t[0] : nothing_like(type_of(a.x[0]));
     Array value = a.t[1].value() ? a.t[1] : zero_like(t);
-    return Arrays{bind1(rows().pad, a.params, {t, value}, Location::current())};
+    return Arrays{bind1(rows<PadRows>().pad, a.params, {t, value}, Location::current())};
   };
   p.transpose = transpose_pad;
   // A value per example: what comes from no element is that example's value.
@@ -208,7 +203,7 @@ Primitive concatenation() {
   p.jvp = [](const ir::JvpArgs& a) {
     Arrays t;
     for (std::size_t i = 0; i < a.t.size(); ++i) t.push_back(a.t[i].value() ? a.t[i] : nothing_like(type_of(a.x[i])));
-    return anew::bind(rows().concatenate, a.params, t, Location::current());
+    return anew::bind(rows<PadRows>().concatenate, a.params, t, Location::current());
   };
   p.transpose = [](const ir::TransposeArgs& a) {
     int axis = a.params->as<ConcatenateParams>().dimension;
@@ -224,7 +219,7 @@ Primitive concatenation() {
   };
   p.batch = [](const ir::BatchArgs& a) {
     auto params = make_params(ConcatenateParams(a.params->as<ConcatenateParams>().dimension + 1));
-    return ir::Batched{anew::bind(rows().concatenate, params, all_mapped(a), a.at)};
+    return ir::Batched{anew::bind(rows<PadRows>().concatenate, params, all_mapped(a), a.at)};
   };
   p.facts.linear_in = {0, 1};
   p.samples = [] {
@@ -247,7 +242,7 @@ Primitive concatenation() {
 
 }  // namespace
 
-std::span<const ir::Primitive* const> pad_rows() { return rows().list(); }
+std::span<const ir::Primitive* const> pad_rows() { return rows<PadRows>().list(); }
 
 Array concatenate(const ArrayList& xs, int axis) {
   if (xs.values.empty()) fail("concatenate", xs.at, "of no arrays");
@@ -260,7 +255,7 @@ Array concatenate(const ArrayList& xs, int axis) {
     fail("concatenate", xs.at, fmt::format("of scalars {}", first.str()), "stack makes an array of them");
   int a = checked_axis("concatenate", axis, first.shape.ndim(), first, xs.at);
   if (all.size() == 1) return all[0];
-  return anew::bind(rows().concatenate, make_params(ConcatenateParams(a)), all, xs.at)[0];
+  return anew::bind(rows<PadRows>().concatenate, make_params(ConcatenateParams(a)), all, xs.at)[0];
 }
 
 namespace lax {
@@ -268,7 +263,7 @@ Array pad(const ArrayLike& x, const ArrayLike& value, const std::vector<Padding>
   check_operand(x.value, line_or(x.at));
   Array operand = strong(x.value, x.at);
   Array v = coerce(value.value, type_of(operand).dtype, x.at);
-  return bind1(rows().pad, make_params(PadParams(config)), {operand, v}, x.at);
+  return bind1(rows<PadRows>().pad, make_params(PadParams(config)), {operand, v}, x.at);
 }
 }  // namespace lax
 }  // namespace anew

@@ -54,6 +54,11 @@ DType common_dtype(std::span<const Array> xs) {
   return wide;
 }
 
+Array checked(const ArrayLike& x) {
+  check_operand(x.value, line_or(x.at));
+  return strong(x.value, x.at);
+}
+
 Array as_float(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
   return as_operand(x.value, floating(type_of(x.value).dtype), x.at);
@@ -153,6 +158,15 @@ Arrays operands(std::string_view op, Arrays xs, const Location& at, std::optiona
   bool numbers = std::all_of(xs.begin(), xs.end(), is_weak);
   for (Array& x : xs) x = numbers ? as_operand(x, d, at) : coerce(x, d, at);
   return broadcast_operands(op, std::move(xs), at);
+}
+
+std::pair<Array, Array> both(std::string_view op, const ArrayLike& a, const ArrayLike& b, bool as_floats) {
+  check_operand(a.value, line_or(a.at));
+  check_operand(b.value, line_or(a.at));
+  std::array<Array, 2> xs{a.value, b.value};
+  DType d = common_dtype(xs);
+  Arrays out = operands(op, {a.value, b.value}, a.at, as_floats ? floating(d) : d);
+  return {out[0], out[1]};
 }
 
 int checked_axis(std::string_view op, int axis, int ndim, const Type& type, const Location& at) {

@@ -27,6 +27,8 @@ Array coerce(const Array& x, DType dtype, const Location& at);
 // The same, but a number stays one, of the kind of this type: what elementwise functions do to operands they compute
 // with.
 Array as_operand(const Array& x, DType dtype, const Location& at);
+// A checked operand as it is, no longer weak.
+Array checked(const ArrayLike& x);
 // A checked operand of a function that gives floats.
 Array as_float(const ArrayLike& x);
 // The same as an array, even of a number.
@@ -43,6 +45,8 @@ Shape broadcast_shapes(std::string_view op, std::span<const Array> xs, const Loc
 Arrays broadcast_operands(std::string_view op, Arrays xs, const Location& at);
 // Checked, of one dtype (`dtype` if given), broadcast; numbers alone stay numbers, of one kind.
 Arrays operands(std::string_view op, Arrays xs, const Location& at, std::optional<DType> dtype = {});
+// The operands of a function of two, of floats if `as_floats`.
+std::pair<Array, Array> both(std::string_view op, const ArrayLike& a, const ArrayLike& b, bool as_floats);
 
 // A negative axis counts from the end; throws "[op] axis 3 is out of range for f32[2,3]".
 int checked_axis(std::string_view op, int axis, int ndim, const Type& type, const Location& at);

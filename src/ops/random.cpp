@@ -94,22 +94,17 @@ struct RandomRows : Family {
   const Primitive& fma = row(fma_row());
   const Primitive& threefry2x32 = row(threefry_row());
 };
-const RandomRows& rows() {
-  static const RandomRows& r = *new RandomRows;
-  return r;
-}
-
 }  // namespace
 
-std::span<const ir::Primitive* const> random_rows() { return rows().list(); }
+std::span<const ir::Primitive* const> random_rows() { return rows<RandomRows>().list(); }
 
 Array scaled(const Array& x, const Array& y, const Array& z, const Location& at) {
-  return anew::bind(rows().fma, ir::no_params(), operands("fma", {x, y, z}, at), at)[0];
+  return anew::bind(rows<RandomRows>().fma, ir::no_params(), operands("fma", {x, y, z}, at), at)[0];
 }
 
 std::pair<Array, Array> threefry(const Array& key, const Array& hi, const Array& lo) {
   Location at = Location::current();
-  Arrays words = anew::bind(rows().threefry2x32, ir::no_params(), {key[0], key[1], hi, lo}, at);
+  Arrays words = anew::bind(rows<RandomRows>().threefry2x32, ir::no_params(), {key[0], key[1], hi, lo}, at);
   return {words[0], words[1]};
 }
 

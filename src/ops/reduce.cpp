@@ -207,11 +207,6 @@ struct ReduceRows : Family {
   const Primitive& argmin = row(position("argmin", loops::Combine::argmin), behind<ArgParams>);
 };
 
-const ReduceRows& rows() {
-  static const ReduceRows& r = *new ReduceRows;
-  return r;
-}
-
 // The reduced axes back as size 1.
 Array restored(const Array& y, const std::vector<int>& axes, const Shape& shape, bool keepdims) {
   if (!keepdims || axes.empty()) return y;
@@ -238,11 +233,6 @@ Array countable(const ArrayLike& x) {
   const DType least = is_signed_integer(d) || d == bool_ ? default_int() : default_uint();
   return !is_float(d) && size_of(d) < size_of(least) ? coerce(x.value, least, x.at) : strong(x.value, x.at);
 }
-Array checked(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return strong(x.value, x.at);
-}
-
 Array index_of(std::string_view op, const Primitive& p, const ArrayLike& x, std::optional<int> axis, bool keepdims) {
   Array operand = checked(x);
   const Type type = type_of(operand);
@@ -257,31 +247,31 @@ Array index_of(std::string_view op, const Primitive& p, const ArrayLike& x, std:
 
 }  // namespace
 
-std::span<const ir::Primitive* const> reduce_rows() { return rows().list(); }
+std::span<const ir::Primitive* const> reduce_rows() { return rows<ReduceRows>().list(); }
 
 Array sum(const ArrayLike& x, const Axes& axis, bool keepdims) {
-  return reduced("sum", rows().sum, x, countable(x), axis, keepdims, true);
+  return reduced("sum", rows<ReduceRows>().sum, x, countable(x), axis, keepdims, true);
 }
 Array prod(const ArrayLike& x, const Axes& axis, bool keepdims) {
-  return reduced("prod", rows().prod, x, countable(x), axis, keepdims, true);
+  return reduced("prod", rows<ReduceRows>().prod, x, countable(x), axis, keepdims, true);
 }
 Array max(const ArrayLike& x, const Axes& axis, bool keepdims) {
-  return reduced("max", rows().max, x, checked(x), axis, keepdims, false);
+  return reduced("max", rows<ReduceRows>().max, x, checked(x), axis, keepdims, false);
 }
 Array min(const ArrayLike& x, const Axes& axis, bool keepdims) {
-  return reduced("min", rows().min, x, checked(x), axis, keepdims, false);
+  return reduced("min", rows<ReduceRows>().min, x, checked(x), axis, keepdims, false);
 }
 Array all(const ArrayLike& x, const Axes& axis, bool keepdims) {
-  return reduced("all", rows().and_, x, coerce(x.value, bool_, x.at), axis, keepdims, true);
+  return reduced("all", rows<ReduceRows>().and_, x, coerce(x.value, bool_, x.at), axis, keepdims, true);
 }
 Array any(const ArrayLike& x, const Axes& axis, bool keepdims) {
-  return reduced("any", rows().or_, x, coerce(x.value, bool_, x.at), axis, keepdims, true);
+  return reduced("any", rows<ReduceRows>().or_, x, coerce(x.value, bool_, x.at), axis, keepdims, true);
 }
 Array argmax(const ArrayLike& x, std::optional<int> axis, bool keepdims) {
-  return index_of("argmax", rows().argmax, x, axis, keepdims);
+  return index_of("argmax", rows<ReduceRows>().argmax, x, axis, keepdims);
 }
 Array argmin(const ArrayLike& x, std::optional<int> axis, bool keepdims) {
-  return index_of("argmin", rows().argmin, x, axis, keepdims);
+  return index_of("argmin", rows<ReduceRows>().argmin, x, axis, keepdims);
 }
 
 }  // namespace anew

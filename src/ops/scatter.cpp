@@ -52,7 +52,7 @@ struct ScatterParams : ir::ParamsOf<ScatterParams> {
   }
 };
 
-const ScatterParams& of(const ParamsRef& p) { return p->as<ScatterParams>(); }
+const ScatterParams& scatter_params(const ParamsRef& p) { return p->as<ScatterParams>(); }
 
 // What gather reads at the places of the updates.
 Array read_back(const Array& x, const Array& indices, const ScatterParams& q, const Shape& updates, double fill) {
@@ -120,10 +120,10 @@ ScatterParams batched_params(ScatterParams q, bool indices_mapped) {
 Arrays set_jvp(const ir::JvpArgs& a) {
   Array t = a.t[0].value() ? a.t[0] : zeros_of(type_of(a.x[0]));
   Array u = a.t[2].value() ? a.t[2] : zeros_of(type_of(a.x[2]));
-  return {lax::scatter(t, a.x[1], u, of(a.params).dimensions(), of(a.params).options())};
+  return {lax::scatter(t, a.x[1], u, scatter_params(a.params).dimensions(), scatter_params(a.params).options())};
 }
 Arrays set_transpose(const ir::TransposeArgs& a) {
-  const ScatterParams& q = of(a.params);
+  const ScatterParams& q = scatter_params(a.params);
   Arrays out(3);
   if (a.linear[0]) out[0] = lax::scatter(a.ct[0], a.x[1], zeros_of(a.in[2]), q.dimensions(), q.options());
   if (a.linear[2]) {
@@ -141,12 +141,13 @@ Arrays set_transpose(const ir::TransposeArgs& a) {
 Arrays add_jvp(const ir::JvpArgs& a) {
   if (!a.t[2].value()) return {a.t[0]};
   Array t = a.t[0].value() ? a.t[0] : zeros_of(type_of(a.x[0]));
-  return {lax::scatter_add(t, a.x[1], a.t[2], of(a.params).dimensions(), of(a.params).options())};
+  return {
+      lax::scatter_add(t, a.x[1], a.t[2], scatter_params(a.params).dimensions(), scatter_params(a.params).options())};
 }
 Arrays add_transpose(const ir::TransposeArgs& a) {
   Arrays out(3);
   if (a.linear[0]) out[0] = a.ct[0];
-  if (a.linear[2]) out[2] = read_back(a.ct[0], a.x[1], of(a.params), a.in[2].shape, 0);
+  if (a.linear[2]) out[2] = read_back(a.ct[0], a.x[1], scatter_params(a.params), a.in[2].shape, 0);
   return out;
 }
 
@@ -178,7 +179,7 @@ Array product_of_updates_tangent(const Type& x, const Array& indices, const Arra
 }
 
 Arrays mul_jvp(const ir::JvpArgs& a) {
-  const ScatterParams& q = of(a.params);
+  const ScatterParams& q = scatter_params(a.params);
   Array t;
   if (a.t[0].value()) t = lax::scatter_mul(a.t[0], a.x[1], a.x[2], q.dimensions(), q.options());
   if (!a.t[2].value()) return {t};
@@ -192,12 +193,13 @@ Arrays mul_jvp(const ir::JvpArgs& a) {
 Arrays mul_transpose(const ir::TransposeArgs& a) {
   Arrays out(3);
   if (a.linear[0])
-    out[0] = lax::scatter_mul(a.ct[0], a.x[1], a.x[2], of(a.params).dimensions(), of(a.params).options());
+    out[0] = lax::scatter_mul(a.ct[0], a.x[1], a.x[2], scatter_params(a.params).dimensions(),
+                              scatter_params(a.params).options());
   return out;
 }
 
 Arrays extremum_jvp(const ir::JvpArgs& a) {
-  const ScatterParams& q = of(a.params);
+  const ScatterParams& q = scatter_params(a.params);
   const Type x = type_of(a.x[0]);
   Array here = a.x[0] == a.y[0], there = a.x[2] == read_back(a.y[0], a.x[1], q, type_of(a.x[2]).shape, 0);
   auto joined_at = [&](const Array& base, const Array& u) {
@@ -260,24 +262,20 @@ struct ScatterRows : Family {
     p.batch = [self](const ir::BatchArgs& a) {
       Arrays x = all_mapped(a);
       if (!a.mapped[1]) x[1] = a.x[1];
-      return ir::Batched{anew::bind(**self, make_params(batched_params(of(a.params), a.mapped[1])), x, a.at)};
+      return ir::Batched{
+          anew::bind(**self, make_params(batched_params(scatter_params(a.params), a.mapped[1])), x, a.at)};
     };
     *self = &row(std::move(p));
     return **self;
   }
 };
-const ScatterRows& rows() {
-  static const ScatterRows& r = *new ScatterRows;
-  return r;
-}
-
 // Stored types are joined in the type they are computed in, and rounded once.
 Array scattered(const Primitive& p, const ArrayLike& x, const ArrayLike& indices, const ArrayLike& updates,
                 const lax::ScatterDimensions& dimensions, const lax::ScatterOptions& options) {
   check_operand(x.value, line_or(x.at));
   Array i = index_operand(p.name, indices.value, x.at), base = strong(x.value, x.at);
   const DType d = type_of(base).dtype;
-  const DType joined = &p == &rows().set ? d : computed_type(d);
+  const DType joined = &p == &rows<ScatterRows>().set ? d : computed_type(d);
   auto params = make_params(ScatterParams(dimensions, std::string(name_of(options.mode)), options.unique_indices));
   Array u = coerce(coerce(updates.value, d, x.at), joined, x.at);
   Array y = bind1(p, params, {coerce(base, joined, x.at), i, u}, x.at);
@@ -286,28 +284,28 @@ Array scattered(const Primitive& p, const ArrayLike& x, const ArrayLike& indices
 
 }  // namespace
 
-std::span<const Primitive* const> scatter_rows() { return rows().list(); }
+std::span<const Primitive* const> scatter_rows() { return rows<ScatterRows>().list(); }
 
 namespace lax {
 Array scatter(const ArrayLike& x, const ArrayLike& indices, const ArrayLike& updates,
               const ScatterDimensions& dimensions, const ScatterOptions& options) {
-  return scattered(rows().set, x, indices, updates, dimensions, options);
+  return scattered(rows<ScatterRows>().set, x, indices, updates, dimensions, options);
 }
 Array scatter_add(const ArrayLike& x, const ArrayLike& indices, const ArrayLike& updates,
                   const ScatterDimensions& dimensions, const ScatterOptions& options) {
-  return scattered(rows().add, x, indices, updates, dimensions, options);
+  return scattered(rows<ScatterRows>().add, x, indices, updates, dimensions, options);
 }
 Array scatter_mul(const ArrayLike& x, const ArrayLike& indices, const ArrayLike& updates,
                   const ScatterDimensions& dimensions, const ScatterOptions& options) {
-  return scattered(rows().mul, x, indices, updates, dimensions, options);
+  return scattered(rows<ScatterRows>().mul, x, indices, updates, dimensions, options);
 }
 Array scatter_min(const ArrayLike& x, const ArrayLike& indices, const ArrayLike& updates,
                   const ScatterDimensions& dimensions, const ScatterOptions& options) {
-  return scattered(rows().min, x, indices, updates, dimensions, options);
+  return scattered(rows<ScatterRows>().min, x, indices, updates, dimensions, options);
 }
 Array scatter_max(const ArrayLike& x, const ArrayLike& indices, const ArrayLike& updates,
                   const ScatterDimensions& dimensions, const ScatterOptions& options) {
-  return scattered(rows().max, x, indices, updates, dimensions, options);
+  return scattered(rows<ScatterRows>().max, x, indices, updates, dimensions, options);
 }
 }  // namespace lax
 }  // namespace anew

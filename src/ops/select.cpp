@@ -108,11 +108,6 @@ struct SelectRows : Family {
   const Primitive& clamp = row(clamping());
 };
 
-const SelectRows& rows() {
-  static const SelectRows& r = *new SelectRows;
-  return r;
-}
-
 // A selector and cases of one dtype, all of one shape or scalars.
 Array choose(std::string_view op, const Array& which, Arrays cases, const Location& at) {
   for (const Array& x : cases) check_operand(x, line_or(at));
@@ -120,12 +115,12 @@ Array choose(std::string_view op, const Array& which, Arrays cases, const Locati
   bool numbers = std::all_of(cases.begin(), cases.end(), is_weak);
   Arrays all{which};
   for (const Array& x : cases) all.push_back(numbers ? as_operand(x, d, at) : coerce(x, d, at));
-  return anew::bind(rows().select_n, ir::no_params(), broadcast_operands(op, std::move(all), at), at)[0];
+  return anew::bind(rows<SelectRows>().select_n, ir::no_params(), broadcast_operands(op, std::move(all), at), at)[0];
 }
 
 }  // namespace
 
-std::span<const ir::Primitive* const> select_rows() { return rows().list(); }
+std::span<const ir::Primitive* const> select_rows() { return rows<SelectRows>().list(); }
 
 Array where(const ArrayLike& condition, const ArrayLike& x, const ArrayLike& y) {
   Array mask = coerce(condition.value, bool_, condition.at);
@@ -144,7 +139,7 @@ Array select_n(const ArrayLike& which, const ArrayList& cases) {
 }
 Array clamp(const ArrayLike& lo, const ArrayLike& x, const ArrayLike& hi) {
   Arrays all = operands("clamp", {lo.value, x.value, hi.value}, x.at);
-  return anew::bind(rows().clamp, ir::no_params(), all, x.at)[0];
+  return anew::bind(rows<SelectRows>().clamp, ir::no_params(), all, x.at)[0];
 }
 }  // namespace lax
 }  // namespace anew

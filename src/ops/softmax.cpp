@@ -22,7 +22,7 @@ const std::vector<int>& axes_of(const ParamsRef& p) { return p->as<SoftmaxParams
 // Over no axes (a scalar, or a batch of scalars) every element is its own sum; to `sum`, no axes are all axes.
 Array total(const Array& x, const ParamsRef& p) { return axes_of(p).empty() ? x : sum(x, axes_of(p), true); }
 
-Types infer(const ir::InferArgs& a) {
+Types infer_softmax(const ir::InferArgs& a) {
   require_count("softmax", 1, a.in, a.at);
   require("softmax", Accepts::floats, a.in[0], a.at);
   const std::vector<int>& axes = a.params.as<SoftmaxParams>().axes;
@@ -32,7 +32,7 @@ Types infer(const ir::InferArgs& a) {
   return {a.in[0]};
 }
 
-std::vector<ir::Sample> samples() {
+std::vector<ir::Sample> softmax_samples() {
   std::vector<ir::Sample> out;
   for (DType d : {f32, f64})
     for (const auto& [shape, axes] : std::vector<std::pair<Shape, std::vector<int>>>{
@@ -46,7 +46,7 @@ std::vector<ir::Sample> samples() {
 const Primitive& softmax_row() {
   static const Primitive& row = *new Primitive{
       .name = "softmax",
-      .infer = infer,
+      .infer = infer_softmax,
       .parse = &SoftmaxParams::parse,
       .run =
           [](const ParamsRef& p, std::span<const Array> x, const Location& at) {
@@ -65,7 +65,7 @@ const Primitive& softmax_row() {
                 {bind1(softmax_row(), make_params(SoftmaxParams(behind_front(axes_of(a.params)))), {a.x[0]}, a.at)}};
           },
       .facts = {.inlines = true},
-      .samples = samples,
+      .samples = softmax_samples,
   };
   return row;
 }

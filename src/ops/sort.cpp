@@ -201,34 +201,24 @@ struct SortRows : Family {
  private:
   static Primitive searching();
 };
-const SortRows& rows() {
-  static const SortRows& r = *new SortRows;
-  return r;
-}
-
 // Sorted vectors shared by all examples stay shared where the values alone are mapped.
 Primitive SortRows::searching() {
   Primitive p = searching_row();
   p.batch = [](const ir::BatchArgs& a) {
     const bool own = a.mapped[0] || type_of(a.x[0]).shape.ndim() > 1;
     Arrays x = own ? all_mapped(a) : Arrays{a.x[0], a.x[1]};
-    return ir::Batched{anew::bind(rows().searchsorted, a.params, x, a.at)};
+    return ir::Batched{anew::bind(rows<SortRows>().searchsorted, a.params, x, a.at)};
   };
   return p;
 }
 
 Arrays bind_sort(const Arrays& x, int dimension, int keys, const Location& at) {
-  return anew::bind(rows().sort, make_params(SortParams(dimension, keys)), x, at);
-}
-
-Array checked(const ArrayLike& x) {
-  check_operand(x.value, line_or(x.at));
-  return strong(x.value, x.at);
+  return anew::bind(rows<SortRows>().sort, make_params(SortParams(dimension, keys)), x, at);
 }
 
 }  // namespace
 
-std::span<const Primitive* const> sort_rows() { return rows().list(); }
+std::span<const Primitive* const> sort_rows() { return rows<SortRows>().list(); }
 
 Array sort(const ArrayLike& x, int axis, bool descending) {
   Array a = checked(x);
@@ -253,7 +243,7 @@ Array argsort(const ArrayLike& x, int axis, bool descending) {
 std::pair<Array, Array> top_k(const ArrayLike& x, std::int64_t k, int axis) {
   Array a = checked(x);
   int i = checked_axis("top_k", axis, type_of(a).shape.ndim(), type_of(a), x.at);
-  Arrays both = anew::bind(rows().top_k, make_params(TopParams(i, k)), {a}, x.at);
+  Arrays both = anew::bind(rows<SortRows>().top_k, make_params(TopParams(i, k)), {a}, x.at);
   return {both[0], both[1]};
 }
 
@@ -263,7 +253,7 @@ Array searchsorted(const ArrayLike& a, const ArrayLike& v, std::string_view side
   if (type_of(a.value).shape.ndim() != 1)
     fail("searchsorted", a.at, fmt::format("needs a sorted vector, got {}", type_of(a.value).str()));
   DType d = common_dtype(both);
-  return bind1(rows().searchsorted, make_params(SideParams(std::string(side))),
+  return bind1(rows<SortRows>().searchsorted, make_params(SideParams(std::string(side))),
                {coerce(a.value, d, a.at), coerce(v.value, d, a.at)}, a.at);
 }
 

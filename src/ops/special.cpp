@@ -16,7 +16,6 @@
 namespace anew {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 struct PolygammaParams : ir::ParamsOf<PolygammaParams> {
@@ -134,25 +133,20 @@ struct SpecialRows : Family {
   const Primitive& round_away_from_zero = row(plain("round_away_from_zero", round_away, nullptr, 6, {0.6, 1.4}));
 };
 
-const SpecialRows& rows() {
-  static const SpecialRows& r = *new SpecialRows;
-  return r;
-}
-
 Array apply(const Primitive& p, const ArrayLike& x) { return bind1(p, ir::no_params(), {as_float(x)}, x.at); }
 
 }  // namespace
 
-std::span<const Primitive* const> special_rows() { return rows().list(); }
+std::span<const Primitive* const> special_rows() { return rows<SpecialRows>().list(); }
 
-Array lgamma(const ArrayLike& x) { return apply(rows().lgamma, x); }
-Array digamma(const ArrayLike& x) { return apply(rows().digamma, x); }
+Array lgamma(const ArrayLike& x) { return apply(rows<SpecialRows>().lgamma, x); }
+Array digamma(const ArrayLike& x) { return apply(rows<SpecialRows>().digamma, x); }
 
 namespace lax {
 Array round(const ArrayLike& x, Rounding rounding) {
   check_operand(x.value, line_or(x.at));
   if (rounding == Rounding::to_nearest_even || !is_float(type_of(x.value).dtype)) return anew::round(x);
-  return apply(rows().round_away_from_zero, x);
+  return apply(rows<SpecialRows>().round_away_from_zero, x);
 }
 }  // namespace lax
 
@@ -161,7 +155,7 @@ Array special::polygamma(int n, const ArrayLike& x) {
   constexpr int most = 1000;  // its kernel grows with the order
   if (n > most) fail("polygamma", x.at, fmt::format("the order must be at most {}, got {}", most, n));
   if (n == 0) return anew::digamma(x);
-  return bind1(rows().polygamma, make_params(PolygammaParams(n)), {as_float(x)}, x.at);
+  return bind1(rows<SpecialRows>().polygamma, make_params(PolygammaParams(n)), {as_float(x)}, x.at);
 }
 
 }  // namespace anew

@@ -192,11 +192,6 @@ struct UnaryRows : Family {
       row(unary("population_count", {[](Expr x) { return popcount(x); }, nullptr, 1, 0, 9, Accepts::integers}));
 };
 
-const UnaryRows& rows() {
-  static const UnaryRows& r = *new UnaryRows;
-  return r;
-}
-
 Array apply(const Primitive& p, const Array& x, const Location& at) { return bind1(p, ir::no_params(), {x}, at); }
 
 // Functions with real values: integers become floats.
@@ -217,77 +212,77 @@ Array of_fraction(const Primitive& p, const ArrayLike& x) {
 
 }  // namespace
 
-std::span<const ir::Primitive* const> unary_rows() { return rows().list(); }
+std::span<const ir::Primitive* const> unary_rows() { return rows<UnaryRows>().list(); }
 
-Array operator-(const ArrayLike& a) { return of_number(rows().neg, a); }
-Array operator~(const ArrayLike& a) { return of_number(rows().not_, a); }
-Array negative(const ArrayLike& x) { return of_number(rows().neg, x); }
-Array sin(const ArrayLike& x) { return of_float(rows().sin, x); }
-Array cos(const ArrayLike& x) { return of_float(rows().cos, x); }
-Array tan(const ArrayLike& x) { return of_float(rows().tan, x); }
-Array asin(const ArrayLike& x) { return of_float(rows().asin, x); }
-Array acos(const ArrayLike& x) { return of_float(rows().acos, x); }
-Array atan(const ArrayLike& x) { return of_float(rows().atan, x); }
+Array operator-(const ArrayLike& a) { return of_number(rows<UnaryRows>().neg, a); }
+Array operator~(const ArrayLike& a) { return of_number(rows<UnaryRows>().not_, a); }
+Array negative(const ArrayLike& x) { return of_number(rows<UnaryRows>().neg, x); }
+Array sin(const ArrayLike& x) { return of_float(rows<UnaryRows>().sin, x); }
+Array cos(const ArrayLike& x) { return of_float(rows<UnaryRows>().cos, x); }
+Array tan(const ArrayLike& x) { return of_float(rows<UnaryRows>().tan, x); }
+Array asin(const ArrayLike& x) { return of_float(rows<UnaryRows>().asin, x); }
+Array acos(const ArrayLike& x) { return of_float(rows<UnaryRows>().acos, x); }
+Array atan(const ArrayLike& x) { return of_float(rows<UnaryRows>().atan, x); }
 Array arcsin(const ArrayLike& x) { return asin(x); }
 Array arccos(const ArrayLike& x) { return acos(x); }
 Array arctan(const ArrayLike& x) { return atan(x); }
-Array sinh(const ArrayLike& x) { return of_float(rows().sinh, x); }
-Array cosh(const ArrayLike& x) { return of_float(rows().cosh, x); }
-Array tanh(const ArrayLike& x) { return of_float(rows().tanh, x); }
-Array asinh(const ArrayLike& x) { return of_float(rows().asinh, x); }
-Array acosh(const ArrayLike& x) { return of_float(rows().acosh, x); }
-Array atanh(const ArrayLike& x) { return of_float(rows().atanh, x); }
-Array exp(const ArrayLike& x) { return of_float(rows().exp, x); }
-Array exp2(const ArrayLike& x) { return of_float(rows().exp2, x); }
-Array expm1(const ArrayLike& x) { return of_float(rows().expm1, x); }
-Array log(const ArrayLike& x) { return of_float(rows().log, x); }
-Array log2(const ArrayLike& x) { return of_float(rows().log2, x); }
-Array log10(const ArrayLike& x) { return of_float(rows().log10, x); }
-Array log1p(const ArrayLike& x) { return of_float(rows().log1p, x); }
-Array sqrt(const ArrayLike& x) { return of_float(rows().sqrt, x); }
-Array rsqrt(const ArrayLike& x) { return of_float(rows().rsqrt, x); }
-Array cbrt(const ArrayLike& x) { return of_float(rows().cbrt, x); }
-Array erf(const ArrayLike& x) { return of_float(rows().erf, x); }
-Array erfc(const ArrayLike& x) { return of_float(rows().erfc, x); }
-Array erf_inv(const ArrayLike& x) { return of_float(rows().erf_inv, x); }
-Array sign(const ArrayLike& x) { return of_number(rows().sign, x); }
-Array floor(const ArrayLike& x) { return of_fraction(rows().floor, x); }
-Array ceil(const ArrayLike& x) { return of_fraction(rows().ceil, x); }
-Array round(const ArrayLike& x) { return of_fraction(rows().round, x); }
-Array bitwise_not(const ArrayLike& x) { return of_number(rows().not_, x); }
-Array invert(const ArrayLike& x) { return of_number(rows().not_, x); }
+Array sinh(const ArrayLike& x) { return of_float(rows<UnaryRows>().sinh, x); }
+Array cosh(const ArrayLike& x) { return of_float(rows<UnaryRows>().cosh, x); }
+Array tanh(const ArrayLike& x) { return of_float(rows<UnaryRows>().tanh, x); }
+Array asinh(const ArrayLike& x) { return of_float(rows<UnaryRows>().asinh, x); }
+Array acosh(const ArrayLike& x) { return of_float(rows<UnaryRows>().acosh, x); }
+Array atanh(const ArrayLike& x) { return of_float(rows<UnaryRows>().atanh, x); }
+Array exp(const ArrayLike& x) { return of_float(rows<UnaryRows>().exp, x); }
+Array exp2(const ArrayLike& x) { return of_float(rows<UnaryRows>().exp2, x); }
+Array expm1(const ArrayLike& x) { return of_float(rows<UnaryRows>().expm1, x); }
+Array log(const ArrayLike& x) { return of_float(rows<UnaryRows>().log, x); }
+Array log2(const ArrayLike& x) { return of_float(rows<UnaryRows>().log2, x); }
+Array log10(const ArrayLike& x) { return of_float(rows<UnaryRows>().log10, x); }
+Array log1p(const ArrayLike& x) { return of_float(rows<UnaryRows>().log1p, x); }
+Array sqrt(const ArrayLike& x) { return of_float(rows<UnaryRows>().sqrt, x); }
+Array rsqrt(const ArrayLike& x) { return of_float(rows<UnaryRows>().rsqrt, x); }
+Array cbrt(const ArrayLike& x) { return of_float(rows<UnaryRows>().cbrt, x); }
+Array erf(const ArrayLike& x) { return of_float(rows<UnaryRows>().erf, x); }
+Array erfc(const ArrayLike& x) { return of_float(rows<UnaryRows>().erfc, x); }
+Array erf_inv(const ArrayLike& x) { return of_float(rows<UnaryRows>().erf_inv, x); }
+Array sign(const ArrayLike& x) { return of_number(rows<UnaryRows>().sign, x); }
+Array floor(const ArrayLike& x) { return of_fraction(rows<UnaryRows>().floor, x); }
+Array ceil(const ArrayLike& x) { return of_fraction(rows<UnaryRows>().ceil, x); }
+Array round(const ArrayLike& x) { return of_fraction(rows<UnaryRows>().round, x); }
+Array bitwise_not(const ArrayLike& x) { return of_number(rows<UnaryRows>().not_, x); }
+Array invert(const ArrayLike& x) { return of_number(rows<UnaryRows>().not_, x); }
 
 Array abs(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return type_of(x.value).dtype == bool_ ? x.value : of_number(rows().abs, x);
+  return type_of(x.value).dtype == bool_ ? x.value : of_number(rows<UnaryRows>().abs, x);
 }
 Array square(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  return type_of(x.value).dtype == bool_ ? apply(rows().square, coerce(x.value, i32, x.at), x.at)
-                                         : of_number(rows().square, x);
+  return type_of(x.value).dtype == bool_ ? apply(rows<UnaryRows>().square, coerce(x.value, i32, x.at), x.at)
+                                         : of_number(rows<UnaryRows>().square, x);
 }
 Array isfinite(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
-  if (is_float(type_of(x.value).dtype)) return of_number(rows().is_finite, x);
+  if (is_float(type_of(x.value).dtype)) return of_number(rows<UnaryRows>().is_finite, x);
   return full(type_of(x.value).shape, ArrayLike(true, x.at));
 }
-Array logical_not(const ArrayLike& x) { return apply(rows().not_, coerce(x.value, bool_, x.at), x.at); }
+Array logical_not(const ArrayLike& x) { return apply(rows<UnaryRows>().not_, coerce(x.value, bool_, x.at), x.at); }
 
 namespace nn {
-Array relu(const ArrayLike& x) { return of_number(rows().relu, x); }
-Array sigmoid(const ArrayLike& x) { return of_float(rows().logistic, x); }
+Array relu(const ArrayLike& x) { return of_number(rows<UnaryRows>().relu, x); }
+Array sigmoid(const ArrayLike& x) { return of_float(rows<UnaryRows>().logistic, x); }
 }  // namespace nn
 
 namespace lax {
 Array population_count(const ArrayLike& x) {  // of the bits that the number shows
   check_operand(x.value, line_or(x.at));
-  return apply(rows().population_count, strong(x.value, x.at), x.at);
+  return apply(rows<UnaryRows>().population_count, strong(x.value, x.at), x.at);
 }
 Array integer_pow(const ArrayLike& x, int y) {
   check_operand(x.value, line_or(x.at));
   if (y == 1) return x.value;
   if (y == 2) return anew::square(x);
-  return bind1(rows().integer_pow, make_params(IntegerPowParams(y)), {x.value}, x.at);
+  return bind1(rows<UnaryRows>().integer_pow, make_params(IntegerPowParams(y)), {x.value}, x.at);
 }
 }  // namespace lax
 }  // namespace anew

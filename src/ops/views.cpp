@@ -66,7 +66,6 @@ std::vector<ir::Sample> samples_of(std::initializer_list<std::pair<Shape, Params
 }
 
 struct ShapeRows;
-const ShapeRows& rows();
 
 Primitive broadcasting();
 Primitive reshaping();
@@ -105,11 +104,6 @@ struct ShapeRows : Family {
   const Primitive& iota = row(counting());
 };
 
-const ShapeRows& rows() {
-  static const ShapeRows& r = *new ShapeRows;
-  return r;
-}
-
 Shape broadcast_shape(const BroadcastParams& p, const Type& in, const Location& at) {
   auto refuse = [&] {
     std::string dims;
@@ -137,7 +131,7 @@ Primitive broadcasting() {
       if (in.shape[i] != 1) v.strides[dims[static_cast<std::size_t>(i)]] = strides[i];
     return std::optional(v);
   };
-  same_for_tangent(p, []() -> const Primitive& { return rows().broadcast_in_dim; });
+  same_for_tangent(p, []() -> const Primitive& { return rows<ShapeRows>().broadcast_in_dim; });
   p.transpose = [](const ir::TransposeArgs& a) {
     const auto& q = a.params->as<BroadcastParams>();
     const Shape& in = a.in[0].shape;
@@ -196,7 +190,7 @@ Primitive reshaping() {
     }
     return v;
   };
-  same_for_tangent(p, []() -> const Primitive& { return rows().reshape; });
+  same_for_tangent(p, []() -> const Primitive& { return rows<ShapeRows>().reshape; });
   p.transpose = [](const ir::TransposeArgs& a) { return Arrays{anew::reshape(a.ct[0], a.in[0].shape)}; };
   p.samples = [] {
     auto to = [](Shape s) { return make_params(ReshapeParams(s)); };
@@ -226,7 +220,7 @@ Primitive transposition() {
     for (int axis : params.as<TransposeParams>().permutation) v.strides.push_back(strides[axis]);
     return std::optional(v);
   };
-  same_for_tangent(p, []() -> const Primitive& { return rows().transpose; });
+  same_for_tangent(p, []() -> const Primitive& { return rows<ShapeRows>().transpose; });
   p.transpose = [](const ir::TransposeArgs& a) {
     return Arrays{anew::transpose(a.ct[0], sorting(a.params->as<TransposeParams>().permutation))};
   };
@@ -255,7 +249,7 @@ Primitive squeezing() {
       if (!contains(params.as<DimensionsParams>().dimensions, i)) v.strides.push_back(strides[i]);
     return std::optional(v);
   };
-  same_for_tangent(p, []() -> const Primitive& { return rows().squeeze; });
+  same_for_tangent(p, []() -> const Primitive& { return rows<ShapeRows>().squeeze; });
   p.transpose = [](const ir::TransposeArgs& a) {
     const Shape& in = a.in[0].shape;
     return Arrays{
@@ -294,7 +288,7 @@ Primitive slicing() {
     }
     return std::optional(v);
   };
-  same_for_tangent(p, []() -> const Primitive& { return rows().slice; });
+  same_for_tangent(p, []() -> const Primitive& { return rows<ShapeRows>().slice; });
   p.transpose = [](const ir::TransposeArgs& a) {
     const auto& q = a.params->as<SliceParams>();
     std::vector<lax::Padding> config;
@@ -331,9 +325,9 @@ Primitive reversal() {
     }
     return std::optional(v);
   };
-  same_for_tangent(p, []() -> const Primitive& { return rows().rev; });
+  same_for_tangent(p, []() -> const Primitive& { return rows<ShapeRows>().rev; });
   p.transpose = [](const ir::TransposeArgs& a) {
-    return Arrays{bind1(rows().rev, a.params, {a.ct[0]}, Location::current())};
+    return Arrays{bind1(rows<ShapeRows>().rev, a.params, {a.ct[0]}, Location::current())};
   };
   p.samples = [] {
     auto of = [](std::vector<int> d) { return make_params(DimensionsParams(std::move(d))); };
@@ -375,7 +369,7 @@ Primitive counting() {
 
 }  // namespace
 
-std::span<const ir::Primitive* const> shape_rows() { return rows().list(); }
+std::span<const ir::Primitive* const> shape_rows() { return rows<ShapeRows>().list(); }
 
 Array reshape(const ArrayLike& x, const Shape& wanted) {
   check_operand(x.value, line_or(x.at));
@@ -396,7 +390,7 @@ Array reshape(const ArrayLike& x, const Shape& wanted) {
     shape[open] = type.shape.size() / rest;
   }
   if (shape == type.shape) return strong(x.value, x.at);
-  return bind1(rows().reshape, make_params(ReshapeParams(shape)), {strong(x.value, x.at)}, x.at);
+  return bind1(rows<ShapeRows>().reshape, make_params(ReshapeParams(shape)), {strong(x.value, x.at)}, x.at);
 }
 
 Array transpose(const ArrayLike& x, const Axes& axes) {
@@ -408,7 +402,7 @@ Array transpose(const ArrayLike& x, const Axes& axes) {
   else
     for (int a : axes.list()) order.push_back(checked_axis("transpose", a, type.shape.ndim(), type, x.at));
   if (order == axis_range(0, type.shape.ndim())) return strong(x.value, x.at);
-  return bind1(rows().transpose, make_params(TransposeParams(order)), {x.value}, x.at);
+  return bind1(rows<ShapeRows>().transpose, make_params(TransposeParams(order)), {x.value}, x.at);
 }
 
 Array squeeze(const ArrayLike& x, const Axes& axis) {
@@ -420,7 +414,7 @@ Array squeeze(const ArrayLike& x, const Axes& axis) {
     for (int i = 0; i < type.shape.ndim(); ++i)
       if (type.shape[i] == 1) axes.push_back(i);
   if (axes.empty()) return strong(x.value, x.at);
-  return bind1(rows().squeeze, make_params(DimensionsParams(axes)), {x.value}, x.at);
+  return bind1(rows<ShapeRows>().squeeze, make_params(DimensionsParams(axes)), {x.value}, x.at);
 }
 
 Array part_of_rows(const Array& x, std::int64_t begin, std::int64_t end, const Location& at) {
@@ -430,7 +424,7 @@ Array part_of_rows(const Array& x, std::int64_t begin, std::int64_t end, const L
   limit[0] = end;
   SliceParams p(start, limit);
   p.part = true;
-  return bind1(rows().slice, make_params(p), {x}, at);
+  return bind1(rows<ShapeRows>().slice, make_params(p), {x}, at);
 }
 
 namespace lax {
@@ -438,20 +432,22 @@ namespace lax {
 Array broadcast_in_dim(const ArrayLike& x, const Shape& shape, const std::vector<int>& dimensions) {
   check_operand(x.value, line_or(x.at));
   if (type_of(x.value).shape == shape && dimensions == axis_range(0, shape.ndim())) return strong(x.value, x.at);
-  return bind1(rows().broadcast_in_dim, make_params(BroadcastParams(dimensions, shape)), {strong(x.value, x.at)}, x.at);
+  return bind1(rows<ShapeRows>().broadcast_in_dim, make_params(BroadcastParams(dimensions, shape)),
+               {strong(x.value, x.at)}, x.at);
 }
 
 Array slice(const ArrayLike& x, const Shape& start, const Shape& limit, const std::optional<Shape>& strides) {
   bool by_one = !strides || std::all_of(strides->begin(), strides->end(), [](auto s) { return s == 1; });
-  return bind1(rows().slice, make_params(SliceParams(start, limit, by_one ? std::nullopt : strides)), {x.value}, x.at);
+  return bind1(rows<ShapeRows>().slice, make_params(SliceParams(start, limit, by_one ? std::nullopt : strides)),
+               {x.value}, x.at);
 }
 
 Array rev(const ArrayLike& x, const std::vector<int>& dimensions) {
-  return bind1(rows().rev, make_params(DimensionsParams(dimensions)), {x.value}, x.at);
+  return bind1(rows<ShapeRows>().rev, make_params(DimensionsParams(dimensions)), {x.value}, x.at);
 }
 
 Array iota(const Shape& shape, int dimension, DType dtype, const Location& at) {
-  return bind1(rows().iota, make_params(IotaParams(dimension, dtype, shape)), {}, at);
+  return bind1(rows<ShapeRows>().iota, make_params(IotaParams(dimension, dtype, shape)), {}, at);
 }
 
 }  // namespace lax

@@ -27,8 +27,8 @@ struct WindowParams : ir::ParamsOf<WindowParams> {
                       ir::field("window_strides", &WindowParams::window_strides)};
   }
 };
-const WindowParams& of(const ParamsRef& p) { return p->as<WindowParams>(); }
-WindowParams behind(WindowParams p, std::int64_t) {
+const WindowParams& window_params(const ParamsRef& p) { return p->as<WindowParams>(); }
+WindowParams window_behind(WindowParams p, std::int64_t) {
   return {with_front(1, p.window_dimensions), with_front(1, p.window_strides), with_front(1, p.window_dilation)};
 }
 CheckedSize checked_covered(const WindowParams& q, int i) {
@@ -132,7 +132,6 @@ Primitive window_row(std::string name, loops::Combine combine) {
 }
 
 struct WindowRows;
-const WindowRows& rows();
 Array reduce(const Primitive& p, const Array& x, const WindowParams& q) {
   return bind1(p, make_params(q), {x}, Location::current());
 }
@@ -140,12 +139,12 @@ const Primitive& sum_row();
 const Primitive& argmax_row();
 const Primitive& argmin_row();
 
-Primitive summation() {
+Primitive window_sum() {
   Primitive p = window_row("reduce_window_sum", loops::Combine::sum);
-  p.jvp = [](const ir::JvpArgs& a) { return Arrays{reduce(sum_row(), a.t[0], of(a.params))}; };
+  p.jvp = [](const ir::JvpArgs& a) { return Arrays{reduce(sum_row(), a.t[0], window_params(a.params))}; };
   // An element is in the windows that start up to a window before it.
   p.transpose = [](const ir::TransposeArgs& a) {
-    const WindowParams& q = of(a.params);
+    const WindowParams& q = window_params(a.params);
     const Shape &in = a.in[0].shape, &out = type_of(a.ct[0]).shape;
     if (out.size() == 0) return Arrays{zeros_of(a.in[0])};
     std::vector<lax::Padding> config;
@@ -185,26 +184,22 @@ Primitive extremum(std::string name, loops::Combine combine, const Primitive& (*
   p.jvp = [position](const ir::JvpArgs& a) {
     const Shape& shape = type_of(a.x[0]).shape;
     if (type_of(a.y[0]).shape.size() == 0) return Arrays{Array()};
-    Array places = flat_places(reduce(position(), a.x[0], of(a.params)), of(a.params), shape);
+    Array places = flat_places(reduce(position(), a.x[0], window_params(a.params)), window_params(a.params), shape);
     return Arrays{take(a.t[0], places, {}, "clip")};
   };
   return p;
 }
 
 struct WindowRows : Family {
-  const Primitive& sum = row(summation(), behind);
-  const Primitive& max = row(extremum("reduce_window_max", loops::Combine::max, argmax_row), behind);
-  const Primitive& min = row(extremum("reduce_window_min", loops::Combine::min, argmin_row), behind);
-  const Primitive& argmax = row(window_row("reduce_window_argmax", loops::Combine::argmax), behind);
-  const Primitive& argmin = row(window_row("reduce_window_argmin", loops::Combine::argmin), behind);
+  const Primitive& sum = row(window_sum(), window_behind);
+  const Primitive& max = row(extremum("reduce_window_max", loops::Combine::max, argmax_row), window_behind);
+  const Primitive& min = row(extremum("reduce_window_min", loops::Combine::min, argmin_row), window_behind);
+  const Primitive& argmax = row(window_row("reduce_window_argmax", loops::Combine::argmax), window_behind);
+  const Primitive& argmin = row(window_row("reduce_window_argmin", loops::Combine::argmin), window_behind);
 };
-const WindowRows& rows() {
-  static const WindowRows& r = *new WindowRows;
-  return r;
-}
-const Primitive& sum_row() { return rows().sum; }
-const Primitive& argmax_row() { return rows().argmax; }
-const Primitive& argmin_row() { return rows().argmin; }
+const Primitive& sum_row() { return rows<WindowRows>().sum; }
+const Primitive& argmax_row() { return rows<WindowRows>().argmax; }
+const Primitive& argmin_row() { return rows<WindowRows>().argmin; }
 
 // (before, after) per axis.
 std::vector<std::pair<std::int64_t, std::int64_t>> padding_of(std::string_view op, const ConvPadding& padding,
@@ -269,20 +264,20 @@ Array reduced(const Primitive& p, loops::Combine combine, const ArrayLike& x, co
 
 }  // namespace
 
-std::span<const Primitive* const> window_rows() { return rows().list(); }
+std::span<const Primitive* const> window_rows() { return rows<WindowRows>().list(); }
 
 namespace lax {
 Array reduce_window_sum(const ArrayLike& x, const Shape& window, const Shape& strides, const ConvPadding& padding,
                         const WindowOptions& options) {
-  return reduced(rows().sum, loops::Combine::sum, x, window, strides, padding, options);
+  return reduced(rows<WindowRows>().sum, loops::Combine::sum, x, window, strides, padding, options);
 }
 Array reduce_window_max(const ArrayLike& x, const Shape& window, const Shape& strides, const ConvPadding& padding,
                         const WindowOptions& options) {
-  return reduced(rows().max, loops::Combine::max, x, window, strides, padding, options);
+  return reduced(rows<WindowRows>().max, loops::Combine::max, x, window, strides, padding, options);
 }
 Array reduce_window_min(const ArrayLike& x, const Shape& window, const Shape& strides, const ConvPadding& padding,
                         const WindowOptions& options) {
-  return reduced(rows().min, loops::Combine::min, x, window, strides, padding, options);
+  return reduced(rows<WindowRows>().min, loops::Combine::min, x, window, strides, padding, options);
 }
 }  // namespace lax
 

@@ -11,7 +11,7 @@ namespace anew::passes {
 namespace {
 
 // A box costs a kernel, and the time to compile it; it pays where it replaces one, or some memory traffic.
-constexpr std::size_t most_boxes = 27, bytes_of_a_box = 64 << 10, most_weight = 4000;
+constexpr std::size_t most_boxes = 27, bytes_of_a_box = 64 << 10, most_weight_of_boxes = 4000;
 
 class PartReader {
  public:
@@ -92,7 +92,7 @@ class PartReader {
           if (g_.draft(s).iterations() > 0) makers.back().push_back(&g_.draft(s));
     }
     const std::size_t weight = std::max(1, g_.draft(c).weight());
-    const std::size_t most = std::min({most_boxes, kernels + bytes / bytes_of_a_box, most_weight / weight});
+    const std::size_t most = std::min({most_boxes, kernels + bytes / bytes_of_a_box, most_weight_of_boxes / weight});
     return inlined_parts(g_.body(), g_.draft(c), std::move(makers), most);
   }
 
