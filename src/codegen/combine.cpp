@@ -1,4 +1,4 @@
-// See join.h.
+// See combine.h.
 #include "codegen/combine.h"
 
 #include "base/dtype.h"
@@ -7,6 +7,42 @@ namespace anew::codegen {
 
 using llvm::Value;
 using loops::Combine;
+
+namespace {
+
+// A value of the code, with the operators in which ANEW_COMBINES is written.
+struct Number {
+  Builder& b;
+  DType dtype;
+  Value* value;
+};
+Number operator+(const Number& a, const Number& x) {
+  Builder& b = a.b;
+  Value* sum = is_float(a.dtype) ? b.CreateFAdd(a.value, x.value) : b.CreateAdd(a.value, x.value);
+  return {b, a.dtype, rounded(b, a.dtype, sum)};
+}
+Number operator*(const Number& a, const Number& x) {
+  Builder& b = a.b;
+  Value* product = is_float(a.dtype) ? b.CreateFMul(a.value, x.value) : b.CreateMul(a.value, x.value);
+  return {b, a.dtype, rounded(b, a.dtype, product)};
+}
+Number operator&(const Number& a, const Number& x) { return {a.b, a.dtype, a.b.CreateAnd(a.value, x.value)}; }
+Number operator|(const Number& a, const Number& x) { return {a.b, a.dtype, a.b.CreateOr(a.value, x.value)}; }
+Value* operator<(const Number& a, const Number& x) {
+  if (is_float(a.dtype)) return a.b.CreateFCmpOLT(a.value, x.value);
+  return is_signed(a.dtype) ? a.b.CreateICmpSLT(a.value, x.value) : a.b.CreateICmpULT(a.value, x.value);
+}
+Value* operator>(const Number& a, const Number& x) {
+  if (is_float(a.dtype)) return a.b.CreateFCmpOGT(a.value, x.value);
+  return is_signed(a.dtype) ? a.b.CreateICmpSGT(a.value, x.value) : a.b.CreateICmpUGT(a.value, x.value);
+}
+// Nothing where there is no nan.
+Value* is_nan(const Number& x) { return is_float(x.dtype) ? x.b.CreateFCmpUNO(x.value, x.value) : nullptr; }
+Number select(Value* condition, const Number& yes, const Number& no) {
+  return condition ? Number{no.b, no.dtype, no.b.CreateSelect(condition, yes.value, no.value)} : no;
+}
+
+}  // namespace
 
 Combiner::Combiner(Builder& b, const Layout& layout)
     : b_(b),
@@ -43,25 +79,15 @@ Value* Combiner::given(Value* x) const {
                         lanes_of(value_type(b_.getContext(), dtype_), v ? static_cast<int>(v->getNumElements()) : 1));
 }
 
-Value* Combiner::apply(Value* a, Value* x) const {
-  const bool floating = is_float(dtype_);
+Value* Combiner::apply(Value* left, Value* right) const {
+  const Number a{b_, dtype_, left}, x{b_, dtype_, right};
   switch (combine_) {
-    case Combine::sum: return rounded(b_, dtype_, floating ? b_.CreateFAdd(a, x) : b_.CreateAdd(a, x));
-    case Combine::product: return rounded(b_, dtype_, floating ? b_.CreateFMul(a, x) : b_.CreateMul(a, x));
-    case Combine::and_: return b_.CreateAnd(a, x);
-    case Combine::or_: return b_.CreateOr(a, x);
-    default: break;
+#define ANEW_COMBINE(name, text, joins, identity, of_bool, joined) \
+  case Combine::name: return (joined).value;
+    ANEW_COMBINES(ANEW_COMBINE)
+#undef ANEW_COMBINE
   }
-  const bool max = combine_ == Combine::max;
-  if (floating) {  // x > a, or x is a nan; two selects, since the machine has one instruction for the inner one
-    Value* best = b_.CreateSelect(max ? b_.CreateFCmpOGT(x, a) : b_.CreateFCmpOLT(x, a), x, a);
-    return b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, best);
-  }
-  const bool sign = is_signed(dtype_);
-  Value* wins = max    ? sign ? b_.CreateICmpSGT(x, a) : b_.CreateICmpUGT(x, a)
-                   : sign ? b_.CreateICmpSLT(x, a)
-                       : b_.CreateICmpULT(x, a);
-  return b_.CreateSelect(wins, x, a);
+  return nullptr;
 }
 
 Value* Combiner::across(llvm::SmallVector<Value*, 8> lanes) const {

@@ -1,4 +1,4 @@
-// See join.h. Every function is a template over (operation, type, rounding), vectorised over lanes or columns.
+// See accumulate.h. Every function is a template over (operation, type, rounding), vectorised over lanes or columns.
 #include "loops/accumulate.h"
 
 #include <fmt/format.h>
@@ -11,46 +11,19 @@
 namespace anew::loops {
 namespace {
 
-struct Sum {
-  template <class V>
-  static V apply(V a, V x) {
-    return a + x;
-  }
-};
-struct Product {
-  template <class V>
-  static V apply(V a, V x) {
-    return a * x;
-  }
-};
-struct Max {
-  template <class V>
-  static V apply(V a, V x) {
-    return select(either(x > a, x != x), x, a);
-  }
-};
-struct Min {
-  template <class V>
-  static V apply(V a, V x) {
-    return select(either(x < a, x != x), x, a);
-  }
-};
-struct And {
-  template <class V>
-  static V apply(V a, V x) {
-    return a & x;
-  }
-};
-struct Or {
-  template <class V>
-  static V apply(V a, V x) {
-    return a | x;
-  }
-};
+template <class V>
+auto is_nan(V x) {
+  return x != x;
+}
 
-// Comparisons see the sign of an integer; sums and bits do not.
-template <class F>
-constexpr bool ordered = std::is_same_v<F, Max> || std::is_same_v<F, Min>;
+// x joined to a.
+template <Combine c, class V>
+V joined(V a, [[maybe_unused]] V x) {
+#define ANEW_COMBINE(name, text, joins, identity, of_bool, joined) \
+  if constexpr (c == Combine::name) return joined;
+  ANEW_COMBINES(ANEW_COMBINE)
+#undef ANEW_COMBINE
+}
 
 // Lanes [half, 2 half) moved down to [0, half); the others do not matter.
 template <class T>
@@ -68,20 +41,21 @@ Vec<T> upper(Vec<T> x, int half) {
   }
 }
 
-template <class F, class T, DType stored>
+template <Combine by, class T, DType stored>
 struct Accumulate {
   using S = Stored<T>;
   static constexpr int width = lanes;
   static_assert(4 * width == 32);  // a row's lanes are four vectors, by name: an array of them would live in memory
 
   static Vec<T> apply(Vec<T> a, Vec<T> x) {
-    const Vec<T> r = F::apply(a, x);
+    const Vec<T> r = joined<by>(a, x);
     if constexpr (is_stored(stored)) return rounded(stored, r);
     else return r;
   }
   static S apply_one(S a, S x) {
-    using U = std::conditional_t<ordered<F>, S, typename Wrapping<S>::type>;
-    const S r = static_cast<S>(F::apply(static_cast<U>(a), static_cast<U>(x)));
+    // Comparisons see the sign of an integer; sums and bits do not.
+    using U = std::conditional_t<line_of(by).joins == Joins::order, S, typename Wrapping<S>::type>;
+    const S r = static_cast<S>(joined<by>(static_cast<U>(a), static_cast<U>(x)));
     if constexpr (is_stored(stored)) return rounded(stored, r);
     else return r;
   }
@@ -185,21 +159,29 @@ struct Accumulate {
   static constexpr Accumulator functions{accumulate, join, rows, chain};
 };
 
-template <class F>
+template <Combine c>
 const Accumulator* of_type(DType dtype) {
   // Narrow integers may be joined as wide ones: what wraps around later wraps to the same.
   return visit(dtype, []<class T>(std::type_identity<T>) -> const Accumulator* {
     if constexpr (std::is_same_v<T, bool>) return nullptr;
-    else if constexpr (std::is_class_v<T>) return &Accumulate<F, float, dtype_of_element<T>>::functions;
-    else return &Accumulate<F, Computed<T>, f32>::functions;
+    else if constexpr (std::is_class_v<T>) return &Accumulate<c, float, dtype_of_element<T>>::functions;
+    else return &Accumulate<c, Computed<T>, f32>::functions;
   });
 }
-template <class F>
+template <Combine c>
 const Accumulator* of_bits(DType dtype) {
   return with_type(dtype, []<class T>() -> const Accumulator* {
     if constexpr (std::floating_point<T>) return nullptr;
-    else return &Accumulate<F, T, f32>::functions;
+    else return &Accumulate<c, T, f32>::functions;
   });
+}
+
+template <Combine c>
+const Accumulator* of_line(DType dtype) {
+  constexpr Joins joins = line_of(c).joins;
+  if constexpr (joins == Joins::numbers || joins == Joins::order) return of_type<c>(dtype);
+  else if constexpr (joins == Joins::bits) return of_bits<c>(dtype);
+  else return nullptr;
 }
 
 template <class T, bool largest>
@@ -246,13 +228,10 @@ struct Search {
 const Accumulator& accumulator(Combine combine, DType dtype) {
   const Accumulator* found = nullptr;
   switch (combine_of(combine, dtype)) {
-    case Combine::sum: found = of_type<Sum>(dtype); break;
-    case Combine::product: found = of_type<Product>(dtype); break;
-    case Combine::max: found = of_type<Max>(dtype); break;
-    case Combine::min: found = of_type<Min>(dtype); break;
-    case Combine::and_: found = of_bits<And>(dtype); break;
-    case Combine::or_: found = of_bits<Or>(dtype); break;
-    default: break;
+#define ANEW_COMBINE(name, text, joins, identity, of_bool, joined) \
+  case Combine::name: found = of_line<Combine::name>(dtype); break;
+    ANEW_COMBINES(ANEW_COMBINE)
+#undef ANEW_COMBINE
   }
   if (!found) throw InternalError(fmt::format("[loops] no reduction by {} of {}", name_of(combine), name_of(dtype)));
   return *found;

@@ -110,24 +110,24 @@ struct Access {
 // The table of combining operations: how a reduction joins values, in the order of the Bits contract. max, min: nan
 // wins, the earlier of two equal values stays. argmax, argmin: row-major index over the reduced variables, nan wins,
 // the first of equal values. Columns: the name in text; what is joined; the result of nothing; the operation that it is
-// of bools.
+// of bools; x joined to a, for vectors of the interpreter and values of generated code alike (of no use to positions).
 enum class Joins : std::uint8_t { nothing, numbers, order, bits, positions };
 enum class Identity : std::uint8_t { zero, one, least, greatest, all_bits };
 // clang-format off
-#define ANEW_COMBINES(line)                        \
-  line(none, "none", nothing, zero, none)          \
-  line(sum, "sum", numbers, zero, sum)             \
-  line(product, "product", numbers, one, product)  \
-  line(max, "max", order, least, or_)              \
-  line(min, "min", order, greatest, and_)          \
-  line(and_, "and", bits, all_bits, and_)          \
-  line(or_, "or", bits, zero, or_)                 \
-  line(argmax, "argmax", positions, zero, argmax)  \
-  line(argmin, "argmin", positions, zero, argmin)
+#define ANEW_COMBINES(line)                                                                            \
+  line(none, "none", nothing, zero, none, a)                                                           \
+  line(sum, "sum", numbers, zero, sum, a + x)                                                          \
+  line(product, "product", numbers, one, product, a * x)                                               \
+  line(max, "max", order, least, or_, select(is_nan(x), x, select(x > a, x, a)))                       \
+  line(min, "min", order, greatest, and_, select(is_nan(x), x, select(x < a, x, a)))                   \
+  line(and_, "and", bits, all_bits, and_, a & x)                                                       \
+  line(or_, "or", bits, zero, or_, a | x)                                                              \
+  line(argmax, "argmax", positions, zero, argmax, a)                                                   \
+  line(argmin, "argmin", positions, zero, argmin, a)
 // clang-format on
 
 enum class Combine : std::uint8_t {
-#define ANEW_COMBINE(name, text, joins, identity, of_bool) name,
+#define ANEW_COMBINE(name, text, joins, identity, of_bool, joined) name,
   ANEW_COMBINES(ANEW_COMBINE)
 #undef ANEW_COMBINE
 };
@@ -138,7 +138,8 @@ struct CombineLine {
   Combine of_bool;
 };
 inline constexpr CombineLine combines[] = {
-#define ANEW_COMBINE(name, text, joins, identity, of_bool) {text, Joins::joins, Identity::identity, Combine::of_bool},
+#define ANEW_COMBINE(name, text, joins, identity, of_bool, joined) \
+  {text, Joins::joins, Identity::identity, Combine::of_bool},
     ANEW_COMBINES(ANEW_COMBINE)
 #undef ANEW_COMBINE
 };
