@@ -1,6 +1,7 @@
 // How a reduction joins values, in LLVM IR. Accumulators start from a neutral value, which no join can tell from an
 // absent one (-0 for sums of floats), so chains, lanes and masks need no case for the first element.
 #pragma once
+#include "codegen/emitter.h"
 #include "codegen/layout.h"
 #include "codegen/operations.h"
 
@@ -29,6 +30,19 @@ class Combiner {
   DType dtype_;
   loops::Combine combine_;
   llvm::Type* type_;
+};
+
+// What code for a reduction is made with, in rows and in columns.
+struct Reduction {
+  explicit Reduction(Emitter& e)
+      : e_(e), b_(e.b), layout_(e.layout), join_(e.b, e.layout), node_(e.layout.kernel.stores[0].node) {}
+  llvm::Value* at(llvm::Value* pointer, llvm::Value* index) { return b_.CreateGEP(join_.type(), pointer, index); }
+
+  Emitter& e_;
+  Builder& b_;
+  const Layout& layout_;
+  Combiner join_;
+  int node_;  // whose values are joined
 };
 
 }  // namespace anew::codegen

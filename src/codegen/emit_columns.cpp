@@ -10,17 +10,10 @@ namespace {
 using llvm::Value;
 using loops::column_block;
 
-class ColumnReduction {
+class ColumnReduction : Reduction {
  public:
   explicit ColumnReduction(Emitter& e)
-      : e_(e),
-        b_(e.b),
-        layout_(e.layout),
-        join_(e.b, e.layout),
-        node_(e.layout.kernel.stores[0].node),
-        reduced_(e.layout.first_of(1)),
-        inner_(e.layout.first_of(2)),
-        extent_(e.layout.extents.back()) {
+      : Reduction(e), reduced_(e.layout.first_of(1)), inner_(e.layout.first_of(2)), extent_(e.layout.extents.back()) {
     for (int d = 0; d < e.layout.inner(); ++d)
       if (d < reduced_ || d >= inner_) kept_.push_back(d);
   }
@@ -49,7 +42,6 @@ class ColumnReduction {
   }
 
  private:
-  Value* at(Value* pointer, Value* index) { return b_.CreateGEP(join_.type(), pointer, index); }
   static int levels(std::int64_t count) {
     int n = 0;
     for (; count > column_block; ++n) count = (count + column_block - 1) / column_block;
@@ -148,11 +140,6 @@ class ColumnReduction {
     };
   }
 
-  Emitter& e_;
-  Builder& b_;
-  const Layout& layout_;
-  Combiner join_;
-  int node_;
   int reduced_, inner_;    // first dimensions of these sections
   std::int64_t extent_;    // of the innermost dimension
   std::vector<int> kept_;  // dimensions of the results but for the innermost

@@ -13,14 +13,10 @@ using loops::row_lanes;
 
 constexpr std::int64_t buffer_size = 512;
 
-class RowReduction {
+class RowReduction : Reduction {
  public:
   explicit RowReduction(Emitter& e)
-      : e_(e),
-        b_(e.b),
-        layout_(e.layout),
-        join_(e.b, e.layout),
-        node_(e.layout.kernel.stores[0].node),
+      : Reduction(e),
         first_(e.layout.first_of(1)),
         length_(e.layout.schedule.reduced),
         vectors_(static_cast<int>(row_lanes) / e.width) {}
@@ -65,8 +61,6 @@ class RowReduction {
   }
 
  private:
-  Value* at(Value* pointer, Value* index) { return b_.CreateGEP(join_.type(), pointer, index); }
-
   // One result, whole.
   Value* row() {
     if (length_ <= row_block) return block(e_.number(0));
@@ -162,11 +156,6 @@ class RowReduction {
     }));
   }
 
-  Emitter& e_;
-  Builder& b_;
-  const Layout& layout_;
-  Combiner join_;
-  int node_;
   int first_;            // reduced dimension
   std::int64_t length_;  // of a row
   int vectors_;          // that hold the lanes of a row

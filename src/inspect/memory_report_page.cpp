@@ -33,20 +33,23 @@ p { margin: .4em 0; color: var(--soft); } a { color: var(--link); text-decoratio
 a:hover { text-decoration: underline; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: .15em .4em; text-align: right; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { color: var(--soft); font-weight: 600; white-space: nowrap; } td, h3 { overflow-wrap: anywhere; } td:first-child, th:first-child, .left { text-align: left; }
+th { color: var(--soft); font-weight: 600; white-space: nowrap; } td, h3 { overflow-wrap: anywhere; }
+td:first-child, th:first-child, .left { text-align: left; }
 td.size, td.left { white-space: nowrap; }
 .bar { display: flex; height: 1.4em; background: var(--panel); } .bar div { height: 100%; }
 .fill { height: .5em; background: var(--c0); min-width: 1px; }
 .legend { display: flex; flex-wrap: wrap; gap: .2em 1.2em; margin: .6em 0; padding: 0; list-style: none; }
 .legend i { display: inline-block; width: .9em; height: .9em; margin-right: .4em; vertical-align: -.1em; }
-.figures { display: flex; flex-wrap: wrap; gap: .4em 2em; margin: .6em 0; } .figures b { display: block; font-size: 1.15em; }
+.figures { display: flex; flex-wrap: wrap; gap: .4em 2em; margin: .6em 0; }
+.figures b { display: block; font-size: 1.15em; }
 .chart { display: grid; grid-template-columns: auto 1fr; gap: 0 .5em; }
 .scale { display: flex; flex-direction: column; justify-content: space-between; text-align: right; color: var(--soft);
   font-size: .85em; white-space: nowrap; }
 .chart svg { width: 100%; height: 22em; background: var(--panel); display: block; }
 .chart rect { stroke: var(--back); stroke-width: .5; vector-effect: non-scaling-stroke; }
 .chart rect:hover { stroke: var(--text); stroke-width: 2; }
-.chart path { fill: none; stroke: var(--text); stroke-width: 1.5; vector-effect: non-scaling-stroke; pointer-events: none; }
+.chart path { fill: none; stroke: var(--text); stroke-width: 1.5; vector-effect: non-scaling-stroke;
+  pointer-events: none; }
 .chart path.grid { stroke: var(--line); stroke-width: 1; } .chart path.peak { stroke-dasharray: 4 3; stroke-width: 1; }
 .loops { position: relative; grid-column: 2; } .ends { grid-column: 2; display: flex; justify-content: space-between;
   color: var(--soft); font-size: .85em; }
@@ -58,7 +61,8 @@ td.size, td.left { white-space: nowrap; }
 .totals { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(22em, 100%), 1fr)); gap: 0 2em; }
 .what small, .soft { color: var(--soft); } .fullest td { background: var(--mark); }
 .code td { border: 0; padding: 0 .4em; } .code td:first-child { text-align: right; color: var(--soft); width: 3em; }
-.code td:nth-child(2), .code td:nth-child(3) { width: 5.5em; white-space: nowrap; color: var(--soft); font-size: .85em; }
+.code td:nth-child(2), .code td:nth-child(3) { width: 5.5em; white-space: nowrap; color: var(--soft);
+  font-size: .85em; }
 .code td:last-child { text-align: left; font: 12.5px/1.5 ui-monospace, monospace; white-space: pre-wrap; }
 .code tr.made { background: var(--panel); } .code tr:target, tr:target > td { background: var(--mark); }
 .code tr { scroll-margin-top: 30vh; }

@@ -26,39 +26,20 @@ auto moved_down(M moved, const std::array<D, n>& w, std::size_t by, std::index_s
   return std::array<D, sizeof...(i)>{(i + by < n ? select(moved, w[i + by < n ? i + by : i], w[i]) : w[i])...};
 }
 
+// 2/pi times 2^(48 k), in chunks of 48 bits; two empty ones in front.
+// clang-format off
+inline constexpr double two_over_pi[27] = {
+    0, 0, 0xa2f9836e4e44, 0x1529fc2757d1, 0xf534ddc0db62, 0x95993c439041,
+    0xfe5163abdebb, 0xc561b7246e3a, 0x424dd2e00649, 0x2eea09d1921c, 0xfe1deb1cb129, 0xa73ee88235f5,
+    0x2ebb4484e99c, 0x7026b45f7e41, 0x3991d6398353, 0x39f49c845f8b, 0xbdf9283b1ff8, 0x97ffde05980f,
+    0xef2f118b5a0a, 0x6d1f6d367ecf, 0x27cb09b74f46, 0x3f669e5fea2d, 0x7527bac7ebe5, 0xf17b3d0739f7,
+    0x8a5292ea6bfb, 0x5fb11f8d5d08, 0x56033046fc7b,
+};
+// clang-format on
+
 // a >= 2^30 and finite.
 template <class D>
 Reduced<D> reduce_large(D a) {
-  // 2/pi times 2^(48 k), in chunks of 48 bits; two empty ones in front.
-  static constexpr double two_over_pi[27] = {
-      0,
-      0,
-      0xa2f9836e4e44,
-      0x1529fc2757d1,
-      0xf534ddc0db62,
-      0x95993c439041,
-      0xfe5163abdebb,
-      0xc561b7246e3a,
-      0x424dd2e00649,
-      0x2eea09d1921c,
-      0xfe1deb1cb129,
-      0xa73ee88235f5,
-      0x2ebb4484e99c,
-      0x7026b45f7e41,
-      0x3991d6398353,
-      0x39f49c845f8b,
-      0xbdf9283b1ff8,
-      0x97ffde05980f,
-      0xef2f118b5a0a,
-      0x6d1f6d367ecf,
-      0x27cb09b74f46,
-      0x3f669e5fea2d,
-      0x7527bac7ebe5,
-      0xf17b3d0739f7,
-      0x8a5292ea6bfb,
-      0x5fb11f8d5d08,
-      0x56033046fc7b,
-  };
   D k = floor((biased_exponent(a) - like(a, 1022.5)) * like(a, 1.0 / 48));
   const D x = shift_exponent(a, k * like(a, -48));  // in [1, 2^48)
   auto step = [&](const auto& w, double size, auto kept) {

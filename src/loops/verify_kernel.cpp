@@ -58,6 +58,39 @@ class Verifier {
 
   DType type(std::int32_t n) const { return k_.nodes[n].dtype; }
 
+  // Of an operation whose operands have the dtype of its result: how many they are, and whether it takes this dtype.
+  struct Regular {
+    int operands = 0;
+    bool takes = false;
+    const char* otherwise = "";
+  };
+  static Regular regular(Op op, DType d) {
+    switch (op) {
+      case Op::add:
+      case Op::sub:
+      case Op::mul:
+      case Op::div:
+      case Op::rem: return {2, d != bool_, "no arithmetic on bool"};
+      case Op::neg:
+      case Op::abs: return {1, d != bool_, "no arithmetic on bool"};
+      case Op::fma: return {3, is_float(d), "floats only"};
+      case Op::sqrt:
+      case Op::floor:
+      case Op::ceil:
+      case Op::round_even:
+      case Op::trunc: return {1, is_float(d), "floats only"};
+      case Op::and_:
+      case Op::or_:
+      case Op::xor_: return {2, !is_float(d), "bool or integers only"};
+      case Op::not_: return {1, !is_float(d), "bool or integers only"};
+      case Op::shl:
+      case Op::shr_arith:
+      case Op::shr_logical: return {2, is_integer(d), "integers only"};
+      case Op::popcount: return {1, is_integer(d), "integers only"};
+      default: throw InternalError("[loops] an operation that verification does not know");
+    }
+  }
+
   void check(std::size_t at) const {
     const Node& n = k_.nodes[at];
     auto require = [&](bool condition, const char* text) {
@@ -69,8 +102,10 @@ class Verifier {
       for (std::int32_t x : {n.a, n.b, n.c})
         require(x < static_cast<std::int64_t>(at), "reads a node that does not precede it");
     };
-    auto same = [&] {
+    auto same = [&](int count, bool takes, const char* otherwise) {
+      operands(count);
       for (std::int32_t x : {n.a, n.b, n.c}) require(x < 0 || type(x) == n.dtype, "operands of another type");
+      require(takes, otherwise);
     };
     switch (n.op) {
       case Op::load:
@@ -85,31 +120,6 @@ class Verifier {
         require(!is_stored(n.dtype), "an index has 4 or 8 bytes");
         break;
       case Op::constant: operands(0); break;
-      case Op::add:
-      case Op::sub:
-      case Op::mul:
-      case Op::div:
-      case Op::rem:
-        operands(2), same();
-        require(n.dtype != bool_, "no arithmetic on bool");
-        break;
-      case Op::fma:
-        operands(3), same();
-        require(is_float(n.dtype), "floats only");
-        break;
-      case Op::neg:
-      case Op::abs:
-        operands(1), same();
-        require(n.dtype != bool_, "no arithmetic on bool");
-        break;
-      case Op::sqrt:
-      case Op::floor:
-      case Op::ceil:
-      case Op::round_even:
-      case Op::trunc:
-        operands(1), same();
-        require(is_float(n.dtype), "floats only");
-        break;
       case Op::eq:
       case Op::ne:
       case Op::lt:
@@ -125,26 +135,6 @@ class Verifier {
         require(type(n.a) == bool_, "the condition is not bool");
         require(type(n.b) == n.dtype && type(n.c) == n.dtype, "operands of another type");
         break;
-      case Op::and_:
-      case Op::or_:
-      case Op::xor_:
-        operands(2), same();
-        require(!is_float(n.dtype), "bool or integers only");
-        break;
-      case Op::not_:
-        operands(1), same();
-        require(!is_float(n.dtype), "bool or integers only");
-        break;
-      case Op::shl:
-      case Op::shr_arith:
-      case Op::shr_logical:
-        operands(2), same();
-        require(is_integer(n.dtype), "integers only");
-        break;
-      case Op::popcount:
-        operands(1), same();
-        require(is_integer(n.dtype), "integers only");
-        break;
       case Op::bitcast:
         operands(1);
         require(size_of(type(n.a)) == size_of(n.dtype) && size_of(n.dtype) >= 4,
@@ -153,9 +143,12 @@ class Verifier {
       case Op::convert: operands(1); break;
       case Op::call:
         require(n.imm < math_count, "no such function");
-        operands(arity(static_cast<Math>(n.imm))), same();
-        require(is_float(n.dtype), "floats only");
+        same(arity(static_cast<Math>(n.imm)), is_float(n.dtype), "floats only");
         break;
+      default: {
+        const Regular r = regular(n.op, n.dtype);
+        same(r.operands, r.takes, r.otherwise);
+      }
     }
   }
 

@@ -218,7 +218,7 @@ Along along(std::string_view op, const ArrayLike& x, std::optional<int> axis) {
   return {a, checked_axis(op, *axis, type.shape.ndim(), type, x.at)};
 }
 
-Array run(std::string_view op, const Primitive& p, const ArrayLike& x, std::optional<int> axis, bool reverse) {
+Array bind_running(std::string_view op, const Primitive& p, const ArrayLike& x, std::optional<int> axis, bool reverse) {
   PinLine pin(x.at);
   Along l = along(op, x, axis);
   Array y = bind1(p, make_params(RunningParams(l.axis, reverse)), {l.x}, x.at);
@@ -231,16 +231,16 @@ Array run(std::string_view op, const Primitive& p, const ArrayLike& x, std::opti
 std::span<const Primitive* const> cumulative_rows() { return rows<CumulativeRows>().list(); }
 
 Array cumsum(const ArrayLike& x, std::optional<int> axis, bool reverse) {
-  return run("cumsum", rows<CumulativeRows>().sum, x, axis, reverse);
+  return bind_running("cumsum", rows<CumulativeRows>().sum, x, axis, reverse);
 }
 Array cumprod(const ArrayLike& x, std::optional<int> axis, bool reverse) {
-  return run("cumprod", rows<CumulativeRows>().product_, x, axis, reverse);
+  return bind_running("cumprod", rows<CumulativeRows>().product_, x, axis, reverse);
 }
 Array cummax(const ArrayLike& x, std::optional<int> axis, bool reverse) {
-  return run("cummax", rows<CumulativeRows>().max, x, axis, reverse);
+  return bind_running("cummax", rows<CumulativeRows>().max, x, axis, reverse);
 }
 Array cummin(const ArrayLike& x, std::optional<int> axis, bool reverse) {
-  return run("cummin", rows<CumulativeRows>().min, x, axis, reverse);
+  return bind_running("cummin", rows<CumulativeRows>().min, x, axis, reverse);
 }
 
 // Sums of exp(x - m) with the running maximum m, scaled down where m grows; m itself needs no derivative.

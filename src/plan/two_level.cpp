@@ -7,7 +7,7 @@
 namespace anew::plan {
 
 TwoLevel::TwoLevel(std::int64_t length, std::int64_t slots, std::int64_t disk_slots, double io)
-    : length_(length), slots_(slots), disk_slots_(disk_slots) {
+    : length_(length), slots_(slots) {
   if (disk_slots == 0) return;
   auto in_memory = [=](std::int64_t l, std::int64_t) { return io + static_cast<double>(plan::extra_steps(l, slots)); };
   constexpr double work = 3e7;

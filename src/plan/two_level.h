@@ -39,7 +39,7 @@ class TwoLevel {
   void walk_back(std::int64_t length, const std::vector<Stop>& stops, bool at_last, const LevelWalk& walk) const;
 
  private:
-  std::int64_t length_, slots_, disk_slots_;
+  std::int64_t length_, slots_;
   std::shared_ptr<const CutTable> table_;
 };
 

@@ -45,5 +45,17 @@ template <class T>
 const Kernels<T>* avx2_kernels();
 template <class T>
 const Kernels<T>* avx512_kernels();
+template <>
+const Kernels<float>* portable_kernels();
+template <>
+const Kernels<double>* portable_kernels();
+template <>
+const Kernels<float>* avx2_kernels();
+template <>
+const Kernels<double>* avx2_kernels();
+template <>
+const Kernels<float>* avx512_kernels();
+template <>
+const Kernels<double>* avx512_kernels();
 
 }  // namespace anew
