@@ -116,7 +116,8 @@ TEST(RunCase, NoticesATamperedFigure) {
 TEST(RunCase, AParameterNobodyReadsIsNotIgnored) {
   const Json json =
       Json::parse(R"({"id": "sum.x", "category": "reduce", "op": "sum", "params": {"axis": 0, "initial": 3},
-    "dtype": "f32", "jax": "", "tol": 1e-6, "tol_rule": "array", "inputs": [{"shape": [2], "dtype": "f32", "data": [1, 2]}],
+    "dtype": "f32", "jax": "", "tol": 1e-6, "tol_rule": "array",
+    "inputs": [{"shape": [2], "dtype": "f32", "data": [1, 2]}],
     "outputs": [{"shape": [], "dtype": "f32", "data": [3]}]})");
   const Case c = parse_case(json);
   try {

@@ -19,28 +19,29 @@ struct Body {
   bool same_order = true;  // as the loop written out
 };
 
-Array mix(const Array& x, const Array& y) { return sin(x) * y + tanh(x * y) - x / (2 + cos(y)); }
+Array mixed(const Array& x, const Array& y) { return sin(x) * y + tanh(x * y) - x / (2 + cos(y)); }
 
 const std::vector<Body>& bodies() {
   static const std::vector<Body> all = {
-      {"CarryAndX", 1, 1, [](In, In c, In x) { return flat::ScanResult{{mix(c[0], x[0])}, {}}; }},
-      {"Ys", 1, 1, [](In, In c, In x) { return flat::ScanResult{{mix(c[0], x[0])}, {c[0] * x[0]}}; }},
+      {"CarryAndX", 1, 1, [](In, In c, In x) { return flat::ScanResult{{mixed(c[0], x[0])}, {}}; }},
+      {"Ys", 1, 1, [](In, In c, In x) { return flat::ScanResult{{mixed(c[0], x[0])}, {c[0] * x[0]}}; }},
       {"CarryReturnedAsY", 1, 1,
        [](In, In c, In x) {
-         Array next = mix(c[0], x[0]);
+         Array next = mixed(c[0], x[0]);
          return flat::ScanResult{{next}, {next}};
        },
        false},
-      {"OldCarryReturnedAsY", 1, 1, [](In, In c, In x) { return flat::ScanResult{{mix(c[0], x[0])}, {c[0]}}; }},
-      {"XReturnedAsY", 1, 1, [](In, In c, In x) { return flat::ScanResult{{mix(c[0], x[0])}, {x[0]}}; }, false},
+      {"OldCarryReturnedAsY", 1, 1, [](In, In c, In x) { return flat::ScanResult{{mixed(c[0], x[0])}, {c[0]}}; }},
+      {"XReturnedAsY", 1, 1, [](In, In c, In x) { return flat::ScanResult{{mixed(c[0], x[0])}, {x[0]}}; }, false},
       {"Constant", 1, 1,
-       [](In k, In c, In x) { return flat::ScanResult{{mix(c[0] * k[0], x[0]) + k[0]}, {sin(k[0]) * c[0]}}; }},
-      {"ConstantOnly", 1, 0, [](In k, In c, In) { return flat::ScanResult{{mix(c[0], k[0]) + k[0] * c[0]}, {}}; }},
+       [](In k, In c, In x) { return flat::ScanResult{{mixed(c[0] * k[0], x[0]) + k[0]}, {sin(k[0]) * c[0]}}; }},
+      {"ConstantOnly", 1, 0, [](In k, In c, In) { return flat::ScanResult{{mixed(c[0], k[0]) + k[0] * c[0]}, {}}; }},
       {"TwoCarries", 2, 1,
-       [](In k, In c, In x) { return flat::ScanResult{{mix(c[0], c[1]), mix(c[1], x[0]) * k[0]}, {c[0] * c[1]}}; }},
-      {"SwappedCarries", 2, 1, [](In, In c, In x) { return flat::ScanResult{{c[1], mix(c[0], x[0])}, {c[0] + x[0]}}; }},
-      {"KeptCarry", 2, 1, [](In, In c, In x) { return flat::ScanResult{{c[0], mix(c[1], c[0]) + x[0] * c[0]}, {}}; }},
-      {"NoCarry", 0, 1, [](In k, In, In x) { return flat::ScanResult{{}, {mix(x[0], k[0])}}; }},
+       [](In k, In c, In x) { return flat::ScanResult{{mixed(c[0], c[1]), mixed(c[1], x[0]) * k[0]}, {c[0] * c[1]}}; }},
+      {"SwappedCarries", 2, 1,
+       [](In, In c, In x) { return flat::ScanResult{{c[1], mixed(c[0], x[0])}, {c[0] + x[0]}}; }},
+      {"KeptCarry", 2, 1, [](In, In c, In x) { return flat::ScanResult{{c[0], mixed(c[1], c[0]) + x[0] * c[0]}, {}}; }},
+      {"NoCarry", 0, 1, [](In k, In, In x) { return flat::ScanResult{{}, {mixed(x[0], k[0])}}; }},
   };
   return all;
 }

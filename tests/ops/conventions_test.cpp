@@ -5,13 +5,14 @@
 
 #include <limits>
 
+#include "ops/helpers.h"
 #include "support/support.h"
 
 namespace anew::test {
 namespace {
 
-constexpr double inf = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+using test::inf;
+using test::nan;
 
 std::vector<double> numbers_of(const Array& x) { return astype(x, f64).to_vector(); }
 void expect_numbers(const Array& x, const std::vector<double>& want, double tolerance = 0) {

@@ -51,7 +51,7 @@ Array naive(const std::string& text, const std::vector<Array>& xs) {
   return array(result, shape);
 }
 
-void expect_like(const Array& got, const Array& want) {
+void expect_product(const Array& got, const Array& want) {
   EXPECT_EQ(got.shape(), want.shape());
   expect_values(got, values(want), 1e-13);
 }
@@ -77,23 +77,23 @@ TEST(Einsum, AgreesWithBruteForce) {
       else shape.push_back(sizes.count(c) ? sizes.at(c) : 2);
     }
     finish();
-    expect_like(einsum_of(text, xs), naive(text, xs));
+    expect_product(einsum_of(text, xs), naive(text, xs));
   }
 }
 
 TEST(Einsum, BroadcastsAndImplicitOutputs) {
   Array x = filled({2, 3, 4}, 1), y = filled({2, 4, 5}, 2), m = filled({4, 5}, 3);
-  expect_like(einsum("...ij,...jk->...ik", x, y), matmul(x, y));
-  expect_like(einsum("...ij,jk->...ik", x, m), matmul(x, m));
-  expect_like(einsum("...ij,...jk", x, y), matmul(x, y));
-  expect_like(einsum("...i->...", x), sum(x, -1));
-  expect_like(einsum("ij,jk", filled({2, 3}, 1), filled({3, 2}, 2)),
-              naive("ij,jk->ik", {filled({2, 3}, 1), filled({3, 2}, 2)}));
-  expect_like(einsum("ba", filled({2, 3}, 1)), filled({2, 3}, 1).T());
-  expect_like(einsum("ij,ij->i", filled({2, 1}, 1), filled({2, 3}, 2)),
-              naive("ij,ij->i", {filled({2, 1}, 1), filled({2, 3}, 2)}));
-  expect_like(einsum("...i,...i->...", filled({3, 1, 4}, 1), filled({2, 4}, 2)),
-              sum(filled({3, 1, 4}, 1) * filled({2, 4}, 2), -1));
+  expect_product(einsum("...ij,...jk->...ik", x, y), matmul(x, y));
+  expect_product(einsum("...ij,jk->...ik", x, m), matmul(x, m));
+  expect_product(einsum("...ij,...jk", x, y), matmul(x, y));
+  expect_product(einsum("...i->...", x), sum(x, -1));
+  expect_product(einsum("ij,jk", filled({2, 3}, 1), filled({3, 2}, 2)),
+                 naive("ij,jk->ik", {filled({2, 3}, 1), filled({3, 2}, 2)}));
+  expect_product(einsum("ba", filled({2, 3}, 1)), filled({2, 3}, 1).T());
+  expect_product(einsum("ij,ij->i", filled({2, 1}, 1), filled({2, 3}, 2)),
+                 naive("ij,ij->i", {filled({2, 1}, 1), filled({2, 3}, 2)}));
+  expect_product(einsum("...i,...i->...", filled({3, 1, 4}, 1), filled({2, 4}, 2)),
+                 sum(filled({3, 1, 4}, 1) * filled({2, 4}, 2), -1));
   EXPECT_EQ(einsum("i,i->", ones({3}, i32), 2.0 * ones({3})).dtype(), f32);
 }
 
@@ -113,28 +113,28 @@ TEST(Einsum, Errors) {
 
 TEST(Dot, Forms) {
   Array v = filled({3}, 1), w = filled({3}, 2), a = filled({2, 3}, 3), b = filled({3, 4}, 4), c = filled({2, 5, 3}, 5);
-  expect_like(dot(v, w), naive("i,i->", {v, w}));
-  expect_like(dot(a, v), naive("ij,j->i", {a, v}));
-  expect_like(dot(v, b), naive("i,ij->j", {v, b}));
-  expect_like(dot(a, b), naive("ij,jk->ik", {a, b}));
-  expect_like(dot(c, b), naive("aij,jk->aik", {c, b}));
-  expect_like(dot(2, v), 2 * v);
-  expect_like(dot(a, filled({5, 3, 2}, 6)), naive("ij,ajk->iak", {a, filled({5, 3, 2}, 6)}));
-  expect_like(inner(a, c), naive("ij,abj->iab", {a, c}));
-  expect_like(outer(a, v), naive("i,j->ij", {ravel(a), v}));
-  expect_like(vdot(a, a), naive("i,i->", {ravel(a), ravel(a)}));
-  expect_like(tensordot(c, filled({5, 3, 2}, 7)), naive("abc,bcd->ad", {c, filled({5, 3, 2}, 7)}));
-  expect_like(tensordot(a, b, {1}, {0}), dot(a, b));
-  expect_like(tensordot(a, b, 0), naive("ij,kl->ijkl", {a, b}));
-  expect_like(kron(filled({2, 2}, 1), filled({1, 3}, 2)), array(
-                                                              [] {
-                                                                std::vector<double> out, x = values(filled({2, 2}, 1)),
-                                                                                         y = values(filled({1, 3}, 2));
-                                                                for (double p : x)
-                                                                  for (double q : y) out.push_back(p * q);
-                                                                return out;
-                                                              }(),
-                                                              {2, 6}));
+  expect_product(dot(v, w), naive("i,i->", {v, w}));
+  expect_product(dot(a, v), naive("ij,j->i", {a, v}));
+  expect_product(dot(v, b), naive("i,ij->j", {v, b}));
+  expect_product(dot(a, b), naive("ij,jk->ik", {a, b}));
+  expect_product(dot(c, b), naive("aij,jk->aik", {c, b}));
+  expect_product(dot(2, v), 2 * v);
+  expect_product(dot(a, filled({5, 3, 2}, 6)), naive("ij,ajk->iak", {a, filled({5, 3, 2}, 6)}));
+  expect_product(inner(a, c), naive("ij,abj->iab", {a, c}));
+  expect_product(outer(a, v), naive("i,j->ij", {ravel(a), v}));
+  expect_product(vdot(a, a), naive("i,i->", {ravel(a), ravel(a)}));
+  expect_product(tensordot(c, filled({5, 3, 2}, 7)), naive("abc,bcd->ad", {c, filled({5, 3, 2}, 7)}));
+  expect_product(tensordot(a, b, {1}, {0}), dot(a, b));
+  expect_product(tensordot(a, b, 0), naive("ij,kl->ijkl", {a, b}));
+  expect_product(kron(filled({2, 2}, 1), filled({1, 3}, 2)),
+                 array(
+                     [] {
+                       std::vector<double> out, x = values(filled({2, 2}, 1)), y = values(filled({1, 3}, 2));
+                       for (double p : x)
+                         for (double q : y) out.push_back(p * q);
+                       return out;
+                     }(),
+                     {2, 6}));
   expect_values(cross(array({1., 0., 0.}), array({0., 1., 0.})), {0, 0, 1});
   expect_values(dot(array({1, 2}), array({3, 4})), {11});
   expect_values(matmul(array({{true, false}}), array({{true}, {true}})), {1});
@@ -145,7 +145,7 @@ TEST(Matmul, Batches) {
   auto expect = [](const Shape& sa, const Shape& sb, const std::string& text) {
     SCOPED_TRACE(text);
     Array a = filled(sa, 1), b = filled(sb, 2);
-    expect_like(matmul(a, b), naive(text, {a, b}));
+    expect_product(matmul(a, b), naive(text, {a, b}));
   };
   expect({2, 3}, {3, 4}, "ij,jk->ik");
   expect({3}, {3, 4}, "j,jk->k");

@@ -9,9 +9,9 @@ namespace {
 using test::error_of;
 using test::expect_values;
 using test::filled;
+using test::inf;
+using test::nan;
 using test::numbers;
-
-const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
 
 struct UnaryCase {
   const char* name;

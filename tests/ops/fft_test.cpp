@@ -12,7 +12,7 @@ using test::expect_values;
 using test::filled;
 using test::values;
 
-void expect_like(const Array& got, const Array& want, double tolerance = 1e-13) {
+void expect_transform(const Array& got, const Array& want, double tolerance = 1e-13) {
   ASSERT_EQ(got.type().str(), want.type().str());
   expect_values(got, values(want), tolerance);
 }
@@ -33,19 +33,19 @@ TEST(Fft, ThereAndBack) {
     Array re = filled({3, n}, 1), im = filled({3, n}, 2);
     auto [a, b] = fft::fft(re, im);
     auto [x, y] = fft::ifft(a, b);
-    expect_like(x, re);
-    expect_like(y, im);
+    expect_transform(x, re);
+    expect_transform(y, im);
     auto [c, d] = fft::rfft(re);
-    expect_like(fft::irfft(c, d, n), re);
+    expect_transform(fft::irfft(c, d, n), re);
   }
   Array re = filled({2, 3, 4}, 3), im = filled({2, 3, 4}, 4);
   auto [a, b] = fft::fftn(re, im);
   auto [x, y] = fft::ifftn(a, b);
-  expect_like(x, re);
-  expect_like(y, im);
+  expect_transform(x, re);
+  expect_transform(y, im);
   auto [c, d] = fft::rfftn(re, {}, {0, 2});
   EXPECT_EQ(c.type().str(), "f64[2,3,3]");
-  expect_like(fft::irfftn(c, d, Shape{2, 4}, {0, 2}), re);
+  expect_transform(fft::irfftn(c, d, Shape{2, 4}, {0, 2}), re);
 }
 
 TEST(Fft, SeveralAxesAreOneAfterTheOther) {
@@ -53,16 +53,16 @@ TEST(Fft, SeveralAxesAreOneAfterTheOther) {
   auto [a, b] = fft::fft(re, im, {}, 0);
   auto [c, d] = fft::fft(a, b, {}, 1);
   auto [x, y] = fft::fftn(re, im);
-  expect_like(x, c);
-  expect_like(y, d);
+  expect_transform(x, c);
+  expect_transform(y, d);
 }
 
 TEST(Fft, LengthsCutOrFill) {
   Array x = filled({5}, 7), none = zeros({5}, f64);
   auto cut = fft::fft(x, none, 3), plain = fft::fft(x[slice(0, 3)], none[slice(0, 3)]);
-  expect_like(cut.first, plain.first);
+  expect_transform(cut.first, plain.first);
   auto filled_up = fft::rfft(x, 8), padded = fft::rfft(pad(x, {{0, 3}}));
-  expect_like(filled_up.second, padded.second);
+  expect_transform(filled_up.second, padded.second);
   auto two = fft::fftn(filled({3, 3}, 8), zeros({3, 3}, f64), Shape{4});
   EXPECT_EQ(two.first.type().str(), "f64[3,4]");
 }
@@ -72,8 +72,8 @@ TEST(Fft, RealIsComplexWithoutImaginaryPart) {
     Array x = filled({n}, 9);
     auto [re, im] = fft::fft(x, zeros({n}, f64));
     auto [a, b] = fft::rfft(x);
-    expect_like(a, re[slice(0, n / 2 + 1)]);
-    expect_like(b, im[slice(0, n / 2 + 1)]);
+    expect_transform(a, re[slice(0, n / 2 + 1)]);
+    expect_transform(b, im[slice(0, n / 2 + 1)]);
   }
 }
 
@@ -86,8 +86,8 @@ TEST(Fft, GradientByParseval) {
         return Arrays{sum(a * a + b * b)};
       },
       Arrays{re, im});
-  expect_like(g[0], 12 * re);
-  expect_like(g[1], 12 * im);
+  expect_transform(g[0], 12 * re);
+  expect_transform(g[1], 12 * im);
 }
 
 TEST(Fft, Frequencies) {

@@ -6,10 +6,14 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
 namespace anew::test {
+
+inline constexpr double inf = std::numeric_limits<double>::infinity();
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 inline std::vector<double> values(const Array& x) { return x.to_vector<double>(); }
 

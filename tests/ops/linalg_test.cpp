@@ -12,9 +12,8 @@ namespace {
 using test::error_of;
 using test::expect_values;
 using test::filled;
+using test::inf;
 using test::values;
-
-constexpr double inf = std::numeric_limits<double>::infinity();
 
 Array square(std::int64_t n, std::uint64_t seed, DType dtype = f64) {
   return filled({n, n}, seed, dtype) + 3 * eye(n, dtype);

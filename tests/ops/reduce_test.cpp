@@ -9,9 +9,9 @@ namespace {
 using test::error_of;
 using test::expect_values;
 using test::filled;
+using test::inf;
+using test::nan;
 using test::values;
-
-const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
 
 // Joins over the axes in `mask`, by index arithmetic only.
 std::vector<double> by_loop(const Array& x, unsigned mask, double start, double (*join)(double, double)) {

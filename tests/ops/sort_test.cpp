@@ -7,7 +7,7 @@
 namespace anew::test {
 namespace {
 
-const double nan = std::nan("");
+using test::nan;
 
 TEST(Sort, OrderAndTies) {
   Array x = array({3.0, nan, -1.0, 0.0, -0.0, INFINITY}, f64);

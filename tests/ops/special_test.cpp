@@ -11,8 +11,9 @@ namespace {
 
 using test::error_of;
 using test::expect_values;
+using test::inf;
+using test::nan;
 
-const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
 const std::vector<double> points = {0.1, 0.75, 1.5, 3.25, 20.0, -0.5, -1.25, -3.75};
 
 Array at(const std::vector<double>& x, DType dtype = f64) {
