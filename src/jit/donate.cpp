@@ -5,7 +5,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "base/base.h"
 #include "trace/donation.h"
@@ -17,7 +17,10 @@ DonatedArguments::DonatedArguments(std::span<const Array> x, const std::vector<i
 }
 
 void DonatedArguments::take(std::span<Array> inputs, const Location& at) const {
-  const std::span<Array> arguments = inputs.subspan(inputs.size() - x_.size());
+  const std::span<Array> constants = inputs.first(inputs.size() - x_.size()), arguments = inputs.last(x_.size());
+  auto captured = [&](const Array& a) {  // by the function itself, which holds no handle where it does so by reference
+    return std::any_of(constants.begin(), constants.end(), [&](const Array& c) { return c.value() == a.value(); });
+  };
   std::vector<std::size_t> shared;
   for (std::size_t k = 0; k < which_.size(); ++k) {
     const auto i = static_cast<std::size_t>(which_[k]);
@@ -26,12 +29,14 @@ void DonatedArguments::take(std::span<Array> inputs, const Location& at) const {
     const bool own = !a.value()->literal && a.value()->buffer.get() != given.value()->buffer.get();  // a copy already
     if (given.value()->literal) {
       a = copy(a);
-    } else if (!alone_[k]) {
+    } else if (given.value()->type.bytes() == 0) {
+      continue;  // nothing to take
+    } else if (!alone_[k] || captured(given)) {
       if (!own) a = copy(a);
       shared.push_back(i);
     } else {
       const Array taken = take_memory(given, at);
-      if (!own) a = taken;
+      if (!own) a = taken.value()->offset == 0 ? taken : copy(taken);  // results begin where their memory does
     }
   }
   if (!shared.empty())

@@ -91,6 +91,8 @@ BodyRef run(std::span<const BodyPass> passes, BodyRef body) {
   return body;
 }
 
+std::size_t bytes_of(const Planned& p) { return p.placed->bytes + output_bytes(*p.placed); }
+
 // With and without passes that serve speed: the one that needs less memory is kept, with them where that is equal.
 template <class Finish>
 Planned keep_smaller(std::span<const BodyPass> passes, const BodyRef& body, Finish finish) {
@@ -99,8 +101,7 @@ Planned keep_smaller(std::span<const BodyPass> passes, const BodyRef& body, Fini
   Planned first = finish(std::move(with));
   if (same) return first;
   Planned second = finish(body);
-  auto bytes = [](const Planned& p) { return p.placed->bytes + output_bytes(*p.placed); };
-  return bytes(second) < bytes(first) ? second : first;
+  return bytes_of(second) < bytes_of(first) ? second : first;
 }
 
 }  // namespace
@@ -125,14 +126,21 @@ Planned plan_program(const ir::Program& program, std::span<const Strides> inputs
   PassLog lowering("lower", subject(prepared));
   BodyRef body = lower(prepared, inputs);
   lowering.done(subject(*body));
-  for (int i : donated) body->storage_of(body->inputs[static_cast<std::size_t>(i)]).donated = true;
+  body = run(fusion, std::move(body));
   auto finish = [&](const BodyRef& b) {
     BodyRef cut = run(cutting, b);
     BodyRef steps = keep_steps ? std::make_shared<Body>(clone(*cut)) : nullptr;
     return Planned{run(memory, std::move(cut)), std::move(steps)};
   };
-  return keep_smaller(moves, run(fusion, body),
-                      [&](const BodyRef& b) { return keep_smaller(tiling, run(ordering, b), finish); });
+  auto plan = [&](const BodyRef& fused) {
+    return keep_smaller(moves, fused, [&](const BodyRef& b) { return keep_smaller(tiling, run(ordering, b), finish); });
+  };
+  if (donated.empty()) return plan(body);
+  // Memory of arguments is there to be used, and is not where that would cost more than it saves (few bytes, rounded).
+  const auto given = std::make_shared<Body>(clone(*body));
+  for (int i : donated) given->storage_of(given->inputs[static_cast<std::size_t>(i)]).donated = true;
+  Planned with = plan(given), without = plan(body);
+  return bytes_of(without) < bytes_of(with) ? without : with;
 }
 
 std::shared_ptr<const Body> plan_tightly(std::shared_ptr<Body> body) {

@@ -10,8 +10,6 @@
 namespace anew::fuzz {
 namespace {
 
-constexpr std::int64_t most_elements = 160;
-
 class Generator {
  public:
   Generator(std::uint64_t seed, const Limits& limits) : engine_(seed * 0x9E3779B97F4A7C15u + 1), limits_(limits) {}
@@ -46,7 +44,10 @@ class Generator {
     return static_cast<Id>(types_.size()) - 1;
   }
   ShapeDtype type(const Shape& s) const { return {s, dtype_}; }
-  std::int64_t size() { return chance(4) ? 0 : 1 + below(4); }
+  std::int64_t size() {
+    const std::int64_t n = chance(4) ? 0 : 1 + below(4);
+    return n > 1 ? n * limits_.scale : n;
+  }
   Shape shape() {
     Shape s;
     for (int n = below(4); n-- > 0;) s.push_back(size());
@@ -88,7 +89,7 @@ class Generator {
     }
     Node n{std::move(op), std::move(params), std::move(in), {}, {}};
     for (const Array& y : out) {
-      if (y.size() > most_elements || y.ndim() > 4) return false;
+      if (y.size() > most_elements_ || y.ndim() > 4) return false;
       n.out.push_back(fresh(y.type()));
     }
     push(b, scope, std::move(n));
@@ -154,7 +155,7 @@ class Generator {
           if (!real(id)) return false;
           if (op == "matmul") return nd > 0 && t.ndim() > 0 && s[-1] == (t.ndim() == 1 ? t[0] : t[-2]);
           if (op == "matmul_t") return nd > 0 && t.ndim() > 1 && s[-1] == t[-1];
-          return op == "outer" ? s.size() * t.size() < most_elements : s.size() == t.size();
+          return op == "outer" ? s.size() * t.size() < most_elements_ : s.size() == t.size();
         });
         return y >= 0 && add(b, scope, op, {}, {x, y});
       }
@@ -337,7 +338,7 @@ class Generator {
       Id y = chance(80) ? recent(inside) : some(inside, [](Id) { return true; });
       ShapeDtype t = of(y);
       t.shape.insert(0, length);
-      if (t.shape.ndim() > 4 || t.shape.size() > most_elements) continue;
+      if (t.shape.ndim() > 4 || t.shape.size() > most_elements_) continue;
       inner.outputs.push_back(y);
       read_[index(y)] = true;
       n.out.push_back(fresh(t));
@@ -400,7 +401,7 @@ class Generator {
       Id y = recent(inside);
       ShapeDtype t = of(y);
       t.shape.insert(0, length);
-      if (t.shape.ndim() > 4 || t.shape.size() > most_elements) return false;
+      if (t.shape.ndim() > 4 || t.shape.size() > most_elements_) return false;
       inner.outputs.push_back(y);
       n.out.push_back(fresh(t));
     }
@@ -442,6 +443,7 @@ class Generator {
 
   std::mt19937_64 engine_;
   Limits limits_;
+  const std::int64_t most_elements_ = 160 * limits_.scale * limits_.scale;
   DType dtype_ = f32;
   bool forward_ = false;             // inside of what is differentiated forward, where a custom_vjp has no place
   std::vector<ShapeDtype> types_;    // of every value,

@@ -57,14 +57,16 @@ FlatFunction function(const Block& b, const Mode& mode = {});
 // What it is run on: numbers that depend on `seed` and types only.
 Arrays inputs_of(const Block& b, std::uint64_t seed);
 
+// `scale`: sizes above one are so many times as large.
 struct Limits {
-  int nodes = 12, depth = 3;
+  int nodes = 12, depth = 3, scale = 1;
 };
 Block generate(std::uint64_t seed, const Limits& limits = {});
 
 // Nothing where all properties hold; else which one fails and how: "bits: ...", "residuals: ...".
 std::string check(const Block& b, std::uint64_t seed);
 // The smallest program found that still fails in the same property.
-Block shrink(Block b, std::uint64_t seed, const std::string& failure);
+using Check = std::function<std::string(const Block& b, std::uint64_t seed)>;
+Block shrink(Block b, std::uint64_t seed, const std::string& failure, const Check& fails = check);
 
 }  // namespace anew::fuzz

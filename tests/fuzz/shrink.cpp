@@ -46,7 +46,8 @@ bool reads(const Block& b, Id id) {
 // Every way to make a block one step smaller, tried in order; `accept` says whether it still fails.
 class Shrinker {
  public:
-  Shrinker(Block b, std::uint64_t seed, std::string want) : best_(std::move(b)), seed_(seed), want_(std::move(want)) {}
+  Shrinker(Block b, std::uint64_t seed, std::string want, const Check& check)
+      : best_(std::move(b)), seed_(seed), want_(std::move(want)), check_(check) {}
 
   Block run() {
     for (bool smaller = true; smaller && tried_ < 4000;) {
@@ -76,7 +77,7 @@ class Shrinker {
   }
   bool accept(const Block& candidate) {
     ++tried_;
-    if (!valid(candidate) || kind(check(candidate, seed_)) != want_) return false;
+    if (!valid(candidate) || kind(check_(candidate, seed_)) != want_) return false;
     best_ = candidate;
     return true;
   }
@@ -211,13 +212,14 @@ class Shrinker {
   Block best_;
   std::uint64_t seed_;
   std::string want_;
+  const Check& check_;
   int tried_ = 0;
 };
 
 }  // namespace
 
-Block shrink(Block b, std::uint64_t seed, const std::string& failure) {
-  return Shrinker(std::move(b), seed, kind(failure)).run();
+Block shrink(Block b, std::uint64_t seed, const std::string& failure, const Check& check) {
+  return Shrinker(std::move(b), seed, kind(failure), check).run();
 }
 
 }  // namespace anew::fuzz
