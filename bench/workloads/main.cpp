@@ -13,6 +13,7 @@
 #include "jit/compiled_program.h"
 #include "measure.h"
 #include "runtime/pool.h"
+#include "support/budget_sweep.h"
 #include "workloads.h"
 
 namespace workloads {
@@ -30,7 +31,7 @@ using anew::compiled::Backend;
 
 struct Arguments {
   std::vector<std::string> words;
-  int threads = 0, repeat = 50;
+  int threads = 0, repeat = 50, budgets = 40;
   double max_seconds = 8;
   bool small = false, eager_too = false, timed = true, runs = true;
 };
@@ -42,21 +43,10 @@ double norm_of(const Arrays& leaves, std::size_t from) {
   return std::sqrt(total);
 }
 
-// NaNs are equal, whatever their bits.
-bool same_bits(const Array& a, const Array& b) {
-  if (!(a.type() == b.type())) return false;
-  auto same = [&]<class T>(T) {
-    auto x = a.data<T>(), y = b.data<T>();
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (std::memcmp(&x[i], &y[i], sizeof(T)) != 0 && !(x[i] != x[i] && y[i] != y[i])) return false;
-    return true;
-  };
-  return a.dtype() == anew::f64 ? same(double{}) : same(float{});
-}
 std::string difference(const Arrays& a, const Arrays& b) {
   if (a.size() != b.size()) return fmt::format("{} results, not {}", a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i)
-    if (!same_bits(a[i], b[i])) return fmt::format("result {} of {}: {}", i, a.size(), a[i].type().str());
+    if (!anew::test::same_bits(a[i], b[i])) return fmt::format("result {} of {}: {}", i, a.size(), a[i].type().str());
   return "";
 }
 
@@ -147,6 +137,22 @@ bool check_one(const Workload& w, const std::string& variant) {
   return wrong.empty();
 }
 
+bool sweep_one(const Workload& w, const std::string& variant, const Arguments& a) {
+  const Case c = w.build(variant, a.small);
+  std::string wrong;
+  const double start = wall_seconds();
+  try {
+    anew::test::BudgetSweep sweep(c.flat, c.inputs);
+    wrong = sweep.run(a.budgets, a.small);
+    if (wrong.empty()) wrong = fmt::format("{} plans within {} budgets", sweep.plans(), a.budgets);
+    else wrong = "WRONG: " + wrong;
+  } catch (const std::exception& e) {
+    wrong = std::string("WRONG: ") + e.what();
+  }
+  std::cout << fmt::format("{:<16} {:<16} {} ({:.0f} s)", w.name, variant, wrong, wall_seconds() - start) << std::endl;
+  return !wrong.starts_with("WRONG");
+}
+
 // All variants of all workloads, or those named.
 template <class F>
 void each(const std::vector<Workload>& all, std::span<const std::string> words, F f) {
@@ -169,6 +175,22 @@ int run(const Arguments& a) {
     each(all, std::span(a.words).subspan(1), [&](const Workload& w, const std::string& v) { good &= check_one(w, v); });
     return good ? 0 : 1;
   }
+  if (command == "budgets") {
+    bool good = true;
+    each(all, std::span(a.words).subspan(1),
+         [&](const Workload& w, const std::string& v) { good &= v == "eager" || sweep_one(w, v, a); });
+    return good ? 0 : 1;
+  }
+  if (command == "extra_time") {
+    each(all, std::span(a.words).subspan(1), [&](const Workload& w, const std::string& v) {
+      if (v != "eager") print_extra_time(w.name, v, w.build(v, a.small), a.repeat, a.max_seconds);
+    });
+    return 0;
+  }
+  if (command == "steps" && a.words.size() == 3) {
+    print_steps(find(all, a.words[1]).build(a.words[2], a.small));
+    return 0;
+  }
   if (command == "plan" && a.words.size() == 3) {
     std::cout << find(all, a.words[1]).build(a.words[2], a.small).plan();
     return 0;
@@ -176,7 +198,9 @@ int run(const Arguments& a) {
   if (a.words.size() == 2) return run_one(find(all, a.words[0]), a.words[1], a);
   std::cerr << "usage: workloads <workload> <variant> [--threads n] [--backend interpreter] [--repeat n]\n"
                "                 [--max-seconds s] [--small] [--eager] [--no-time] [--no-run]\n"
-               "       workloads list | check [workload [variant]] | plan <workload> <variant> [--small]\n";
+               "       workloads list | check [workload [variant]] | plan <workload> <variant> [--small]\n"
+               "       workloads budgets [workload [variant]] [--small] [--budgets n]\n"
+               "       workloads extra_time [workload [variant]] | steps <workload> <variant> [--small]\n";
   return 2;
 }
 
@@ -187,6 +211,7 @@ Arguments parsed(int argc, char** argv) {
     auto next = [&] { return std::string(i + 1 < argc ? argv[++i] : ""); };
     if (word == "--threads") a.threads = std::stoi(next());
     else if (word == "--repeat") a.repeat = std::stoi(next());
+    else if (word == "--budgets") a.budgets = std::stoi(next());
     else if (word == "--max-seconds") a.max_seconds = std::stod(next());
     else if (word == "--backend")
       anew::compiled::set_backend(next() == "interpreter" ? Backend::interpreter : Backend::machine_code);

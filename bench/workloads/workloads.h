@@ -25,6 +25,8 @@ struct Case {
   std::function<void()> call_jit;  // through jit(f): tracing or looking up is part of it
   std::function<void()> call_eager;
   std::function<Arrays()> eager_result;
+  anew::FlatFunction flat;  // the same program, of `inputs`
+  Arrays inputs;
 };
 
 template <class F, class... A>
@@ -44,6 +46,11 @@ Case case_of(F f, A... args) {
   c.call_jit = [=] { (void)with([&](const A&... a) { return jitted(a...); }); };
   c.call_eager = [=] { (void)with([&](const A&... a) { return f(a...); }); };
   c.eager_result = [=] { return anew::tree_leaves(with([&](const A&... a) { return f(a...); })); };
+  auto [leaves, def] = anew::tree_flatten(*in);
+  c.flat = [f, def = def](std::span<const Array> x) {
+    return anew::tree_leaves(std::apply(f, anew::tree_unflatten(def, Arrays(x.begin(), x.end()))));
+  };
+  c.inputs = leaves;
   return c;
 }
 
@@ -61,6 +68,11 @@ std::vector<Workload> transformer_workloads();
 std::vector<Workload> loop_workloads();
 std::vector<Workload> small_workloads();
 std::vector<Workload> all_workloads();
+
+// The cost of budgets, as it is modelled and as it is (extra_time.cpp).
+void print_extra_time(const std::string& workload, const std::string& variant, const Case& c, int repeat,
+                      double max_seconds);
+void print_steps(const Case& c);
 
 // checkpoint(f) as the end of the variant's name says: _ckpt everything is recomputed, _dots products are kept.
 template <class F>

@@ -40,6 +40,10 @@ class Lru {
     entries_.pop_back();
     return gone;
   }
+  template <class F>
+  void for_each(const F& f) const {
+    for (const Entry& e : entries_) f(e.value);
+  }
   std::size_t size() const { return entries_.size(); }
   std::size_t most() const { return most_; }
   void clear() {

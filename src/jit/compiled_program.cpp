@@ -170,6 +170,14 @@ std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& progr
   return made;
 }
 
+std::vector<std::shared_ptr<const CompiledProgram>> all_compiled() {
+  Cache& c = cache();
+  std::lock_guard lock(c.guard);
+  std::vector<std::shared_ptr<const CompiledProgram>> out;
+  c.compiled.for_each([&](const auto& p) { out.push_back(p); });
+  return out;
+}
+
 void clear_compiled() {
   Cache& c = cache();
   std::lock_guard lock(c.guard);

@@ -70,6 +70,8 @@ class CompiledProgram {
 
 std::shared_ptr<const CompiledProgram> find_compiled(const ir::ProgramRef& program, std::span<const ir::Strides> inputs,
                                                      const PlanOptions& options = {});
+// What this process compiled, as far as it is remembered.
+std::vector<std::shared_ptr<const CompiledProgram>> all_compiled();
 // Forgets all that is compiled, as far as nobody holds it.
 void clear_compiled();
 

@@ -45,7 +45,8 @@ class Ladder {
   // Keeps what no other plan beats in both.
   void found(const Sequence& s, const Evaluation& e) {
     if (!e.valid) return;
-    const double extra = std::max(0.0, e.cost - base_);
+    // Another order costs nothing; sums of the same numbers in another order differ by their rounding.
+    const double extra = s.size() == g_.kernels.size() ? 0 : std::max(0.0, e.cost - base_);
     auto above = plans_.upper_bound(e.peak);
     if (above != plans_.begin() && std::prev(above)->second.extra <= extra * (1 + 1e-12)) return;
     while (above != plans_.end() && above->second.extra >= extra) above = plans_.erase(above);

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "golden/compare.h"
+#include "support/budget_sweep.h"
 
 namespace anew::golden {
 namespace {
@@ -61,6 +62,12 @@ class ProgramRun {
     }
   }
 
+  // All of its derivatives as one program, within budgets.
+  void sweep() const {
+    test::BudgetSweep sweep([this](std::span<const Array> x) { return derivatives(f_, x); }, wrt_);
+    EXPECT_EQ(sweep.run(test::BudgetSweep::number_of_budgets(2)), "");
+  }
+
  private:
   bool has(const char* key) const { return json_.contains(key); }
   Array figure(const char* key) const { return cast(parse_numbers(json_.at(key))); }
@@ -94,14 +101,15 @@ class ProgramRun {
   }
 
   // Value, then gradient and Hessian-vector product, or jvp and vjp: whatever the file has.
-  Arrays derivatives(const FlatFunction& f) const {
-    Arrays out = f(wrt_);
+  Arrays derivatives(const FlatFunction& f) const { return derivatives(f, wrt_); }
+  Arrays derivatives(const FlatFunction& f, std::span<const Array> x) const {
+    Arrays out = f(x);
     auto add = [&](const Arrays& more) { out.insert(out.end(), more.begin(), more.end()); };
-    FlatFunction gradient = [&](std::span<const Array> x) { return flat::grad(f, x); };
-    if (has("grad")) add(gradient(wrt_));
-    if (has("hvp")) add(flat::jvp(gradient, wrt_, figures("tangents")).second);
-    if (has("jvp")) add(flat::jvp(f, wrt_, figures("tangents")).second);
-    if (has("vjp")) add(flat::linearize(f, wrt_).second.pullback(Arrays{figure("cotangent")}));
+    FlatFunction gradient = [&](std::span<const Array> y) { return flat::grad(f, y); };
+    if (has("grad")) add(gradient(x));
+    if (has("hvp")) add(flat::jvp(gradient, x, figures("tangents")).second);
+    if (has("jvp")) add(flat::jvp(f, x, figures("tangents")).second);
+    if (has("vjp")) add(flat::linearize(f, x).second.pullback(Arrays{figure("cotangent")}));
     return out;
   }
 
@@ -170,15 +178,16 @@ class ProgramRun {
 
 class Programs : public ::testing::TestWithParam<std::string> {
  protected:
-  void run(DType dtype) {
+  void run(DType dtype, void (ProgramRun::*what)() const = &ProgramRun::check) {
     const QuietWarnings quiet;
     for (const Json& json : file().at("programs"))
-      if (json.at("id") == GetParam()) ProgramRun(json, dtype).check();
+      if (json.at("id") == GetParam()) (ProgramRun(json, dtype).*what)();
   }
 };
 
 TEST_P(Programs, F64) { run(f64); }
 TEST_P(Programs, F32) { run(f32); }
+TEST_P(Programs, WithinBudgets) { run(f32, &ProgramRun::sweep); }
 
 std::vector<std::string> ids() {
   std::vector<std::string> out;

@@ -4,23 +4,14 @@
 
 #include "jit/compiled_program.h"
 #include "jit/plan_programs.h"
+#include "support/budget_sweep.h"
 #include "support/support.h"
 
 namespace anew {
 namespace {
 
-using compiled::Backend;
 using test::plan_programs;
 using test::same_bits;
-
-class Chosen {
- public:
-  explicit Chosen(Backend b) : before_(compiled::backend()) { compiled::set_backend(b); }
-  ~Chosen() { compiled::set_backend(before_); }
-
- private:
-  Backend before_;
-};
 
 Array numbers(const Shape& shape, int seed) {
   return reshape(sin(arange(static_cast<double>(shape.size())) * (1 + 0.1 * seed)), shape);
@@ -44,52 +35,19 @@ const Array& batch() {
   return x;
 }
 
-// Budgets from the plain peak down: kept, monotone, the same bits.
 void sweep(const FlatFunction& f, const Arrays& x, int budgets) {
-  const std::vector<BudgetPoint> curve = flat::budget_curve(f, x);
-  ASSERT_FALSE(curve.empty());
-  const std::size_t plain = flat::plan(f, x).peak_bytes, smallest = curve.back().peak_bytes;
-  EXPECT_EQ(curve[0].extra_time, 0);
-  EXPECT_LE(curve[0].peak_bytes, plain);
-  for (std::size_t i = 1; i < curve.size(); ++i) {
-    EXPECT_LT(curve[i].peak_bytes, curve[i - 1].peak_bytes);
-    EXPECT_GT(curve[i].extra_time, curve[i - 1].extra_time);
-    EXPECT_GE(curve[i].extra_time, curve[i].extra_time_bound);
-  }
-  const Arrays want = f(x);
-  std::size_t peak = plain;
-  double extra = 0;
-  for (int i = 0; i <= budgets; ++i) {
-    const std::size_t budget =
-        plain - (plain - smallest) * static_cast<std::size_t>(i) / static_cast<std::size_t>(budgets);
-    flat::Compiled c = flat::compile(f, x, {.memory_budget = budget, .threads = 1 << i % 3});
-    EXPECT_LE(c.plan().peak_bytes, budget);
-    EXPECT_LE(c.plan().peak_bytes, peak);
-    EXPECT_GE(c.plan().extra_time, extra);
-    EXPECT_GE(c.plan().extra_time, c.plan().extra_time_bound);
-    EXPECT_EQ(c.plan().recomputed.empty(), c.plan().extra_time == 0);
-    peak = c.plan().peak_bytes;
-    extra = c.plan().extra_time;
-    const Arrays got = c(x);
-    EXPECT_EQ(c.high_water_bytes(), peak);
-    for (std::size_t k = 0; k < want.size(); ++k) EXPECT_TRUE(same_bits(got[k], want[k])) << budget << " output " << k;
-  }
+  test::BudgetSweep sweep(f, x);
+  EXPECT_EQ(sweep.run(test::BudgetSweep::number_of_budgets(budgets)), "");
 }
 
-class Budgets : public testing::TestWithParam<std::tuple<std::size_t, Backend>> {};
+class Budgets : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(Budgets, AreKept) {
-  const test::PlanProgram& p = plan_programs()[std::get<0>(GetParam())];
-  const Chosen backend(std::get<1>(GetParam()));
+  const test::PlanProgram& p = plan_programs()[GetParam()];
   sweep(p.f, p.x, 6);
 }
-INSTANTIATE_TEST_SUITE_P(Programs, Budgets,
-                         testing::Combine(testing::Range(std::size_t{0}, plan_programs().size()),
-                                          testing::Values(Backend::machine_code, Backend::interpreter)),
-                         [](const auto& info) {
-                           return plan_programs()[std::get<0>(info.param)].name +
-                                  (std::get<1>(info.param) == Backend::interpreter ? "_interpreter" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(Programs, Budgets, testing::Range(std::size_t{0}, plan_programs().size()),
+                         [](const auto& info) { return plan_programs()[info.param].name; });
 
 TEST(Budget, OfANetwork) {
   FlatFunction f = [](std::span<const Array> x) {

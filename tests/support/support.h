@@ -5,9 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <string>
 #include <vector>
+
+#include "support/bits.h"
 
 namespace anew::test {
 
@@ -16,30 +17,6 @@ inline Array fill(const Shape& shape, double k, DType dtype = f32) {
   std::vector<double> v(static_cast<std::size_t>(shape.size()));
   for (std::size_t i = 0; i < v.size(); ++i) v[i] = 0.5 * std::sin(k + static_cast<double>(i));
   return astype(array(v, shape), dtype);
-}
-
-// The same type and the same bits; a NaN equals a NaN.
-inline bool same_bits(const Array& a, const Array& b) {
-  if (a.dtype() != b.dtype() || !(a.shape() == b.shape())) return false;
-  if (a.dtype() == f32) {
-    auto x = a.data<float>(), y = b.data<float>();
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (std::memcmp(&x[i], &y[i], 4) && !(x[i] != x[i] && y[i] != y[i])) return false;
-    return true;
-  }
-  if (a.dtype() == f64) {
-    auto x = a.data<double>(), y = b.data<double>();
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (std::memcmp(&x[i], &y[i], 8) && !(x[i] != x[i] && y[i] != y[i])) return false;
-    return true;
-  }
-  return a.to_vector<std::int64_t>() == b.to_vector<std::int64_t>();
-}
-inline bool same_bits(const Arrays& a, const Arrays& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (!same_bits(a[i], b[i])) return false;
-  return true;
 }
 
 // "f32[5] sin", "f32[4] argument x", "f32[5] named a", "f32[1] constant".
