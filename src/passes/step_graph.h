@@ -7,7 +7,7 @@
 
 namespace anew::passes {
 
-// What a step takes, in seconds, by a roofline (step_time.cpp). A model, the same everywhere, so that plans are; of a
+// What a step takes on one core, in seconds, by a roofline (step_time.cpp). A model, the same everywhere, so that plans are; of a
 // loop whose length nobody knows it is that of 100 steps.
 double modelled_time(const Body& body, const Step& step);
 

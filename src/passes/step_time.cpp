@@ -1,54 +1,102 @@
-// The cost model of plans: analytic, so that the same Program has the same plan on every machine and at every time.
+// The cost model of plans: analytic, so that the same Program has the same plan on every machine and at every time. What
+// counts is how times relate. The unit is one core with wide vectors: products run at its peak; a kernel takes what its
+// instructions or its operands' way from memory take, whichever is longer; what a tile has seen is in the cache. More
+// threads divide all of it by about the same number. docs/memory.md shows the model beside the clock.
 #include <algorithm>
+#include <set>
 
 #include "passes/step_graph.h"
 
 namespace anew::passes {
 namespace {
 
-// Of calls (products, convolutions) and of kernels: about what two cores of a server do.
-constexpr double flops_of_calls = 150e9, flops_of_kernels = 10e9, bytes_a_second = 10e9, start = 1e-6;
+constexpr double start = 0.2e-6;  // of a step
 constexpr double unknown_length = 100;
+// Per second: multiplications and additions of products and convolutions, those of other calls (sorts, factorizations,
+// transforms), bytes from memory and from the cache.
+constexpr double product_flops = 100e9, call_flops = 5e9, memory_bytes = 20e9, cache_bytes = 100e9;
+// Of an element in four bytes.
+constexpr double simple = 0.03e-9, division = 0.15e-9, function = 0.5e-9, remainder = 3e-9;
 
 double length_of(std::int64_t length) { return length < 0 ? unknown_length : static_cast<double>(length); }
 
-double bytes_of(const Body& body, ValueId v) {
-  return static_cast<double>(std::min(body.type(v).bytes(), body.storage_of(v).bytes));
+// Wider elements fill a vector sooner, and functions of them take longer polynomials.
+double time_of(const loops::Node& n) {
+  const double width = static_cast<double>(std::max<std::size_t>(size_of(n.dtype), 4)) / 4;
+  switch (n.op) {
+    case loops::Op::load:
+    case loops::Op::index:
+    case loops::Op::constant: return 0;
+    case loops::Op::div:
+    case loops::Op::sqrt: return division * width;
+    case loops::Op::rem: return remainder * width;
+    case loops::Op::call: return function * width * width;
+    default: return simple * width;
+  }
 }
 
-double time_of(const Body& body, const Step& s, double to_start);
+double arithmetic(const loops::Kernel& k) {
+  double iterations = 1, sum = k.combine == loops::Combine::none ? 0 : simple;
+  for (std::int64_t n : k.extents) iterations *= static_cast<double>(n);
+  for (const loops::Node& n : k.nodes) sum += time_of(n);
+  return iterations * sum;
+}
 
-double time_of(const Body& body, double to_start) {
+double flops_of(const Body& body, const Step& s) {
+  const bool wide = !s.out.empty() && size_of(body.type(s.out[0]).dtype) > 4;
+  return s.primitive && s.primitive->facts.batched_dot ? product_flops / (wide ? 2 : 1) : call_flops;
+}
+
+// What a tile has seen is near: what it makes for itself, and whatever it read or wrote before.
+using Near = std::set<StorageId>;
+
+double time_to_move(const Body& body, const Step& s, Near* near) {
+  double seconds = 0;
+  auto add = [&](ValueId v) {
+    const Storage& storage = body.storage_of(v);
+    const bool known =
+        near && (storage.kind == Storage::Kind::temporary || !near->insert(body.values[v].storage).second);
+    seconds +=
+        static_cast<double>(std::min(body.type(v).bytes(), storage.bytes)) / (known ? cache_bytes : memory_bytes);
+  };
+  for (ValueId v : s.in) add(v);
+  for (ValueId v : s.out) add(v);
+  return seconds;
+}
+
+double time_of(const Body& body, const Step& s, Near* near);
+
+double time_of(const Body& body, Near* near = nullptr) {
   double sum = 0;
-  for (const Step& s : body.steps) sum += time_of(body, s, to_start);
+  for (const Step& s : body.steps) sum += time_of(body, s, near);
   return sum;
 }
 
-double time_of(const Body& body, const Step& s, double to_start) {
+double time_of(const Body& body, const Step& s, Near* near) {
+  const double begin = near ? 0 : start;
   if (auto* loop = s.as<Loop>()) {
-    const double condition = s.bodies.size() > 1 ? time_of(*s.bodies[1], start) : 0;
-    return to_start + length_of(loop->length) * (time_of(*s.bodies[0], start) + condition);
+    const double condition = s.bodies.size() > 1 ? time_of(*s.bodies[1]) : 0;
+    return begin + length_of(loop->length) * (time_of(*s.bodies[0]) + condition);
   }
   if (s.is<Branch>()) {
     double most = 0;
-    for (const auto& b : s.bodies) most = std::max(most, time_of(*b, start));
-    return to_start + most;
+    for (const auto& b : s.bodies) most = std::max(most, time_of(*b));
+    return begin + most;
   }
   if (auto* unwind = s.as<Unwind>())  // states between kept ones are made again, about twice
-    return to_start + length_of(unwind->length) * (2 * time_of(*s.bodies[0], start) + time_of(*s.bodies[1], start));
+    return begin + length_of(unwind->length) * (2 * time_of(*s.bodies[0]) + time_of(*s.bodies[1]));
   if (auto* tiles = s.as<Tiles>()) {
     double count = 1;
     for (std::int64_t n : tiles->outer) count *= static_cast<double>(n);
-    return to_start + count * time_of(*s.bodies[0], 0);
+    Near seen;
+    return begin + count * time_of(*s.bodies[0], &seen);
   }
-  double bytes = 0;
-  for (ValueId v : s.in) bytes += bytes_of(body, v);
-  for (ValueId v : s.out) bytes += bytes_of(body, v);
-  return to_start + std::max(s.flops / (s.is<Call>() ? flops_of_calls : flops_of_kernels), bytes / bytes_a_second);
+  const double work = s.is<Kernel>() ? arithmetic(s.kernel()) : s.flops / flops_of(body, s);
+  return begin + std::max(work, time_to_move(body, s, near));
 }
 
 }  // namespace
 
-double modelled_time(const Body& body, const Step& step) { return time_of(body, step, start); }
+double modelled_time(const Body& body, const Step& step) { return time_of(body, step, nullptr); }
 
 }  // namespace anew::passes
