@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Table and picture of modelled and measured extra time: extra_time.py lines.jsonl picture.svg > table.md
+"""Table and picture of modelled and measured extra time: extra_time.py lines.jsonl docs [cpu]
 
 Lines of `workloads extra_time`. Of each plan within a budget that recomputes anything: what the model says it adds to
-the time of the plain call, and what it adds; the last line of the table is the largest difference.
+the time of the plain call, and what it adds; the last line of the table is the largest difference. The table goes to
+benchmarks.md, between its marks, the picture to extra_time.svg. `cpu`: by CPU time, where others use the machine.
 """
 import json
+import os
 import sys
+
+MARK = "<!-- extra_time -->\n"
 
 COLOURS = ["#1f6fb4", "#d95f02", "#1b9e77", "#7570b3", "#e7298a", "#66a61e", "#a6761d", "#666666"]
 WIDTH, HEIGHT, LEFT, TOP = 460, 460, 60, 20
@@ -16,23 +20,34 @@ def main():
     for line in open(sys.argv[1]):
         r = json.loads(line)
         runs.setdefault((r["workload"], r["variant"]), {})[r["percent"]] = r
-    measure = "wall" if len(sys.argv) < 4 else sys.argv[3]  # or cpu, where others use the machine
+    measure = "cpu" if "cpu" in sys.argv[3:] else "wall"
     shown = {k: v for k, v in runs.items() if any(r["modelled"] > 0 for r in v.values())}
-    worst = (0, "")
-    print("| workload | variant | " + " | ".join(f"{p} %" for p in range(90, 30, -10)) + " |")
-    print("|---|---|" + "---|" * 6)
+    folder = sys.argv[2]
+    with open(os.path.join(folder, "benchmarks.md")) as file:
+        before, _, after = file.read().split(MARK)
+    with open(os.path.join(folder, "benchmarks.md"), "w") as file:
+        file.write(MARK.join([before, "\n".join(table(shown, measure)) + "\n", after]))
+    with open(os.path.join(folder, "extra_time.svg"), "w") as file:
+        file.write(picture(shown, measure))
+
+
+def table(shown, measure):
+    percents = range(90, 30, -10)
+    lines = ["| workload | variant | " + " | ".join(f"{p} %" for p in percents) + " |", "|---|---|" + "---|" * len(percents)]
+    worst, threads = (0, ""), 0
     for (w, v), plans in shown.items():
         cells = []
-        for p in range(90, 30, -10):
+        for p in percents:
             if p not in plans:
                 cells.append("–")
                 continue
+            threads = plans[p]["threads"]
             m, t = 100 * plans[p]["modelled"], 100 * plans[p][measure]
             cells.append(f"{m:.1f} / {t:.1f}")
             worst = max(worst, (abs(m - t), f"{w} {v} at {p} %: {m:.1f} % modelled, {t:.1f} % measured"))
-        print(f"| {w} | {v} | " + " | ".join(cells) + " |")
-    print(f"\nWorst error: {worst[0]:.1f} points ({worst[1]}).")
-    open(sys.argv[2], "w").write(picture(shown, measure))
+        lines.append(f"| {w} | {v} | " + " | ".join(cells) + " |")
+    clock = "CPU time" if measure == "cpu" else "time"
+    return lines + ["", f"Modelled / measured, {threads} threads, {clock}. Worst error: {worst[0]:.1f} points ({worst[1]})."]
 
 
 def picture(shown, measure):
