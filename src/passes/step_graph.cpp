@@ -128,9 +128,14 @@ class Builder {
 
  private:
   std::size_t scratch(int step, bool least) const {
-    if (spares_scratch(placed_, placed_.steps[step])) return 0;
-    const std::size_t bytes = placed_.steps[step].scratch;
-    return least ? bytes : plan::rounded(bytes);
+    const Step& s = placed_.steps[step];
+    if (spares_scratch(placed_, s)) return 0;
+    if (!least) return plan::rounded(s.scratch);
+    if (!s.is<Loop>() && !s.is<Unwind>()) return s.scratch;
+    // Second buffers of carries and copies of states are needed or not as values live, in this order or another.
+    std::size_t most = 0;
+    for (const auto& nested : s.bodies) most = std::max(most, nested->bytes);
+    return most;
   }
   void read(plan::RematGraph& g, const Group& group, plan::RematKernel& k) {
     for (StorageId s : group.reads) {

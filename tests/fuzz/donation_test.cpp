@@ -287,6 +287,25 @@ void expect_holds(std::uint64_t seed) {
                 << check_donation(small, seed);
 }
 
+// The smallest budget was refused: buffers of a loop counted that another order does without.
+TEST(FuzzDonations, SmallestBudgetOfLoops) {
+  const Block b = parse(R"(
+in 0:f32[24] ;
+27 28 29 30 = scan[0,0,1,0] 0 0 {
+  in 12:f32[] 13:f32[] ;
+  25 = sin 12 ;
+  out 25 25 13 25 ;
+} ;
+50 51 = fori[0,0,1,0] 30 30 {
+  in 36:f32[] 37:f32[24,1] 38:f32[24,1] ;
+  out 38 28 ;
+} ;
+54 = vdot 50 51 ;
+out 54 ;
+)");
+  EXPECT_EQ(check_donation(b, 2133), "");
+}
+
 constexpr std::uint64_t shards = 4;
 class FuzzDonation : public testing::TestWithParam<std::uint64_t> {};
 
