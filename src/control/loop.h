@@ -112,6 +112,9 @@ struct TapedStep {
   ir::Program tape, back;
 };
 TapedStep taped_step(const UnwindParams& p, const Location& at);
+// The same of a step that takes these groups and gives `known` outputs which depend on no linear operand, then those of
+// the way back. The tape gives the known ones, then residuals.
+TapedStep taped_step(const ir::ProgramRef& whole, const Groups& takes, std::size_t known, const Location& at);
 
 inline constexpr int default_checkpoints = 64;
 bool stacks_residuals(const LoopParams& p);                     // a scan of which no state is recorded

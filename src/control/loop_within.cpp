@@ -78,16 +78,17 @@ Arrays outputs_of(const ir::Program& p, const Flags& outputs, const Arrays& in) 
   return evaluate(d.program, chosen(in, d.used_inputs));
 }
 
-}  // namespace
-
-TapedStep taped_step(const UnwindParams& p, const Location& at) {
-  const LoopForm f = form_of(p);
-  const Roles of_known{Role::constants, Role::carries, Role::xs};
-  const Groups takes = f.operands.only(f.parts.back().takes), known = f.operands.only(of_known);
-  const Types types = p.step->input_types();
-  Flags linear(types.size(), true);
+// The two halves; `before` gives what the tape makes before the residuals, or else these are the first outputs of the
+// step itself, which are known.
+TapedStep taped(const ir::ProgramRef& step, const Groups& takes, std::size_t first, const FlatFunction& before,
+                const Location& at) {
+  const Groups known = takes.only({Role::constants, Role::carries, Role::xs});
+  const Types types = step->input_types();
+  Flags linear(types.size(), true), force(step->outputs.size(), true);
   std::fill_n(linear.begin(), known.size(), false);
-  Split s = split(p.step, linear, {.force = Flags(p.step->outputs.size(), true)});
+  std::fill_n(force.begin(), first, false);
+  Split s = split(step, linear, {.force = force});
+  const ir::Program whole = s.known;
   s.known.outputs.erase(s.known.outputs.begin(), s.known.outputs.end() - s.residuals);
   const Between b = between(s, known);
 
@@ -95,8 +96,10 @@ TapedStep taped_step(const UnwindParams& p, const Location& at) {
   Staged tape = stage(
       [&](std::span<const Array> in) {
         const Arrays all(in.begin(), in.end());
-        Arrays out = evaluate(*p.advance, all);
-        append(out, outputs_of(s.known, b.kept, all));
+        Arrays out = before ? before(in) : Arrays();
+        Flags made(before ? 0 : first, true);
+        append(made, b.kept);
+        append(out, outputs_of(before ? s.known : whole, made, all));
         return out;
       },
       of_tape, "unwind", at);
@@ -120,15 +123,28 @@ TapedStep taped_step(const UnwindParams& p, const Location& at) {
         const Arrays linear_in = given.merge({Role::linear_constants, Role::linear_carries, Role::linear_xs});
         for (int i : s.staged_inputs) operands.push_back(linear_in[static_cast<std::size_t>(i) - known.size()]);
         const Arrays made = evaluate(s.staged, operands);
-        Arrays out(p.step->outputs.size());
+        Arrays out(step->outputs.size() - first);
         for (std::size_t k = 0; k < s.staged_outputs.size(); ++k)
-          out[static_cast<std::size_t>(s.staged_outputs[k])] = made[k];
+          out[static_cast<std::size_t>(s.staged_outputs[k]) - first] = made[k];
         return out;
       },
-      of_back.merge(f.parts.back().takes), "unwind", at);
+      of_back.merge(takes.order()), "unwind", at);
   tape.program.constants = back.program.constants = 0;
   return {std::move(tape.program),
           ir::eliminate_dead_code(back.program, Flags(back.program.outputs.size(), true), true).program};
+}
+
+}  // namespace
+
+TapedStep taped_step(const UnwindParams& p, const Location& at) {
+  const LoopForm f = form_of(p);
+  return taped(
+      p.step, f.operands.only(f.parts.back().takes), 0,
+      [&](std::span<const Array> in) { return evaluate(*p.advance, in); }, at);
+}
+
+TapedStep taped_step(const ir::ProgramRef& whole, const Groups& takes, std::size_t known, const Location& at) {
+  return taped(whole, takes, known, nullptr, at);
 }
 
 }  // namespace anew

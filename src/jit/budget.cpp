@@ -2,11 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/base.h"
 #include "jit/compiled_program.h"
 #include "jit/describe.h"
-#include "passes/rematerialize.h"
+#include "passes/budget_choices.h"
 
 namespace anew::compiled {
 namespace {
@@ -33,8 +34,8 @@ std::string alive(const MemoryPlan& plan) {
   return out;
 }
 
-[[noreturn]] void refuse(const ir::Program& program, passes::BudgetPlans& plans, std::size_t budget) {
-  const MemoryPlan least = plan_of(program, *plans.body(plans.smallest()));
+[[noreturn]] void refuse(const ir::Program& program, passes::BudgetChoices& choices, std::size_t budget) {
+  const MemoryPlan least = plan_of(program, *choices.body(choices.smallest()));
   std::string text = fmt::format(
       "[jit] a memory budget of {} bytes can not be met; the smallest that can is {} bytes ({}): arguments {}, "
       "constants {}, outputs {}, arena {}",
@@ -44,17 +45,17 @@ std::string alive(const MemoryPlan& plan) {
   throw Error(text, Location(), "smaller batches, or loops with few checkpoints, need less");
 }
 
-std::vector<Recomputed> recomputed(const std::vector<passes::BudgetPlans::Repeat>& repeats) {
+std::vector<Recomputed> recomputed(const std::vector<passes::BudgetChoices::Again>& again) {
   std::vector<Recomputed> out;
-  for (const auto& r : repeats) {
-    const std::string what = step_name(*r.step);
-    auto same = [&](const Recomputed& x) {
-      return x.what == what && source_line(x.at).str() == source_line(r.step->at).str();
-    };
+  for (const auto& a : again) {
+    const std::string what = a.step ? step_name(*a.step) : a.loop->what;
+    const Location& at = a.step ? a.step->at : a.loop->at;
+    auto same = [&](const Recomputed& x) { return x.what == what && source_line(x.at).str() == source_line(at).str(); };
     auto known = std::find_if(out.begin(), out.end(), same);
-    if (known == out.end()) known = out.insert(known, {what, r.step->at});
-    known->times += r.times;
-    known->extra_time += r.times * r.time;
+    if (known == out.end()) known = out.insert(known, {what, at});
+    constexpr double most = std::numeric_limits<int>::max();
+    known->times = static_cast<int>(std::min(most, known->times + a.times));
+    known->extra_time += a.times * a.time;
   }
   std::stable_sort(out.begin(), out.end(),
                    [](const Recomputed& a, const Recomputed& b) { return a.extra_time > b.extra_time; });
@@ -64,32 +65,29 @@ std::vector<Recomputed> recomputed(const std::vector<passes::BudgetPlans::Repeat
 }  // namespace
 
 Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> inputs, const PlanOptions& options) {
-  passes::BudgetPlans plans(program, inputs, options.donated);
+  passes::BudgetChoices choices(program, inputs, options.donated);
   const std::size_t budget = *options.budget;
   const std::size_t outside = outside_of(program);
-  const auto chosen = budget < outside ? std::nullopt : plans.first_within(budget - outside);
-  if (!chosen) refuse(program, plans, budget);
-  Budgeted out{plans.body(*chosen), plan_of(program, *plans.body(*chosen))};
-  if (*chosen == 0) return out;
-  out.plan.extra_time = plans.extra_time(*chosen);
-  out.plan.extra_time_bound = std::min(out.plan.extra_time, plans.extra_time_bound(budget - outside));
-  out.plan.price = plans.price(budget - outside);
-  out.plan.recomputed = recomputed(plans.repeats(*chosen));
+  const auto chosen = budget < outside ? std::nullopt : choices.first_within(budget - outside);
+  if (!chosen) refuse(program, choices, budget);
+  Budgeted out{choices.body(*chosen), plan_of(program, *choices.body(*chosen))};
+  if (chosen->plain()) return out;
+  out.plan.extra_time = choices.extra_time(*chosen);
+  out.plan.extra_time_bound = std::min(out.plan.extra_time, choices.extra_time_bound(budget - outside));
+  out.plan.price = choices.price(*chosen, budget - outside);
+  out.plan.recomputed = recomputed(choices.again(*chosen));
   return out;
 }
 
 std::vector<BudgetPoint> budget_curve(const ir::Program& program, std::span<const ir::Strides> inputs,
                                       std::span<const int> donated) {
-  constexpr std::size_t most = 48;
-  passes::BudgetPlans plans(program, inputs, donated);
-  const std::size_t outside = outside_of(program), all = plans.size(), smallest = plans.smallest();
+  passes::BudgetChoices choices(program, inputs, donated);
+  const std::size_t outside = outside_of(program);
   std::vector<BudgetPoint> out;
-  for (std::size_t i = 0; i < all; ++i) {
-    if (i != smallest && all > most && i % (1 + all / most) != 0) continue;
-    const std::size_t bytes = plans.bytes(i);
-    if (!out.empty() && outside + bytes >= out.back().peak_bytes) continue;
-    const double extra = plans.extra_time(i);
-    const BudgetPoint point{outside + bytes, extra, i == 0 ? 0 : std::min(extra, plans.extra_time_bound(bytes))};
+  for (const auto& c : choices.curve()) {
+    const std::size_t bytes = choices.bytes(c);
+    const double extra = choices.extra_time(c);
+    const BudgetPoint point{outside + bytes, extra, c.plain() ? 0 : std::min(extra, choices.extra_time_bound(bytes))};
     if (!out.empty() && out.back().extra_time == extra) out.back() = point;  // less memory for nothing
     else out.push_back(point);
   }

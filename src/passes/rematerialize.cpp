@@ -60,6 +60,7 @@ BudgetPlans::BudgetPlans(const ir::Program& program, std::span<const Strides> in
     : program_(program), inputs_(inputs), plain_(plan_program(program, inputs, donated, true)), donated_(donated) {
   for (int i : donated) donated_bytes_ += program.type(program.inputs[i]).bytes();
   plans_.push_back({{}, 0, output_bytes(*plain_.placed) + plain_.placed->bytes, plain_.placed});
+  time_ = std::max(modelled_time(*plain_.steps), 1e-30);
 }
 
 void BudgetPlans::find_plans() {
@@ -73,7 +74,6 @@ void BudgetPlans::find_plans() {
   alias(counted);
   plan_memory(counted, 0);
   steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept);
-  time_ = std::max(steps_->graph().total_cost(), 1e-30);
   for (plan::RematPlan& p : thinned(plan::budget_curve(steps_->graph()))) {
     const std::size_t least = steps_->least_bytes(p.sequence);
     plans_.push_back({std::move(p.sequence), p.extra, least - std::min(least, donated_bytes_)});
@@ -106,7 +106,7 @@ std::size_t BudgetPlans::smallest() {
 
 double BudgetPlans::extra_time_bound(std::size_t bytes) {
   find_plans();
-  return steps_->bound(bytes + donated_bytes_).extra / time_;
+  return steps_->bound(bytes + donated_bytes_).extra;
 }
 double BudgetPlans::price(std::size_t bytes) {
   find_plans();
@@ -120,7 +120,7 @@ std::vector<BudgetPlans::Repeat> BudgetPlans::repeats(std::size_t plan) const {
   for (std::size_t k = 0; k < runs.size(); ++k)
     for (int i : steps_->steps_of(static_cast<int>(k)))
       if (const Step& s = steps_->body().steps[static_cast<std::size_t>(i)]; runs[k] > 1)
-        out.push_back({&s, runs[k] - 1, modelled_time(steps_->body(), s) / time_});
+        out.push_back({&s, runs[k] - 1, modelled_time(steps_->body(), s)});
   return out;
 }
 

@@ -23,18 +23,20 @@ class BudgetPlans {
   std::size_t size() { return find_plans(), plans_.size(); }
   std::shared_ptr<const Body> body(std::size_t plan);
   std::size_t bytes(std::size_t plan);  // of its arena and the outputs
-  // As fractions of the time of all steps, by the model.
-  double extra_time(std::size_t plan) const { return plan == 0 ? 0 : plans_[plan].extra / time_; }
+  // In seconds, by the model: of all steps without a budget, and besides these.
+  double time() const { return time_; }
+  double extra_time(std::size_t plan) const { return plan == 0 ? 0 : plans_[plan].extra; }
   double extra_time_bound(std::size_t bytes);
-  double price(std::size_t bytes);  // seconds for a byte
+  double price(std::size_t bytes);  // for a byte
   // The first within so many bytes of arena and outputs; nothing where there is none.
   std::optional<std::size_t> first_within(std::size_t bytes);
-  std::size_t smallest();  // the plan of the fewest bytes
+  std::size_t smallest();                                                         // the plan of the fewest bytes
+  std::size_t least_bytes(std::size_t plan) const { return plans_[plan].least; }  // no placement has fewer
   // Steps that run more than once, and how often more.
   struct Repeat {
     const Step* step;
     int times;
-    double time;  // of one, as a fraction
+    double time;  // of one
   };
   std::vector<Repeat> repeats(std::size_t plan) const;
 

@@ -98,5 +98,6 @@ double time_of(const Body& body, const Step& s, Near* near) {
 }  // namespace
 
 double modelled_time(const Body& body, const Step& step) { return time_of(body, step, nullptr); }
+double modelled_time(const Body& body) { return time_of(body); }
 
 }  // namespace anew::passes

@@ -1,0 +1,103 @@
+// Plans over all forms of loops.
+#include "passes/budget_choices.h"
+
+#include <algorithm>
+
+namespace anew::passes {
+namespace {
+
+constexpr std::size_t most_searched = 6;  // forms whose steps may run again
+constexpr std::size_t most_points = 48;   // of a curve
+
+}  // namespace
+
+BudgetChoices::BudgetChoices(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated)
+    : program_(program), inputs_(inputs), donated_(donated) {}
+
+const LoopForms& BudgetChoices::forms() {
+  if (!forms_) forms_ = std::make_unique<LoopForms>(program_);
+  return *forms_;
+}
+
+BudgetPlans& BudgetChoices::plans(std::size_t form) {
+  Lowered& l = lowered_[form];
+  if (l.plans) return *l.plans;
+  if (form > 0) l.program = forms().program(form);
+  l.plans = std::make_unique<BudgetPlans>(form > 0 ? l.program : program_, inputs_, donated_);
+  return *l.plans;
+}
+
+bool BudgetChoices::repeats_steps(std::size_t form) {
+  const std::size_t last = form_count() - 1;
+  return form == last || form % (1 + last / (most_searched - 1)) == 0;
+}
+
+std::optional<BudgetChoices::Choice> BudgetChoices::first_within(std::size_t bytes) {
+  if (plans(0).bytes(0) <= bytes) return Choice{};
+  std::optional<Choice> best;
+  for (std::size_t form = 0; form < form_count(); ++form) {
+    if (best && forms().forms()[form].time >= seconds(*best)) break;
+    std::optional<std::size_t> plan;
+    if (repeats_steps(form)) plan = plans(form).first_within(bytes);
+    else if (plans(form).bytes(0) <= bytes) plan = 0;
+    if (plan && (!best || seconds({form, *plan}) < seconds(*best))) best = Choice{form, *plan};
+  }
+  return best;
+}
+
+BudgetChoices::Choice BudgetChoices::smallest() {
+  Choice best;
+  for (std::size_t form = 0; form < form_count(); ++form) {
+    const Choice here{form, repeats_steps(form) ? plans(form).smallest() : 0};
+    if (this->bytes(here) < this->bytes(best)) best = here;
+  }
+  return best;
+}
+
+std::vector<BudgetChoices::Choice> BudgetChoices::curve() {
+  const Choice last = smallest();
+  std::vector<Choice> all;
+  for (std::size_t form = 0; form < form_count(); ++form)
+    for (std::size_t plan = 0; plan < plan_count(form); ++plan) all.push_back({form, plan});
+  std::stable_sort(all.begin(), all.end(), [&](Choice a, Choice b) { return seconds(a) < seconds(b); });
+  // First by what no placement is below, so that few need be placed.
+  std::vector<Choice> few;
+  std::size_t least = static_cast<std::size_t>(-1);
+  for (const Choice& c : all) {
+    const std::size_t bytes = plans(c.form).least_bytes(c.plan);
+    if (bytes >= least) continue;
+    least = bytes;
+    few.push_back(c);
+  }
+  std::vector<Choice> out;
+  for (std::size_t i = 0; i < few.size(); ++i) {
+    if (i % (1 + few.size() / most_points) != 0 || seconds(few[i]) >= seconds(last)) continue;
+    if (out.empty() || bytes(few[i]) < bytes(out.back())) out.push_back(few[i]);
+  }
+  while (!out.empty() && bytes(out.back()) <= bytes(last)) out.pop_back();
+  out.push_back(last);
+  return out;
+}
+
+double BudgetChoices::extra_time_bound(std::size_t bytes) {
+  return form_count() > 1 ? 0 : plans(0).extra_time_bound(bytes) / plans(0).time();
+}
+
+double BudgetChoices::price(Choice c, std::size_t bytes) {
+  const double of_steps = repeats_steps(c.form) ? plans(c.form).price(bytes) : 0;
+  return std::max(forms().forms()[c.form].price, of_steps);
+}
+
+std::vector<BudgetChoices::Again> BudgetChoices::again(Choice c) {
+  std::vector<Again> out;
+  const double whole = plans(0).time();
+  if (c.form > 0)
+    for (const LoopForms::Again& a : forms().forms()[c.form].again)
+      out.push_back({nullptr, &a, a.steps, a.time / whole / std::max(a.steps, 1.0)});
+  if (c.plan > 0)
+    for (const BudgetPlans::Repeat& r : plans(c.form).repeats(c.plan))
+      out.push_back({r.step, nullptr, static_cast<double>(r.times), r.time / whole});
+  return out;
+}
+
+}  // namespace anew::passes

@@ -1,0 +1,62 @@
+// All that a budget chooses from: the forms of a Program's loops, and of each the plan without repeats; of some forms
+// also those in which steps run again. The set depends on the Program alone, and the choice is the one of least time
+// that fits; so a smaller budget never has a larger peak, and a larger one never takes more time. Forms are looked at
+// by rising time, and lowered only when it is their turn.
+#pragma once
+#include "passes/loop_forms.h"
+#include "passes/rematerialize.h"
+
+namespace anew::passes {
+
+class BudgetChoices {
+ public:
+  // The arguments outlive it.
+  BudgetChoices(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated);
+
+  struct Choice {
+    std::size_t form = 0, plan = 0;
+    bool plain() const { return form == 0 && plan == 0; }
+  };
+  std::shared_ptr<const Body> body(Choice c) { return plans(c.form).body(c.plan); }
+  std::size_t bytes(Choice c) { return plans(c.form).bytes(c.plan); }  // of its arena and the outputs
+  // The one of least time within so many bytes of arena and outputs; nothing where there is none.
+  std::optional<Choice> first_within(std::size_t bytes);
+  Choice smallest();
+  // By rising time and falling bytes, from the plain one to the smallest; not all of them where there are many.
+  std::vector<Choice> curve();
+
+  // As fractions of the time of the plain plan, by the model.
+  double extra_time(Choice c) { return seconds(c) / plans(0).time(); }
+  // What any plan within so many bytes adds; 0 where loops could keep less.
+  double extra_time_bound(std::size_t bytes);
+  double price(Choice c, std::size_t bytes);  // seconds for a byte
+  // What runs again.
+  struct Again {
+    const Step* step;              // or else
+    const LoopForms::Again* loop;  // steps of a loop
+    double times, time;            // how often more; of one, as a fraction
+  };
+  std::vector<Again> again(Choice c);
+
+ private:
+  BudgetPlans& plans(std::size_t form);
+  const LoopForms& forms();
+  std::size_t form_count() { return forms().forms().size(); }
+  double seconds(Choice c) {
+    return (c.form == 0 ? 0 : forms().forms()[c.form].time) + plans(c.form).extra_time(c.plan);
+  }
+  bool repeats_steps(std::size_t form);  // whether steps of this form may run again
+  std::size_t plan_count(std::size_t form) { return repeats_steps(form) ? plans(form).size() : 1; }
+
+  const ir::Program& program_;
+  std::span<const Strides> inputs_;
+  std::span<const int> donated_;
+  std::unique_ptr<LoopForms> forms_;  // found when the plain plan does not do
+  struct Lowered {
+    ir::Program program;
+    std::unique_ptr<BudgetPlans> plans;
+  };
+  std::map<std::size_t, Lowered> lowered_;
+};
+
+}  // namespace anew::passes

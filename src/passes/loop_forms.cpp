@@ -1,0 +1,212 @@
+// Menus of loops, and the forms that are made of them.
+#include "passes/loop_forms.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "passes/passes.h"
+#include "passes/pipeline.h"
+#include "passes/step_graph.h"
+#include "plan/revolve.h"
+
+namespace anew::passes {
+namespace {
+
+using Form = LoopForms::Form;
+using Menu = std::vector<Form>;  // by falling bytes; the first keeps all
+
+constexpr std::int64_t usual_length = 100;  // of a while
+constexpr std::size_t most_inner = 5;
+
+// One step of a Program that is a loop's, in seconds.
+double time_of(const ir::Program& p) {
+  std::vector<Strides> strides;
+  for (const Type& t : p.input_types()) strides.push_back(row_major(t.shape));
+  return modelled_time(*plan_program(p, strides).placed);
+}
+
+// The shares of all residuals that a loop may keep: evenly at first, then by a factor.
+std::vector<double> shares() {
+  std::vector<double> out;
+  for (double s = 0.975; s > 0.3; s -= 0.025) out.push_back(s);
+  for (double s = 0.3; s > 1e-9; s *= 0.85) out.push_back(s);
+  return out;
+}
+
+// Only what no mixture of others beats.
+Menu hull(Menu points) {
+  std::stable_sort(points.begin(), points.end(), [](const Form& a, const Form& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.time < b.time;
+  });
+  Menu out;
+  auto slope = [](const Form& a, const Form& b) { return (b.time - a.time) / (a.bytes - b.bytes); };
+  auto beaten = [&](const Form& f) {
+    constexpr double equal = 1 + 1e-9;
+    return out.back().time >= f.time || slope(out[out.size() - 2], out.back()) > equal * slope(out.back(), f);
+  };
+  for (Form& f : points) {
+    if (!out.empty() && f.bytes == out.back().bytes) continue;
+    while (out.size() > 1 && beaten(f)) out.pop_back();
+    out.push_back(std::move(f));
+  }
+  for (std::size_t i = 1; i < out.size(); ++i) out[i].price = std::max(0.0, slope(out[i - 1], out[i]));
+  return out;
+}
+
+template <class T>
+void join(std::vector<T>& to, const std::vector<T>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+// Several menus together, one step down at a time; at most so many, the first and the last among them.
+Menu together(const std::vector<Menu>& menus, std::size_t most) {
+  std::vector<std::pair<std::size_t, std::size_t>> steps;  // menu, point
+  for (std::size_t m = 0; m < menus.size(); ++m)
+    for (std::size_t i = 1; i < menus[m].size(); ++i) steps.push_back({m, i});
+  std::stable_sort(steps.begin(), steps.end(), [&](const auto& a, const auto& b) {
+    return menus[a.first][a.second].price < menus[b.first][b.second].price;
+  });
+  std::vector<std::size_t> at(menus.size());
+  auto now = [&](double price) {
+    Form f;
+    f.price = price;
+    for (std::size_t m = 0; m < menus.size(); ++m) {
+      const Form& here = menus[m][at[m]];
+      f.bytes += here.bytes;
+      f.time += here.time;
+      join(f.levels, here.levels);
+      join(f.again, here.again);
+    }
+    return f;
+  };
+  Menu out{now(0)};
+  const std::size_t every = std::max<std::size_t>(1, (steps.size() + most - 2) / std::max<std::size_t>(1, most - 1));
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const auto [m, point] = steps[i];
+    at[m] = point;
+    if ((i + 1) % every == 0 || i + 1 == steps.size()) out.push_back(now(menus[m][point].price));
+  }
+  return out;
+}
+
+// Fewer forms of large Programs, which take longer to lower.
+std::size_t most_forms(const ir::Program& p) {
+  std::size_t equations = 1;
+  ir::for_each_program(p, [&](const ir::Program& q) { equations += q.eqns.size(); });
+  return std::clamp<std::size_t>(20'000 / equations, 16, 96);
+}
+
+class Menus {
+ public:
+  explicit Menus(int count) : levels_(static_cast<std::size_t>(count), -1) {}
+
+  // Of the loops in a Program that runs so often.
+  std::vector<Menu> of(const ir::Program& p, const LoopsIn& loops, double runs) {
+    std::vector<Menu> out;
+    for (const LoopPair& pair : loops.pairs) {
+      if (pair.kind == LoopPair::Kind::scans) out.push_back(of_scan(p, pair));
+      else if (pair.kind == LoopPair::Kind::whiles) out.push_back(of_while(p, pair));
+      else
+        for (std::size_t k = 0; k < pair.whole.size(); ++k) join(out, of(*pair.whole[k], pair.inner[k], 1));
+    }
+    for (const NestedLoops& n : loops.nested) {
+      const ir::Eqn& e = p.eqns[n.equation];
+      const std::vector<ir::ProgramRef> programs = ir::nested_programs(e);
+      join(out, of(*programs[n.program], n.loops, runs_of(e)));
+    }
+    for (Menu& m : out)
+      for (Form& f : m) repeat(f, runs);
+    return out;
+  }
+
+ private:
+  static void repeat(Form& f, double runs) {
+    f.time *= runs;
+    f.price *= runs;
+    for (LoopForms::Again& a : f.again) {
+      a.steps *= runs;
+      a.time *= runs;
+    }
+  }
+  static double runs_of(const ir::Eqn& e) {
+    std::int64_t length = 1;
+    if (auto* loop = e.params->if_a<LoopParams>()) length = loop->length;
+    else if (auto* unwind = e.params->if_a<UnwindParams>()) length = unwind->length;
+    return static_cast<double>(length < 0 ? usual_length : length);
+  }
+
+  Menu of_scan(const ir::Program& p, const LoopPair& pair) {
+    const ir::Eqn& e = p.eqns[pair.first];
+    const std::int64_t length = loop_of(e.params).length;
+    const auto steps = static_cast<double>(length);
+    double step = -1;
+    Menu points;
+    for (Form inner : together(of(*pair.whole[0], pair.inner[0], 1), most_inner)) {
+      LoopLevels levels = levels_;
+      for (auto [number, level] : inner.levels) levels[static_cast<std::size_t>(number)] = level;
+      const ScanBack b = scan_back(p, pair, share(with_levels(*pair.whole[0], pair.inner[0], levels)));
+      if (step < 0) step = time_of(b.recorded.empty() ? *loop_of(e.params).body : *b.unwind.advance);
+      repeat(inner, steps);
+      const std::int64_t all = b.carry + length * b.residual, least = b.carry + b.residual;
+      auto add = [&](std::int64_t bytes) {
+        Form f = inner;
+        f.bytes = static_cast<double>(bytes);
+        if (bytes < all || !inner.levels.empty()) f.levels.push_back({pair.number, bytes});
+        const plan::LoopBytes there{bytes - b.carry, b.carry, b.residual};
+        if (bytes < all) {
+          const auto again = static_cast<double>(plan::MixedSchedule(length, there, 1e6).extra_steps());
+          const double time = again * step;
+          f.time += time;
+          f.again.push_back({fmt::format("scan[{}]", length), e.at, again, time});
+        }
+        points.push_back(std::move(f));
+      };
+      add(all);
+      if (b.residual == 0) continue;
+      for (double share : shares()) {
+        const auto bytes = b.carry + static_cast<std::int64_t>(share * steps) * b.residual;
+        if (bytes > least && bytes < all) add(bytes);
+      }
+      if (least < all) add(least);
+    }
+    return hull(std::move(points));
+  }
+
+  Menu of_while(const ir::Program& p, const LoopPair& pair) {
+    const ir::Eqn& e = p.eqns[pair.first];
+    const UnwindParams& u = p.eqns[pair.second].params->as<UnwindParams>();
+    const LoopParams& w = loop_of(e.params);
+    double state = 0;
+    const Types types = w.body->output_types();
+    for (int r : w.record) state += static_cast<double>(types[static_cast<std::size_t>(r)].bytes());
+    const double step = time_of(*u.advance);
+    const std::int64_t usual = plan::extra_steps(usual_length, default_checkpoints);
+    Menu points{{.bytes = state * default_checkpoints}};
+    for (std::int64_t slots : {48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1}) {
+      const auto again = static_cast<double>(plan::extra_steps(usual_length, slots) - usual);
+      const double time = again * step;
+      points.push_back(
+          {state * static_cast<double>(slots), time, 0, {{pair.number, slots}}, {{"while", e.at, again, time}}});
+    }
+    return hull(std::move(points));
+  }
+
+  LoopLevels levels_;  // of loops that keep all
+};
+
+}  // namespace
+
+LoopForms::LoopForms(const ir::Program& program) {
+  program_ = eliminate_dead_code(without_calls(program));
+  loops_ = find_loops(program_, count_);
+  forms_ = count_ == 0 ? std::vector<Form>(1) : together(Menus(count_).of(program_, loops_, 1), most_forms(program_));
+}
+
+ir::Program LoopForms::program(std::size_t form) const {
+  LoopLevels levels(static_cast<std::size_t>(count_), -1);
+  for (auto [number, level] : forms_[form].levels) levels[static_cast<std::size_t>(number)] = level;
+  return with_levels(program_, loops_, levels);
+}
+
+}  // namespace anew::passes

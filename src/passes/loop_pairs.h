@@ -1,0 +1,55 @@
+// Loops of a Program and their ways back, as pairs of equations: a scan that stacks residuals and the reverse scan that
+// reads them, a while that records states and its unwind, a cond whose branches hold one half of such loops each. For
+// a budget they may be rewritten to keep less: the scan and its reverse then have the form that they have where the
+// user gave bytes (`.memory`). Users' own bytes, checkpoints and policies show in the equations, and are left alone.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "control/loop.h"
+
+namespace anew::passes {
+
+struct LoopPair;
+struct NestedLoops;
+struct LoopsIn {
+  std::vector<LoopPair> pairs;      // by their second equation
+  std::vector<NestedLoops> nested;  // in Programs that other equations hold
+  bool empty() const { return pairs.empty() && nested.empty(); }
+};
+struct LoopPair {
+  enum class Kind { scans, whiles, conds } kind = Kind::scans;
+  int number = -1;  // among all loops that may keep less; of conds -1: theirs do
+  std::size_t first = 0, second = 0;
+  // Of a scan or cond. Per operand of the second equation: the output of the first that it reads and nobody keeps for
+  // it any more, or -1; and which outputs of the first others read.
+  std::vector<int> made = {};
+  Flags kept = {};
+  // Both equations at one step, or both halves of a branch: what the first takes, what else the second takes; the kept
+  // outputs of the first, those of the second.
+  std::vector<ir::ProgramRef> whole = {};
+  std::vector<LoopsIn> inner = {};  // of each whole
+};
+struct NestedLoops {
+  std::size_t equation = 0, program = 0;
+  LoopsIn loops = {};
+};
+
+// Calls are inlined, so that a loop and its way back stand in one Program; checkpoints are not.
+ir::Program without_calls(const ir::Program& p);
+// `count`: of loops that have a number, so far.
+LoopsIn find_loops(const ir::Program& p, int& count);
+
+// What a scan keeps for its way back.
+struct ScanBack {
+  UnwindParams unwind;           // of all steps, without a budget
+  std::vector<int> recorded;     // carries of which states are kept
+  std::int64_t carry, residual;  // bytes of a state, and of the residuals of a step
+};
+ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::ProgramRef& whole);
+
+// By the number of a loop: the bytes that a scan may keep, the states that a while keeps; -1: as it is.
+using LoopLevels = std::vector<std::int64_t>;
+ir::Program with_levels(const ir::Program& p, const LoopsIn& loops, const LoopLevels& levels);
+
+}  // namespace anew::passes
