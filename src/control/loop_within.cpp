@@ -78,6 +78,44 @@ Arrays outputs_of(const ir::Program& p, const Flags& outputs, const Arrays& in) 
   return evaluate(d.program, chosen(in, d.used_inputs));
 }
 
+// A residual that only shows a constant or a row of an x is made of that in the second half: what is there anyway is
+// not kept once more.
+void keep_shown(Split& s, const Groups& known) {
+  std::vector<const ir::Eqn*> maker(s.known.types.size());
+  for (const ir::Eqn& e : s.known.eqns)
+    for (ir::Var v : e.outputs) maker[static_cast<std::size_t>(v)] = &e;
+  const std::size_t first = s.known.outputs.size() - static_cast<std::size_t>(s.residuals);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(s.residuals); ++i) {
+    ir::Atom& a = s.known.outputs[first + i];
+    std::vector<const ir::Eqn*> shown;
+    ir::Atom from = a;
+    for (; from.is_var() && maker[static_cast<std::size_t>(from.var)]; from = shown.back()->inputs[0]) {
+      const ir::Eqn* e = maker[static_cast<std::size_t>(from.var)];
+      if (!e->primitive->facts.shows_operand || e->inputs.size() != 1) break;
+      shown.push_back(e);
+    }
+    const auto at = std::find(s.known.inputs.begin(), s.known.inputs.end(), from.is_var() ? from.var : -1);
+    const auto input = static_cast<std::size_t>(at - s.known.inputs.begin()), constants = known.size(Role::constants);
+    if (shown.empty() || at == s.known.inputs.end() ||
+        (input >= constants && input < constants + known.size(Role::carries)))
+      continue;
+    a = from;
+    auto add = [&](const Type& t) {
+      s.staged.types.push_back(t);
+      return static_cast<ir::Var>(s.staged.types.size()) - 1;
+    };
+    const ir::Var old = std::exchange(s.staged.inputs[i], add(s.known.type(from)));
+    ir::Var now = s.staged.inputs[i];
+    std::vector<ir::Eqn> again;
+    for (auto e = shown.rbegin(); e != shown.rend(); ++e) {
+      again.push_back(**e);
+      again.back().inputs = {now};
+      again.back().outputs = {now = *e == shown.front() ? old : add(s.known.type((*e)->outputs[0]))};
+    }
+    s.staged.eqns.insert(s.staged.eqns.begin(), again.begin(), again.end());
+  }
+}
+
 // The two halves; `before` gives what the tape makes before the residuals, or else these are the first outputs of the
 // step itself, which are known.
 TapedStep taped(const ir::ProgramRef& step, const Groups& takes, std::size_t first, const FlatFunction& before,
@@ -88,6 +126,7 @@ TapedStep taped(const ir::ProgramRef& step, const Groups& takes, std::size_t fir
   std::fill_n(linear.begin(), known.size(), false);
   std::fill_n(force.begin(), first, false);
   Split s = split(step, linear, {.force = force});
+  keep_shown(s, known);
   const ir::Program whole = s.known;
   s.known.outputs.erase(s.known.outputs.begin(), s.known.outputs.end() - s.residuals);
   const Between b = between(s, known);

@@ -99,7 +99,7 @@ std::size_t most_forms(const ir::Program& p) {
 
 class Menus {
  public:
-  explicit Menus(int count) : levels_(static_cast<std::size_t>(count), -1) {}
+  explicit Menus(int count) : levels_(static_cast<std::size_t>(count)) {}
 
   // Of the loops in a Program that runs so often.
   std::vector<Menu> of(const ir::Program& p, const LoopsIn& loops, double runs) {
@@ -137,40 +137,55 @@ class Menus {
   }
 
   Menu of_scan(const ir::Program& p, const LoopPair& pair) {
-    const ir::Eqn& e = p.eqns[pair.first];
-    const std::int64_t length = loop_of(e.params).length;
-    const auto steps = static_cast<double>(length);
+    const LoopParams& loop = loop_of(p.eqns[pair.first].params);
+    const auto steps = static_cast<double>(loop.length);
     double step = -1;
     Menu points;
     for (Form inner : together(of(*pair.whole[0], pair.inner[0], 1), most_inner)) {
       LoopLevels levels = levels_;
-      for (auto [number, level] : inner.levels) levels[static_cast<std::size_t>(number)] = level;
+      for (const auto& [number, level] : inner.levels) levels[static_cast<std::size_t>(number)] = level;
       const ScanBack b = scan_back(p, pair, share(with_levels(*pair.whole[0], pair.inner[0], levels)));
-      if (step < 0) step = time_of(b.recorded.empty() ? *loop_of(e.params).body : *b.unwind.advance);
+      if (step < 0) step = time_of(b.recorded.empty() ? *loop.body : *b.unwind.advance);
       repeat(inner, steps);
-      const std::int64_t all = b.carry + length * b.residual, least = b.carry + b.residual;
-      auto add = [&](std::int64_t bytes) {
-        Form f = inner;
-        f.bytes = static_cast<double>(bytes);
-        if (bytes < all || !inner.levels.empty()) f.levels.push_back({pair.number, bytes});
-        const plan::LoopBytes there{bytes - b.carry, b.carry, b.residual};
-        if (bytes < all) {
-          const auto again = static_cast<double>(plan::MixedSchedule(length, there, 1e6).extra_steps());
-          const double time = again * step;
-          f.time += time;
-          f.again.push_back({fmt::format("scan[{}]", length), e.at, again, time});
-        }
-        points.push_back(std::move(f));
-      };
-      add(all);
-      if (b.residual == 0) continue;
-      for (double share : shares()) {
-        const auto bytes = b.carry + static_cast<std::int64_t>(share * steps) * b.residual;
-        if (bytes > least && bytes < all) add(bytes);
-      }
-      if (least < all) add(least);
+      const std::int64_t all = b.carry + loop.length * b.residual, least = b.carry + b.residual;
+      inner.bytes = static_cast<double>(all);
+      if (!inner.levels.empty()) inner.levels.push_back({pair.number, {all}});
+      points.push_back(inner);
+      if (!inner.levels.empty()) inner.levels.pop_back();
+      if (b.residual == 0 || least >= all) continue;
+      std::vector<std::int64_t> bytes{least};
+      for (double share : shares()) bytes.push_back(b.carry + static_cast<std::int64_t>(share * steps) * b.residual);
+      for (std::int64_t n : bytes)
+        if (n >= least && n < all)
+          for (Form& f : within(n, inner, b, p, pair, step)) points.push_back(std::move(f));
     }
     return hull(std::move(points));
+  }
+
+  // A scan that keeps so many bytes: in two parts, or as one.
+  static Menu within(std::int64_t bytes, const Form& inner, const ScanBack& b, const ir::Program& p,
+                     const LoopPair& pair, double step) {
+    const ir::Eqn& e = p.eqns[pair.first];
+    const std::int64_t length = loop_of(e.params).length;
+    const plan::MixedSchedule schedule(length, {bytes - b.carry, b.carry, b.residual}, 1e6);
+    const auto extra = static_cast<double>(schedule.extra_steps());
+    Menu out;
+    auto add = [&](bool as_one, double again, double more) {
+      Form& f = out.emplace_back(inner);
+      f.bytes = static_cast<double>(bytes) + more;
+      f.levels.push_back({pair.number, {bytes, as_one}});
+      f.time += again * step;
+      f.again.push_back({fmt::format("scan[{}]", length), e.at, again, again * step});
+    };
+    double rows = 0;  // that are made in two parts
+    for (const auto& [eqn, from] : {std::pair(pair.first, loop_of(e.params).carries),
+                                    std::pair(pair.second, loop_of(p.eqns[pair.second].params).carries)})
+      for (std::size_t k = static_cast<std::size_t>(from); k < p.eqns[eqn].outputs.size(); ++k)
+        if (eqn == pair.second || pair.kept[k]) rows += static_cast<double>(p.type(p.eqns[eqn].outputs[k]).bytes());
+    const std::int64_t last = length - schedule.forward().taped;
+    add(false, extra, rows);
+    if (rows > 0) add(true, extra + static_cast<double>(last), 0);
+    return out;
   }
 
   Menu of_while(const ir::Program& p, const LoopPair& pair) {
@@ -187,12 +202,12 @@ class Menus {
       const auto again = static_cast<double>(plan::extra_steps(usual_length, slots) - usual);
       const double time = again * step;
       points.push_back(
-          {state * static_cast<double>(slots), time, 0, {{pair.number, slots}}, {{"while", e.at, again, time}}});
+          {state * static_cast<double>(slots), time, 0, {{pair.number, {slots}}}, {{"while", e.at, again, time}}});
     }
     return hull(std::move(points));
   }
 
-  LoopLevels levels_;  // of loops that keep all
+  LoopLevels levels_;  // all as they are
 };
 
 }  // namespace
@@ -204,8 +219,8 @@ LoopForms::LoopForms(const ir::Program& program) {
 }
 
 ir::Program LoopForms::program(std::size_t form) const {
-  LoopLevels levels(static_cast<std::size_t>(count_), -1);
-  for (auto [number, level] : forms_[form].levels) levels[static_cast<std::size_t>(number)] = level;
+  LoopLevels levels(static_cast<std::size_t>(count_));
+  for (const auto& [number, level] : forms_[form].levels) levels[static_cast<std::size_t>(number)] = level;
   return with_levels(program_, loops_, levels);
 }
 

@@ -19,10 +19,10 @@ class LoopForms {
     double time;  // of all of them, in seconds by the model
   };
   struct Form {
-    double bytes = 0;                                       // that loops keep, about
-    double time = 0;                                        // of what runs again, in seconds by the model
-    double price = 0;                                       // seconds for the last byte that is not kept
-    std::vector<std::pair<int, std::int64_t>> levels = {};  // of loops that keep less: number, LoopLevels
+    double bytes = 0;                                    // that loops keep, about
+    double time = 0;                                     // of what runs again, in seconds by the model
+    double price = 0;                                    // seconds for the last byte that is not kept
+    std::vector<std::pair<int, LoopLevel>> levels = {};  // of loops that keep less
     std::vector<Again> again = {};
   };
   // The first keeps all.

@@ -48,8 +48,13 @@ struct ScanBack {
 };
 ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::ProgramRef& whole);
 
-// By the number of a loop: the bytes that a scan may keep, the states that a while keeps; -1: as it is.
-using LoopLevels = std::vector<std::int64_t>;
+// What a loop keeps: the bytes of a scan, the states of a while; -1: as it is. A scan may go back as one unwind, though
+// that takes the last steps once more: their rows are then not made apart from those of the others, and put together.
+struct LoopLevel {
+  std::int64_t keeps = -1;
+  bool as_one = false;
+};
+using LoopLevels = std::vector<LoopLevel>;  // by the number of a loop
 ir::Program with_levels(const ir::Program& p, const LoopsIn& loops, const LoopLevels& levels);
 
 }  // namespace anew::passes

@@ -14,7 +14,7 @@ namespace {
 bool any_level(const LoopsIn& loops, const LoopLevels& levels) {
   auto inside = [&](const LoopsIn& l) { return any_level(l, levels); };
   for (const LoopPair& p : loops.pairs)
-    if ((p.number >= 0 && levels[static_cast<std::size_t>(p.number)] >= 0) ||
+    if ((p.number >= 0 && levels[static_cast<std::size_t>(p.number)].keeps >= 0) ||
         std::any_of(p.inner.begin(), p.inner.end(), inside))
       return true;
   return std::any_of(loops.nested.begin(), loops.nested.end(), [&](const NestedLoops& n) { return inside(n.loops); });
@@ -40,17 +40,17 @@ Groups takes_of(const LoopParams& f, const LoopParams& r, const LoopPair& pair) 
 // A scan and its reverse, where the second goes back over what the first recorded and stacked.
 class CutScan {
  public:
-  CutScan(const ir::Program& p, const LoopPair& pair, const ir::ProgramRef& whole, std::int64_t bytes)
+  CutScan(const ir::Program& p, const LoopPair& pair, const ir::ProgramRef& whole, const LoopLevel& level)
       : pair_(pair),
         f_(loop_of(p.eqns[pair.first].params)),
         r_(loop_of(p.eqns[pair.second].params)),
         takes_(takes_of(f_, r_, pair)),
         back_(scan_back(p, pair, whole)),
         taped_(taped_step(whole, takes_, count(pair.kept), p.eqns[pair.first].at)) {
-    const plan::LoopBytes there{std::max(bytes - back_.carry, back_.residual), back_.carry, back_.residual};
-    bytes_ = bytes;
+    const plan::LoopBytes there{std::max(level.keeps - back_.carry, back_.residual), back_.carry, back_.residual};
+    bytes_ = level.keeps;
     budget_ = LoopBudget{f_.length, there}.numbers();
-    cut_ = plan::schedule_of(f_.length, there)->forward().taped;
+    cut_ = level.as_one ? f_.length : plan::schedule_of(f_.length, there)->forward().taped;
   }
 
   // What the first equation gives, without what nobody keeps.
@@ -201,9 +201,11 @@ class CutCond {
     Flags unknown(types.size(), true), force(s.program.outputs.size(), true);
     std::fill_n(unknown.begin(), known, false);
     std::fill_n(force.begin(), count(pair.kept), false);
-    halves_ = split(s.program, unknown, {.force = force});
+    // Slices of what the branches take are made again, not handed on.
+    halves_ = split(s.program, unknown, {.policy = checkpoint_policies::everything_saveable, .force = force});
   }
   Arrays first(const Arrays& in) {
+    in_ = in;
     const Arrays made = evaluate(halves_.known, in);
     const auto outputs = std::ssize(made) - halves_.residuals;
     residuals_.assign(made.begin() + outputs, made.end());
@@ -211,17 +213,22 @@ class CutCond {
   }
   Arrays second(const Arrays& in) const {
     Arrays read, operands = residuals_;
+    read = in_;
     for (std::size_t i = 1; i < in.size(); ++i)
       if (pair_.made[i] < 0) read.push_back(in[i]);
-    const std::size_t known = halves_.known.inputs.size();
-    for (int i : halves_.staged_inputs) operands.push_back(read[static_cast<std::size_t>(i) - known]);
-    return evaluate(halves_.staged, operands);
+    for (int i : halves_.staged_inputs) operands.push_back(read[static_cast<std::size_t>(i)]);
+    const Arrays made = evaluate(halves_.staged, operands);
+    const std::size_t kept = count(pair_.kept);
+    Arrays out(halves_.unknown_outputs.size() - kept);
+    for (std::size_t k = 0; k < made.size(); ++k)
+      if (const auto i = static_cast<std::size_t>(halves_.staged_outputs[k]); i >= kept) out[i - kept] = made[k];
+    return out;
   }
 
  private:
   const LoopPair& pair_;
   Split halves_;
-  Arrays residuals_;
+  Arrays in_, residuals_;
 };
 
 class Rewriting {
@@ -252,14 +259,15 @@ class Rewriting {
   using Half = std::function<Arrays(const Arrays&, const Location&)>;
 
   void add(const LoopPair& pair) {
-    const std::int64_t level = pair.number < 0 ? -1 : levels_[static_cast<std::size_t>(pair.number)];
+    LoopLevel level;
+    if (pair.number >= 0) level = levels_[static_cast<std::size_t>(pair.number)];
     bool inside = false;
     for (const LoopsIn& l : pair.inner) inside = inside || any_level(l, levels_);
-    if (level < 0 && !inside) return;
+    if (level.keeps < 0 && !inside) return;
     if (pair.kind == LoopPair::Kind::whiles) {
       ParamsRef& params = params_[pair.first];
       LoopParams q = loop_of(params ? params : p_.eqns[pair.first].params);
-      q.checkpoints = static_cast<int>(level);
+      q.checkpoints = static_cast<int>(level.keeps);
       params = params_of(q);
       return;
     }
@@ -271,7 +279,8 @@ class Rewriting {
       second_[pair.second] = [both](const Arrays& in, const Location&) { return both->second(in); };
     } else {
       constexpr std::int64_t everything = std::int64_t{1} << 48;
-      auto both = std::make_shared<CutScan>(p_, pair, whole[0], level < 0 ? everything : level);
+      if (level.keeps < 0) level.keeps = everything;
+      auto both = std::make_shared<CutScan>(p_, pair, whole[0], level);
       first_[pair.first] = [both](const Arrays& in, const Location& at) { return both->first(in, at); };
       second_[pair.second] = [both](const Arrays& in, const Location& at) { return both->second(in, at); };
     }
