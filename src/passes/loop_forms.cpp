@@ -34,23 +34,17 @@ std::vector<double> shares() {
   return out;
 }
 
-// Only what no mixture of others beats.
-Menu hull(Menu points) {
+// Only what no other beats in both; the price of a byte rises as less is kept.
+Menu front(Menu points) {
   std::stable_sort(points.begin(), points.end(), [](const Form& a, const Form& b) {
-    return a.bytes != b.bytes ? a.bytes > b.bytes : a.time < b.time;
+    return a.bytes != b.bytes ? a.bytes < b.bytes : a.time < b.time;
   });
   Menu out;
-  auto slope = [](const Form& a, const Form& b) { return (b.time - a.time) / (a.bytes - b.bytes); };
-  auto beaten = [&](const Form& f) {
-    constexpr double equal = 1 + 1e-9;
-    return out.back().time >= f.time || slope(out[out.size() - 2], out.back()) > equal * slope(out.back(), f);
-  };
-  for (Form& f : points) {
-    if (!out.empty() && f.bytes == out.back().bytes) continue;
-    while (out.size() > 1 && beaten(f)) out.pop_back();
-    out.push_back(std::move(f));
-  }
-  for (std::size_t i = 1; i < out.size(); ++i) out[i].price = std::max(0.0, slope(out[i - 1], out[i]));
+  for (Form& f : points)
+    if (out.empty() || f.time < out.back().time) out.push_back(std::move(f));
+  std::reverse(out.begin(), out.end());
+  for (std::size_t i = 1; i < out.size(); ++i)
+    out[i].price = std::max(out[i - 1].price, (out[i].time - out[i - 1].time) / (out[i - 1].bytes - out[i].bytes));
   return out;
 }
 
@@ -159,7 +153,7 @@ class Menus {
         if (n >= least && n < all)
           for (Form& f : within(n, inner, b, p, pair, step)) points.push_back(std::move(f));
     }
-    return hull(std::move(points));
+    return front(std::move(points));
   }
 
   // A scan that keeps so many bytes: in two parts, or as one.
@@ -204,7 +198,7 @@ class Menus {
       points.push_back(
           {state * static_cast<double>(slots), time, 0, {{pair.number, {slots}}}, {{"while", e.at, again, time}}});
     }
-    return hull(std::move(points));
+    return front(std::move(points));
   }
 
   LoopLevels levels_;  // all as they are
