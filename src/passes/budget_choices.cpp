@@ -57,24 +57,24 @@ BudgetChoices::Choice BudgetChoices::smallest() {
 std::vector<BudgetChoices::Choice> BudgetChoices::curve() {
   const Choice last = smallest();
   std::vector<Choice> all;
-  for (std::size_t form = 0; form < form_count(); ++form)
-    for (std::size_t plan = 0; plan < plan_count(form); ++plan) all.push_back({form, plan});
+  std::size_t repeating = 0;
+  for (std::size_t form = 0; form < form_count(); ++form) repeating += plan_count(form) - 1;
+  for (std::size_t form = 0, n = 0; form < form_count(); ++form) {
+    all.push_back({form, 0});
+    for (std::size_t plan = 1; plan < plan_count(form); ++plan)  // each is placed
+      if (n++ % (1 + repeating / most_points) == 0) all.push_back({form, plan});
+  }
   std::stable_sort(all.begin(), all.end(), [&](Choice a, Choice b) { return seconds(a) < seconds(b); });
-  // First by what no placement is below, so that few need be placed.
-  std::vector<Choice> few;
-  std::size_t least = static_cast<std::size_t>(-1);
+  std::vector<Choice> front;
   for (const Choice& c : all) {
-    const std::size_t bytes = plans(c.form).least_bytes(c.plan);
-    if (bytes >= least) continue;
-    least = bytes;
-    few.push_back(c);
+    if (seconds(c) >= seconds(last)) break;
+    const std::size_t before = front.empty() ? static_cast<std::size_t>(-1) : bytes(front.back());
+    if (plans(c.form).least_bytes(c.plan) < before && bytes(c) < before) front.push_back(c);
   }
+  while (!front.empty() && bytes(front.back()) <= bytes(last)) front.pop_back();
   std::vector<Choice> out;
-  for (std::size_t i = 0; i < few.size(); ++i) {
-    if (i % (1 + few.size() / most_points) != 0 || seconds(few[i]) >= seconds(last)) continue;
-    if (out.empty() || bytes(few[i]) < bytes(out.back())) out.push_back(few[i]);
-  }
-  while (!out.empty() && bytes(out.back()) <= bytes(last)) out.pop_back();
+  for (std::size_t i = 0; i < front.size(); ++i)
+    if (i % (1 + front.size() / most_points) == 0) out.push_back(front[i]);
   out.push_back(last);
   return out;
 }

@@ -1,0 +1,122 @@
+// Programs in which loops keep less: valid, by rising time, with the bits of the Program that keeps all.
+#include "passes/loop_forms.h"
+
+#include <anew/anew.h>
+
+#include "support/support.h"
+
+namespace anew {
+namespace {
+
+using passes::LoopForms;
+using test::same_bits;
+using In = std::span<const Array>;
+
+Array numbers(const Shape& shape) { return reshape(sin(arange(static_cast<double>(shape.size()))), shape); }
+
+Array chain(Array w, Array xs) {
+  auto step = [&](Array h, Array x) {
+    Array y = tanh(matmul(h, w) + x);
+    return std::pair(y, sum(y * x));
+  };
+  auto [h, ys] = scan(step, zeros({2, 3}), xs);
+  return sum(square(h)) + sum(sin(ys));
+}
+// What a step keeps depends on no carry.
+Array rows(Array w, Array xs) {
+  auto step = [&](Array h, Array x) { return std::pair(h + sin(matmul(x, w)), none); };
+  return sum(square(scan(step, zeros({2, 3}), xs).first));
+}
+Array nested(Array w, Array xs) {
+  auto outer = [&](Array h, Array) {
+    auto inner = [&](Array g, Array x) { return std::pair(sin(matmul(g, w)) * x, none); };
+    return std::pair(scan(inner, h, xs, {.reverse = true}).first + 1, none);
+  };
+  return sum(scan(outer, ones({2, 3}), zeros({5})).first);
+}
+Array branches(Array w, Array xs) {
+  auto loop = [&](Array x) { return chain(w, x); };
+  auto other = [&](Array x) { return nested(w, x) + sum(sin(x)); };
+  return cond(sum(xs) > 100, loop, other, xs) * cond(sum(xs) < 100, loop, other, xs);
+}
+Array until(Array w, Array xs) {
+  auto more = [](Array y) { return sum(abs(y)) > 1e-2; };
+  return sum(while_loop(more, [&](Array y) { return sin(matmul(y, w)) * 0.3; }, xs[0]));
+}
+
+struct Subject {
+  std::string name;
+  FlatFunction f;
+  std::size_t least;  // forms there are at least
+};
+FlatFunction gradient(Array (*f)(Array, Array)) {
+  return [f](In x) { return Arrays{grad([&](Array w) { return f(w, x[1]); })(x[0]), grad<1>(f)(x[0], x[1])}; };
+}
+// Of a gradient: forward over reverse, and reverse over reverse.
+FlatFunction product(Array (*f)(Array, Array)) {
+  return [f](In x) {
+    auto g = [&](Array w) { return grad(f)(w, x[1]); };
+    return Arrays{jvp(g, x[0], ones_like(x[0])).second};
+  };
+}
+FlatFunction twice(Array (*f)(Array, Array)) {
+  return [f](In x) { return Arrays{grad([&](Array w) { return sum(square(grad(f)(w, x[1]))); })(x[0])}; };
+}
+const std::vector<Subject>& subjects() {
+  static const auto& all = *new std::vector<Subject>{
+      {"chain", gradient(chain), 8},          {"rows", gradient(rows), 3},      {"nested", gradient(nested), 8},
+      {"branches", gradient(branches), 8},    {"until", gradient(until), 8},    {"chain_product", product(chain), 4},
+      {"nested_product", product(nested), 4}, {"chain_twice", twice(chain), 1}, {"nested_twice", twice(nested), 1},
+  };
+  return all;
+}
+
+class Forms : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(Forms, KeepBits) {
+  const Subject& s = subjects()[GetParam()];
+  const Arrays x{numbers({3, 3}), numbers({9, 2, 3})};
+  const ir::Program program = stage(s.f, types_of(x, Location()), "test", Location()).program;
+  const Arrays want = evaluate(program, x);
+  const LoopForms forms(program);
+  EXPECT_GE(forms.forms().size(), s.least);
+  double time = -1;
+  for (std::size_t i = 0; i < forms.forms().size(); ++i) {
+    EXPECT_GE(forms.forms()[i].time, time);
+    time = forms.forms()[i].time;
+    EXPECT_EQ(forms.forms()[i].levels.empty(), i == 0);
+    const ir::Program form = forms.program(i);
+    ir::verify(form);
+    const Arrays got = evaluate(form, x);
+    for (std::size_t k = 0; k < want.size(); ++k) EXPECT_TRUE(same_bits(got[k], want[k])) << i << " " << k;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, Forms, testing::Range(std::size_t{0}, subjects().size()),
+                         [](const auto& info) { return subjects()[info.param].name; });
+
+TEST(LoopForms, AreOneWithoutLoops) {
+  const Type t{{4}, f32};
+  const Types types{t};
+  const ir::Program p = stage([](In x) { return Arrays{sin(x[0])}; }, types, "test", Location()).program;
+  EXPECT_EQ(LoopForms(p).forms().size(), 1u);
+}
+
+// What users said of their loops, and what others read of what is stacked.
+TEST(LoopForms, LeaveLoopsOfUsersAlone) {
+  auto forms = [](const ScanOptions& o) {
+    auto f = [o](In x) {
+      auto loss = [&](Array y) {
+        return sum(scan([](Array c, none_t) { return std::pair(sin(c), none); }, y, none, o).first);
+      };
+      return Arrays{grad(loss)(x[0])};
+    };
+    const Types types{{{4}, f32}};
+    return LoopForms(stage(f, types, "test", Location()).program).forms().size();
+  };
+  EXPECT_GT(forms({.length = 20}), 5u);
+  EXPECT_EQ(forms({.length = 20, .checkpoints = 3}), 1u);
+  EXPECT_EQ(forms({.length = 20, .memory = 100}), 1u);
+}
+
+}  // namespace
+}  // namespace anew
