@@ -127,7 +127,8 @@ TapedStep taped(const ir::ProgramRef& step, const Groups& takes, std::size_t fir
   std::fill_n(force.begin(), first, false);
   Split s = split(step, linear, {.force = force});
   keep_shown(s, known);
-  const ir::Program whole = s.known;
+  const ir::Program whole = s.known;  // known outputs of the way back, if any, stand between the first and residuals
+  const std::size_t known_outputs = s.known.outputs.size() - static_cast<std::size_t>(s.residuals);
   s.known.outputs.erase(s.known.outputs.begin(), s.known.outputs.end() - s.residuals);
   const Between b = between(s, known);
 
@@ -136,7 +137,8 @@ TapedStep taped(const ir::ProgramRef& step, const Groups& takes, std::size_t fir
       [&](std::span<const Array> in) {
         const Arrays all(in.begin(), in.end());
         Arrays out = before ? before(in) : Arrays();
-        Flags made(before ? 0 : first, true);
+        Flags made(first, true);
+        made.resize(before ? 0 : known_outputs);
         append(made, b.kept);
         append(out, outputs_of(before ? s.known : whole, made, all));
         return out;

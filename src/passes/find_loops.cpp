@@ -214,7 +214,9 @@ class Finder {
 
 ir::Program without_calls(const ir::Program& p) {
   return ir::inline_calls(p, [](const ir::Eqn& e, std::span<const ir::Type>) -> ir::ProgramRef {
-    if (!e.primitive->facts.inlines || e.primitive == &checkpoint_row()) return nullptr;
+    if (!e.primitive->facts.inlines) return nullptr;
+    if (auto* c = e.params->if_a<CheckpointParams>(); c && !(c->policy == checkpoint_policies::automatic))
+      return nullptr;
     const std::vector<ir::ProgramRef> programs = ir::nested_programs(e);
     return programs.size() == 1 ? programs[0] : nullptr;
   });

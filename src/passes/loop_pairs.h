@@ -35,7 +35,7 @@ struct NestedLoops {
   LoopsIn loops = {};
 };
 
-// Calls are inlined, so that a loop and its way back stand in one Program; checkpoints are not.
+// Calls are inlined, so that a loop and its way back stand in one Program; checkpoints are not, but for automatic ones.
 ir::Program without_calls(const ir::Program& p);
 // `count`: of loops that have a number, so far.
 LoopsIn find_loops(const ir::Program& p, int& count);

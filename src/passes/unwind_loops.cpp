@@ -207,9 +207,8 @@ class CutCond {
   Arrays first(const Arrays& in) {
     in_ = in;
     const Arrays made = evaluate(halves_.known, in);
-    const auto outputs = std::ssize(made) - halves_.residuals;
-    residuals_.assign(made.begin() + outputs, made.end());
-    return merge(pair_.kept, Arrays(made.begin(), made.begin() + outputs));
+    residuals_.assign(made.end() - halves_.residuals, made.end());
+    return merge(pair_.kept, Arrays(made.begin(), made.begin() + static_cast<std::ptrdiff_t>(count(pair_.kept))));
   }
   Arrays second(const Arrays& in) const {
     Arrays read, operands = residuals_;
