@@ -1,5 +1,6 @@
 // Which equations of a Program are a loop and its way back.
 #include <algorithm>
+#include <map>
 
 #include "control/cond.h"
 #include "ir/inline.h"
@@ -46,7 +47,8 @@ bool is_default_while(const ir::Eqn& e) {
 
 class Finder {
  public:
-  Finder(const ir::Program& p, int& count) : p_(p), uses_(p), count_(count), taken_(p.eqns.size()) {}
+  Finder(const ir::Program& p, const std::set<std::string>& kept, int& count)
+      : p_(p), kept_(kept), uses_(p), count_(count), taken_(p.eqns.size()) {}
 
   LoopsIn run() {
     for (std::size_t i = 0; i < p_.eqns.size(); ++i) {
@@ -55,10 +57,12 @@ class Finder {
       else if (is_cond(e)) conds(i);
       else if (e.primitive == &unwind_row() && e.params->as<UnwindParams>().condition) whiles(i);
     }
-    for (std::size_t i = 0; i < p_.eqns.size(); ++i)
-      if (const ir::Eqn& e = p_.eqns[i]; !taken_[i] && e.params->if_a<LoopParams>()) nested(i);
-      else if (!taken_[i] && (is_cond(e) || e.primitive == &unwind_row() || e.primitive == &checkpoint_row()))
-        nested(i);
+    for (std::size_t i = 0; i < p_.eqns.size(); ++i) {
+      const ir::Eqn& e = p_.eqns[i];
+      const bool looked_into = e.params->if_a<LoopParams>() || e.primitive == &unwind_row() || is_cond(e) ||
+                               e.primitive == &checkpoint_row();
+      if (looked_into && !taken_[i]) nested(i);
+    }
     return std::move(found_);
   }
 
@@ -68,7 +72,7 @@ class Finder {
   void nested(std::size_t i) {
     const std::vector<ir::ProgramRef> programs = ir::nested_programs(eqn(i));
     for (std::size_t k = 0; k < programs.size(); ++k)
-      if (LoopsIn loops = find_loops(*programs[k], count_); !loops.empty())
+      if (LoopsIn loops = find_loops(*programs[k], kept_, count_); !loops.empty())
         found_.nested.push_back({i, k, std::move(loops)});
   }
 
@@ -128,11 +132,22 @@ class Finder {
     });
     if (first == none || r.length < 2 || ir::has_effects(eqn(first)) || ir::has_effects(eqn(second))) return;
     std::optional<LoopPair> pair = pair_of(first, second, xs, loop_of(eqn(first).params).carries, false);
-    if (!pair) return;
-    pair->whole.push_back(whole_step(*pair));
+    if (!pair || stacks_kept_name(*pair)) return;
+    pair->whole.push_back(joined(*pair, *loop_of(eqn(first).params).body, *r.body, 0));
     pair->number = count_++;
-    pair->inner.push_back(find_loops(*pair->whole[0], count_));
+    pair->inner.push_back(find_loops(*pair->whole[0], kept_, count_));
     take(std::move(*pair));
+  }
+
+  bool stacks_kept_name(const LoopPair& pair) const {
+    const ir::Program& body = *loop_of(eqn(pair.first).params).body;
+    for (const ir::Eqn& e : body.eqns) {
+      const auto& name = e.primitive->facts.name;
+      if (!name || !kept_.count(name(*e.params))) continue;
+      for (int i : pair.made)
+        if (i >= 0 && body.outputs[static_cast<std::size_t>(i)] == ir::Atom(e.outputs[0])) return true;
+    }
+    return false;
   }
 
   void conds(std::size_t second) {
@@ -147,8 +162,8 @@ class Finder {
     const auto& b = eqn(second).params->as<CondParams>().branches;
     bool any = false;
     for (std::size_t k = 0; k < a.size(); ++k) {
-      pair->whole.push_back(whole_branch(*pair, *a[k], *b[k]));
-      pair->inner.push_back(find_loops(*pair->whole[k], count_));
+      pair->whole.push_back(joined(*pair, *a[k], *b[k], 1));
+      pair->inner.push_back(find_loops(*pair->whole[k], kept_, count_));
       any = any || !pair->inner[k].empty();
     }
     if (any) take(std::move(*pair));
@@ -173,13 +188,6 @@ class Finder {
     found_.pairs.push_back(std::move(pair));
   }
 
-  ir::ProgramRef whole_step(const LoopPair& pair) const {
-    const LoopParams &f = loop_of(eqn(pair.first).params), &r = loop_of(eqn(pair.second).params);
-    return joined(pair, *f.body, *r.body, 0);
-  }
-  ir::ProgramRef whole_branch(const LoopPair& pair, const ir::Program& a, const ir::Program& b) const {
-    return joined(pair, a, b, 1);
-  }
   // Both Programs in one; operands of the equations before `lead` are not theirs.
   ir::ProgramRef joined(const LoopPair& pair, const ir::Program& a, const ir::Program& b, std::size_t lead) const {
     Types types = a.input_types();
@@ -204,6 +212,7 @@ class Finder {
   }
 
   const ir::Program& p_;
+  const std::set<std::string>& kept_;
   Uses uses_;
   int& count_;
   Flags taken_;
@@ -222,6 +231,8 @@ ir::Program without_calls(const ir::Program& p) {
   });
 }
 
-LoopsIn find_loops(const ir::Program& p, int& count) { return Finder(p, count).run(); }
+LoopsIn find_loops(const ir::Program& p, const std::set<std::string>& kept, int& count) {
+  return Finder(p, kept, count).run();
+}
 
 }  // namespace anew::passes

@@ -7,6 +7,7 @@
 
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "passes/rematerialize.h"
 #include "passes/step_graph.h"
 #include "plan/revolve.h"
 
@@ -208,7 +209,7 @@ class Menus {
 
 LoopForms::LoopForms(const ir::Program& program) {
   program_ = eliminate_dead_code(without_calls(program));
-  loops_ = find_loops(program_, count_);
+  loops_ = find_loops(program_, kept_names(program_), count_);
   forms_ = count_ == 0 ? std::vector<Form>(1) : together(Menus(count_).of(program_, loops_, 1), most_forms(program_));
 }
 

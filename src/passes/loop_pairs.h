@@ -4,6 +4,8 @@
 // user gave bytes (`.memory`). Users' own bytes, checkpoints and policies show in the equations, and are left alone.
 #pragma once
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "control/loop.h"
@@ -37,8 +39,8 @@ struct NestedLoops {
 
 // Calls are inlined, so that a loop and its way back stand in one Program; checkpoints are not, but for automatic ones.
 ir::Program without_calls(const ir::Program& p);
-// `count`: of loops that have a number, so far.
-LoopsIn find_loops(const ir::Program& p, int& count);
+// `count`: of loops that have a number, so far. Scans that stack what has one of these names are left alone.
+LoopsIn find_loops(const ir::Program& p, const std::set<std::string>& kept, int& count);
 
 // What a scan keeps for its way back.
 struct ScanBack {

@@ -27,7 +27,19 @@ bool keeps(const Policy& policy, const std::string& name) {
   }
 }
 
-// Names that the policies of the Program's checkpoints keep.
+// At most so many, the last among them.
+std::vector<plan::RematPlan> thinned(std::vector<plan::RematPlan> curve) {
+  if (curve.size() <= most_plans) return curve;
+  const std::int64_t step = (curve.front().peak - curve.back().peak) / static_cast<std::int64_t>(most_plans);
+  std::vector<plan::RematPlan> out;
+  for (std::size_t i = 0; i < curve.size(); ++i)
+    if (i == 0 || i + 1 == curve.size() || out.back().peak - curve[i + 1].peak > step)
+      out.push_back(std::move(curve[i]));
+  return out;
+}
+
+}  // namespace
+
 std::set<std::string> kept_names(const ir::Program& program) {
   std::set<std::string> names, kept;
   std::vector<const Policy*> policies;
@@ -42,19 +54,6 @@ std::set<std::string> kept_names(const ir::Program& program) {
       kept.insert(name);
   return kept;
 }
-
-// At most so many, the last among them.
-std::vector<plan::RematPlan> thinned(std::vector<plan::RematPlan> curve) {
-  if (curve.size() <= most_plans) return curve;
-  const std::int64_t step = (curve.front().peak - curve.back().peak) / static_cast<std::int64_t>(most_plans);
-  std::vector<plan::RematPlan> out;
-  for (std::size_t i = 0; i < curve.size(); ++i)
-    if (i == 0 || i + 1 == curve.size() || out.back().peak - curve[i + 1].peak > step)
-      out.push_back(std::move(curve[i]));
-  return out;
-}
-
-}  // namespace
 
 BudgetPlans::BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated)
     : program_(program), inputs_(inputs), plain_(plan_program(program, inputs, donated, true)), donated_(donated) {

@@ -5,7 +5,9 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "passes/pipeline.h"
@@ -13,6 +15,9 @@
 #include "plan/remat.h"
 
 namespace anew::passes {
+
+// Names that the policies of the Program's checkpoints keep: what has one is not made twice.
+std::set<std::string> kept_names(const ir::Program& program);
 
 class BudgetPlans {
  public:

@@ -4,6 +4,9 @@
 // scan over these, then an unwind.
 #include <anew/ops.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "control/cond.h"
 #include "ops/view_params.h"
 #include "passes/loop_pairs.h"
@@ -233,7 +236,7 @@ class CutCond {
 class Rewriting {
  public:
   Rewriting(const ir::Program& p, const LoopsIn& loops, const LoopLevels& levels)
-      : p_(p), loops_(loops), levels_(levels), first_(p.eqns.size()), second_(p.eqns.size()), params_(p.eqns.size()) {
+      : p_(p), levels_(levels), first_(p.eqns.size()), second_(p.eqns.size()), params_(p.eqns.size()) {
     for (const NestedLoops& n : loops.nested) {
       if (!any_level(n.loops, levels)) continue;
       ParamsRef& params = params_[n.equation];
@@ -307,7 +310,6 @@ class Rewriting {
   }
 
   const ir::Program& p_;
-  const LoopsIn& loops_;
   const LoopLevels& levels_;
   std::vector<Half> first_, second_;
   std::vector<ParamsRef> params_;  // of equations that stay, where they are others

@@ -227,6 +227,17 @@ TEST(LoopBudget, NamesStayKept) {
   EXPECT_LT(jit(grad(loss)).budget_curve(w, xs).back().peak_bytes, arguments + stack);
   const std::size_t smallest = jit(grad(kept)).budget_curve(w, xs).back().peak_bytes;
   EXPECT_TRUE(same_bits(jit(grad(kept), {.memory_budget = smallest})(w, xs), grad(loss)(w, xs)));
+  // In the body, too.
+  auto body = [](const Policy& policy) {
+    return [policy](Array w, Array xs) {
+      auto step = [w](Array h, Array x) { return std::pair(sin(checkpoint_name(matmul(h, w), "product") + x), none); };
+      return sum(square(scan(checkpoint(step, policy), zeros({4, 8}), xs).first));
+    };
+  };
+  const auto by_name = grad(body(checkpoint_policies::save_only_these_names("product")));
+  EXPECT_GT(jit(by_name).budget_curve(w, xs).back().peak_bytes, arguments + stack);
+  const auto none_kept = grad(body(checkpoint_policies::nothing_saveable));
+  EXPECT_LT(jit(none_kept).budget_curve(w, xs).back().peak_bytes, arguments + stack);
 }
 
 TEST(LoopBudget, ImpossibleOnesSayWhatIsPossible) {
