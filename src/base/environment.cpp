@@ -25,6 +25,7 @@ bool enables_x64() {
 bool interprets() { return text("ANEW_BACKEND") == "interpreter"; }
 std::string threads() { return text("ANEW_THREADS"); }
 std::string code_cache() { return text("ANEW_CODE_CACHE"); }
+std::string spill() { return text("ANEW_SPILL"); }
 
 bool logged(std::string_view word) {
   const char* asked = std::getenv("ANEW_LOG");

@@ -11,6 +11,7 @@ bool enables_x64();        // ANEW_ENABLE_X64, neither empty nor 0
 bool interprets();         // ANEW_BACKEND=interpreter: no machine code
 std::string threads();     // ANEW_THREADS, empty where it is not set
 std::string code_cache();  // ANEW_CODE_CACHE: a folder
+std::string spill();       // ANEW_SPILL: a folder for what is offloaded; empty where it is not set
 
 // Whether ANEW_LOG, words with commas between them, has this one: passes, programs, residuals.
 bool logged(std::string_view word);

@@ -8,8 +8,10 @@
 
 #include "base/stop.h"
 #include "control/signature.h"
+#include "ops/device_put.h"
 #include "ops/known_rows.h"
 #include "plan/revolve.h"
+#include "runtime/spilled.h"
 #include "runtime/strided.h"
 
 namespace anew {
@@ -70,6 +72,13 @@ std::int64_t known_length(const LoopParams& p, std::span<const Array> x) {
                            c->end_constant < 0 ? c->end_literal : number(c->end_constant));
 }
 
+// For rows like y: where it lies on disk, they do.
+Array stack_for(const Array& y, std::int64_t length, const Location& at) {
+  const Type t = stacked(type_of(y), length);
+  if (!is_spilled(place_of(y))) return empty_array(t, at);
+  return make_concrete(t, allocate_spilled(t.bytes(), at), 0, row_major(t.shape));
+}
+
 Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Location& at) {
   const LoopParams& p = loop_of(params);
   const LoopForm f = form_of(p);
@@ -77,7 +86,7 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
   const Arrays xs = in[Role::xs];
   Arrays ys, states, &carry = in[Role::carries];
   for (const Type& t : f.results.partition(p.body->output_types())[Role::ys])
-    ys.push_back(empty_array(stacked(t, p.length), at));
+    ys.push_back(p.length > 0 ? Array() : empty_array(stacked(t, 0), at));
   for (int r : p.record)
     states.push_back(empty_array(stacked(type_of(carry[static_cast<std::size_t>(r)]), slots_of(p)), at));
   plan::Recorder recorder = !p.records                            ? plan::Recorder()
@@ -97,7 +106,10 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
     const Arrays operands = in.merge(f.operands.order());
     carry.clear();
     Lists<Array> made = f.results.partition(evaluate(*p.body, operands));
-    for (std::size_t i = 0; i < ys.size(); ++i) write_row(ys[i], row, made[Role::ys][i]);
+    for (std::size_t i = 0; i < ys.size(); ++i) {
+      if (!ys[i].value()) ys[i] = stack_for(made[Role::ys][i], p.length, at);
+      write_row(ys[i], row, made[Role::ys][i]);
+    }
     carry = std::move(made[Role::carries]);
   }
   if (p.records) {
@@ -287,9 +299,10 @@ Array row_of(const Array& stack, std::int64_t i) {
 }
 
 void write_row(const Array& stack, std::int64_t i, const Array& y) {
-  Array dense = contiguous(y);
-  if (std::size_t bytes = type_of(y).bytes())
-    std::memcpy(stack.value()->buffer->data() + static_cast<std::size_t>(i) * bytes, dense.value()->data(), bytes);
+  const std::size_t bytes = type_of(y).bytes();
+  std::byte* const to = stack.value()->buffer->data() + static_cast<std::size_t>(i) * bytes;
+  const Array dense = contiguous(y);
+  move_bytes(to, is_spilled(to) ? place_of(dense) : dense.value()->data(), bytes);
 }
 
 void clear_row(const Array& stack, std::int64_t i) {

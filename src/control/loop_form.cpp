@@ -163,9 +163,11 @@ Arrays split_whole(const ir::Primitive& row, const ir::SplitArgs& a, const Flags
       if (known[i]) out[i] = made[i];
   }
   const Types out_types = row.infer({*a.params, in_types, a.at});
-  if (count(unknown_outputs) == 0 &&
-      (!trace.policy() || ask(*trace.policy(), row, a.params, in_types, out_types, a.at) == Save::save))
-    return out;
+  if (count(unknown_outputs) == 0) {
+    const Save verdict = trace.policy() ? ask(*trace.policy(), row, a.params, in_types, out_types) : Save::save;
+    if (verdict == Save::offload) return trace.offloaded(out, a.at);
+    if (verdict == Save::save) return out;
+  }
   for (const Array& x : a.in) staged_in.push_back(trace.staged(x));
   Arrays staged = bind_under(&trace.staging(), row, a.params, staged_in, a.at);
   for (std::size_t i = 0; i < out.size(); ++i) {

@@ -1,9 +1,11 @@
 // What the backward pass keeps, as data and as text.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "control/loop.h"
+#include "ops/device_put.h"
 #include "transforms/linearize.h"
 
 namespace anew {
@@ -20,6 +22,34 @@ std::string reason_of(const ResidualSource& s) {
   }
   if (s.reader) why += fmt::format("; read by {} for {}", s.reader->name, source_line(s.reader_at).str());
   return why;
+}
+
+bool gives_host(const Primitive& primitive, const ParamsRef& params, int output);
+// Whether an output of a Program was moved out of memory where it was made, in all Programs nested there too.
+bool gives_host(const ir::Program& p, std::size_t output) {
+  const ir::Atom& a = p.outputs[output];
+  for (const ir::Eqn& e : p.eqns) {
+    const auto found = std::find(e.outputs.begin(), e.outputs.end(), a.is_var() ? a.var : -1);
+    if (found != e.outputs.end())
+      return gives_host(*e.primitive, e.params, static_cast<int>(found - e.outputs.begin()));
+  }
+  return false;
+}
+bool gives_host(const Primitive& primitive, const ParamsRef& params, int output) {
+  if (auto* put = params->if_a<DevicePutParams>()) return put->to_host();
+  if (!primitive.higher_order()) return false;
+  const auto* loop = params->if_a<LoopParams>();
+  const std::vector<ir::ProgramRef> programs = loop ? std::vector{loop->body} : params->programs();
+  const auto k = static_cast<std::size_t>(output);
+  return !programs.empty() && std::all_of(programs.begin(), programs.end(), [&](const ir::ProgramRef& p) {
+    return k < p->outputs.size() && gives_host(*p, k);
+  });
+}
+
+// "f32<host>[16]", as JAX writes it.
+std::string host_type(const Type& type) {
+  std::string text = type.str();
+  return text.insert(text.find('['), "<host>");
 }
 
 Residual describe(const ResidualSource& s, const Type& type, const std::vector<std::string>& paths) {
@@ -50,7 +80,8 @@ Residual describe(const ResidualSource& s, const Type& type, const std::vector<s
     if (auto* loop = o.params->if_a<LoopParams>()) r.trips = rows_of(*loop, o.output);
     what += " from " + r.location.str();
   }
-  r.text = type.str() + " " + what;
+  const bool host = s.origin.primitive && gives_host(*s.origin.primitive, s.origin.params, s.origin.output);
+  r.text = (host ? host_type(type) : type.str()) + " " + what;
   return r;
 }
 
@@ -103,13 +134,14 @@ std::vector<Residual> saved_residuals(const FlatFunction& f, std::span<const Arr
 
 std::string saved_residuals_text(const std::vector<Residual>& residuals) {
   std::string out;
-  std::size_t total = 0;
+  std::size_t total = 0, offloaded = 0;
   for (const Residual& r : residuals) {
     out += fmt::format("{}  {} bytes\n", r.text, r.bytes);
     total += r.bytes;
+    if (!r.text.starts_with(r.type.str())) offloaded += r.bytes;
   }
-  return out +
-         fmt::format("total: {} residual{}, {} bytes\n", residuals.size(), residuals.size() == 1 ? "" : "s", total);
+  return out + fmt::format("total: {} residual{}, {} bytes{}\n", residuals.size(), residuals.size() == 1 ? "" : "s",
+                           total, offloaded ? fmt::format(", {} of them offloaded", offloaded) : "");
 }
 
 void print_saved_residuals(const FlatFunction& f, std::span<const Array> x, const CallInfo& info) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <map>
 
 #include "base/environment.h"
 #include "base/float_mode.h"
@@ -11,10 +12,11 @@
 #include "base/per_thread.h"
 #include "codegen/codegen.h"
 #include "jit/code_cache.h"
+#include "ops/device_put.h"
 #include "passes/generate.h"
 #include "passes/pipeline.h"
 #include "runtime/arena.h"
-#include "runtime/state_files.h"
+#include "runtime/spilled.h"
 
 namespace anew::compiled {
 namespace {
@@ -52,6 +54,25 @@ class AddressTable {
   std::byte** data_;
 };
 
+// The regions of a call: those of one folder and one row share a file.
+class Regions {
+ public:
+  explicit Regions(const Code& code) {
+    std::map<std::pair<std::string, std::string>, std::shared_ptr<SpillFile>> files;
+    for (const Code::Region& r : code.regions) {
+      std::shared_ptr<SpillFile>& file = files[{r.owner.op, r.owner.folder}];
+      if (!file) file = open_spill_file(r.owner);
+      regions_.push_back(std::make_unique<SpilledRegion>(r.bytes, file, r.owner.at));
+      places_.push_back(regions_.back()->data());
+    }
+  }
+  std::byte* const* data() const { return places_.data(); }
+
+ private:
+  std::vector<std::unique_ptr<SpilledRegion>> regions_;
+  std::vector<std::byte*> places_;
+};
+
 }  // namespace
 
 Backend backend() { return codegen::machine_code() ? chosen.load() : Backend::interpreter; }
@@ -80,7 +101,8 @@ CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides
   for (passes::ValueId v : body_->outputs) {
     const Type& t = body_->type(v);
     const passes::Storage& s = body_->storage_of(v);
-    outputs_.push_back({t, t.bytes(), row_major(t.shape), s.kind == passes::Storage::Kind::input ? s.index : -1});
+    outputs_.push_back(
+        {t, t.bytes(), row_major(t.shape), s.kind == passes::Storage::Kind::input ? s.index : -1, s.moved});
   }
 }
 
@@ -89,29 +111,35 @@ const Code& CompiledProgram::code() const {
   return *code_;
 }
 
+// Of an array on disk that is only moved, where it lies; of others, where they lie in memory.
+const std::byte* CompiledProgram::place_of(std::size_t input, const Array& x) const {
+  const bool moved = body_->storage_of(body_->inputs[input]).moved;
+  return moved ? anew::place_of(x) : x.value()->data();
+}
+
 Arrays CompiledProgram::run(std::span<const Array> inputs, const Location& at, std::size_t* high_water) const {
   const Code& code = this->code();
   const FloatMode mode;
+  for (std::size_t i = 0; i < inputs.size(); ++i) (void)place_of(i, inputs[i]);  // read from disk before it is measured
   std::optional<MemoryMeter> meter;
   if (high_water || measured_) meter.emplace();
   Arrays out;
   out.reserve(outputs_.size());
   for (const Output& o : outputs_)
-    out.push_back(make_concrete(
-        o.type, o.input < 0 ? allocate(o.bytes, at) : inputs[static_cast<std::size_t>(o.input)].value()->buffer, 0,
-        o.strides));
+    out.push_back(make_concrete(o.type,
+                                o.moved       ? allocate_spilled(o.bytes, at)
+                                : o.input < 0 ? allocate(o.bytes, at)
+                                              : inputs[static_cast<std::size_t>(o.input)].value()->buffer,
+                                0, o.strides));
   {
     const Arena arena(plan_.arena_bytes, at);
     const AddressTable table(code.table);
     std::byte** pointers = table.data();
+    const Regions regions(code);
+    const SpillScope scope(regions.data());
     code.enter(pointers, arena.data());
-    std::vector<std::unique_ptr<StateFiles>> files;
-    for (const Code::Disk& d : code.disks) {
-      files.push_back(std::make_unique<StateFiles>(open_unnamed({d.op, d.folder, d.at}), d.at));
-      pointers[d.storage] = reinterpret_cast<std::byte*>(files.back().get());
-    }
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      pointers[code.inputs[i]] = const_cast<std::byte*>(inputs[i].value()->data());
+      pointers[code.inputs[i]] = const_cast<std::byte*>(place_of(i, inputs[i]));
     for (std::size_t i = 0; i < out.size(); ++i) pointers[code.outputs[i]] = out[i].value()->buffer->data();
     code.run(pointers);
   }

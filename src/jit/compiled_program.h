@@ -59,8 +59,10 @@ class CompiledProgram {
     Type type;
     std::size_t bytes;
     ir::Strides strides;
-    int input;  // in whose memory it lies; -1: in its own
+    int input;   // in whose memory it lies; -1: in its own
+    bool moved;  // it lies on disk
   };
+  const std::byte* place_of(std::size_t input, const Array& x) const;
   std::vector<Output> outputs_;
   MemoryPlan plan_;
   bool measured_ = false;  // every call, against the plan: in tests

@@ -57,6 +57,15 @@ void collect_live(const passes::Body& body, const std::string& inside, const Lab
                            mark_of(body, step), labels));
 }
 
+std::size_t disk_bytes(const passes::Body& body) {
+  std::size_t bytes = 0;
+  for (const passes::Storage& s : body.storages)
+    if (s.kind == passes::Storage::Kind::disk) bytes += s.bytes;
+  for (const passes::Step& s : body.steps)
+    for (const auto& nested : s.bodies) bytes += disk_bytes(*nested);
+  return bytes;
+}
+
 }  // namespace
 
 void check_countable(const ir::Program& program) {
@@ -75,12 +84,14 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
     (i < static_cast<std::size_t>(program.constants) ? plan.constant_bytes : plan.argument_bytes) +=
         program.type(program.inputs[i]).bytes();
   plan.output_bytes = passes::output_bytes(body);
-  for (const Type& t : program.output_types()) plan.donated_bytes += t.bytes();
+  plan.disk_bytes = disk_bytes(body);
+  for (passes::ValueId v : body.outputs) {
+    const passes::Storage& s = body.storage_of(v);
+    (s.moved ? plan.disk_bytes : plan.donated_bytes) += body.type(v).bytes();
+  }
   plan.donated_bytes -= plan.output_bytes;
   plan.arena_bytes = body.bytes;
   plan.peak_bytes = plan.argument_bytes + plan.constant_bytes + plan.output_bytes + plan.arena_bytes;
-  for (const passes::Storage& s : body.storages)
-    if (s.kind == passes::Storage::Kind::disk) plan.disk_bytes += s.bytes;
   collect_live(body, "", Labels(program), plan.live);
   largest_first(plan.live, [](const LiveValue& v) { return v.bytes; });
   return plan;

@@ -13,7 +13,7 @@ const std::vector<const ir::Primitive*>& first_order_rows() {
     for (auto family : {unary_rows,  binary_rows,     compare_rows, select_rows, convert_rows, reduce_rows,
                         shape_rows,  pad_rows,        dot_rows,     gather_rows, scatter_rows, dynamic_slice_rows,
                         sort_rows,   cumulative_rows, window_rows,  linalg_rows, fft_rows,     convolution_rows,
-                        random_rows, special_rows,    closed_rows,  effect_rows}) {
+                        random_rows, special_rows,    closed_rows,  effect_rows, memory_rows}) {
       auto list = family();
       all->insert(all->end(), list.begin(), list.end());
     }

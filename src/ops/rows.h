@@ -29,6 +29,7 @@ std::span<const ir::Primitive* const> random_rows();
 std::span<const ir::Primitive* const> special_rows();
 std::span<const ir::Primitive* const> closed_rows();
 std::span<const ir::Primitive* const> effect_rows();
+std::span<const ir::Primitive* const> memory_rows();
 
 const std::vector<const ir::Primitive*>& first_order_rows();
 

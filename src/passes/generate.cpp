@@ -2,6 +2,7 @@
 #include "passes/generate.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "runtime/product.h"
@@ -122,8 +123,8 @@ class KernelTable {
 
 class Generator {
  public:
-  Generator(const Body& body, const KernelTable& table, const loops::Codes& codes)
-      : b_(body), table_(table), codes_(codes) {}
+  Generator(const Body& body, const KernelTable& table, const loops::Codes& codes, std::vector<Code::Region>& regions)
+      : b_(body), table_(table), codes_(codes), regions_(regions) {}
 
   std::unique_ptr<Code> run() {
     auto code = std::make_unique<Code>();
@@ -135,6 +136,10 @@ class Generator {
       const Storage& s = b_.storages[i];
       if (s.kind == Storage::Kind::temporary) code->temporaries.push_back({i.number, b_.offsets[i]});
       if (s.kind == Storage::Kind::literal) code->constants.push_back({i.number, s.literal.bits});
+      if (s.kind != Storage::Kind::disk) continue;
+      code->disks.push_back({i.number, static_cast<int>(regions_.size())});
+      region_of_[i] = regions_.size();
+      regions_.push_back({s.bytes, {"offload", "", {}, "an array"}});
     }
     code->temporaries.push_back({base_, 0});
     for (ValueId v : b_.inputs) code->inputs.push_back(value(v).storage.number);
@@ -144,7 +149,6 @@ class Generator {
       code->doer.push_back(code->steps.size() - 1);
     }
     code->table = code->storages + deepest_;
-    code->disks = std::move(disks_);
     return code;
   }
 
@@ -165,7 +169,7 @@ class Generator {
     return {place(v), x.strides[0] * static_cast<std::int64_t>(size_of(x.type.dtype))};
   }
   void needs(int pointers) { deepest_ = std::max(deepest_, pointers); }
-  std::unique_ptr<const Code> nested(const Body& body) const { return Generator(body, table_, codes_).run(); }
+  std::unique_ptr<const Code> nested(const Body& body) const { return Generator(body, table_, codes_, regions_).run(); }
 
   std::unique_ptr<const ExecutableStep> step(std::size_t i) {
     return std::visit([&](const auto& work) { return make(i, b_.steps[i], work); }, b_.steps[i].work);
@@ -189,6 +193,8 @@ class Generator {
     for (ValueId v : s.in) in.push_back({place(v), value(v).type, value(v).strides});
     for (ValueId v : s.out) out.push_back({place(v), value(v).type, value(v).strides});
     CallStep made(s, std::move(in), std::move(out), s.scratch ? scratch(i) : Place{});
+    if (call.moves == Call::Moves::out && region_of_.count(value(s.out[0]).storage))
+      regions_[region_of_.at(value(s.out[0]).storage)].owner.at = s.at;
     if (!on_tiles(i + 1)) return std::make_unique<CallStep>(std::move(made));
     const Step& kernel = b_.steps[i + 1];
     std::vector<Place> operands = operands_of(kernel);
@@ -247,7 +253,8 @@ class Generator {
       to->kept_steps = place(s.out[out++]);
     }
     for (std::size_t n = 0; n < l.record.size(); ++n) to->states.push_back(rows(s.out[out++]));
-    if (l.spilled) disks_.push_back({to->states[0].place.storage, to->name, l.disk, s.at});
+    for (const StackedPlace& state : to->states)
+      if (l.spilled) regions_[region_of_.at(StorageId{state.place.storage})].owner = {to->name, l.disk, s.at};
     if (l.counter >= 0) {
       to->counter = strided(s.in[k + l.counter]);
       if (l.end_constant >= 0) to->end = strided(s.in[l.end_constant]);
@@ -299,7 +306,8 @@ class Generator {
   const KernelTable& table_;
   const loops::Codes& codes_;
   int base_ = 0, deepest_ = 0;
-  std::vector<Code::Disk> disks_;
+  std::vector<Code::Region>& regions_;               // of the outermost Body and all nested in it
+  std::map<StorageId, std::size_t> region_of_ = {};  // of this Body
 };
 
 }  // namespace
@@ -307,7 +315,10 @@ class Generator {
 std::unique_ptr<Code> generate(const Body& body, const loops::Target& target) {
   KernelTable table(body);
   const loops::Codes codes = loops::compile(target, table.kernels());
-  return Generator(body, table, codes).run();
+  std::vector<Code::Region> regions;
+  std::unique_ptr<Code> code = Generator(body, table, codes, regions).run();
+  code->regions = std::move(regions);
+  return code;
 }
 
 }  // namespace anew::passes

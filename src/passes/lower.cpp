@@ -7,6 +7,7 @@
 
 #include "control/loop.h"
 #include "loops/build.h"
+#include "ops/device_put.h"
 #include "passes/lowered.h"
 #include "passes/passes.h"
 #include "trace/trace.h"
@@ -74,8 +75,8 @@ class Lowering {
       out.push_back(b_->add_temporary(p_.type(v), e.primitive, e.at, e.mark));
       at_[v] = out.back();
     }
-    if (e.primitive->run) control(e, std::move(in), std::move(out));
-    else if (e.primitive->lower) first_order(e, in, out);
+    if (e.primitive->lower) first_order(e, in, out);
+    else if (e.primitive->run) control(e, std::move(in), std::move(out));
     else ir::missing_rule(*e.primitive, "lower", e.at);
   }
 
@@ -132,7 +133,10 @@ class Lowering {
       Step s = step_of(e);
       s.in = in;
       s.out = out;
-      s.work = Call{std::move(lowered.call), std::move(lowered.scratch_of), lowered.in_place, std::move(lowered.tiled)};
+      Call call{std::move(lowered.call), std::move(lowered.scratch_of), lowered.in_place, std::move(lowered.tiled)};
+      if (auto* put = e.params->if_a<DevicePutParams>())
+        call.moves = put->to_host() ? Call::Moves::out : Call::Moves::in;
+      s.work = std::move(call);
       s.scratch = lowered.scratch;
       s.flops = flops;
       if (lowered.writes) lay_out(out[0], e.outputs[0], lowered.writes);

@@ -36,13 +36,14 @@ struct Storage {
     output,     // memory of the caller; `index`: which output of the Body
     literal,    // a scalar; `literal` holds it
     temporary,  // in the arena
-    disk,       // in a file: states between a loop and its way back, which alone touch it
+    disk,       // in a file: only steps that move bytes out and in touch it, and loops that record or walk back states
   };
   Kind kind = Kind::temporary;
   int index = -1;
   ir::Literal literal = {};
   std::size_t bytes = 0;
   bool donated = false;  // an input whose memory is the Body's once it has been read
+  bool moved = false;    // of the outermost Body: an input or output that may lie on disk; set by `offload`
 };
 
 struct Value {
@@ -77,6 +78,11 @@ struct Call {
   std::function<ir::Scratch(std::span<const Strides>)> scratch_of = {};  // by the strides of its inputs
   int in_place = -1;                  // the input that output 0 may share memory with
   ir::Lowered::TiledCall tiled = {};  // the same call, where a kernel behind it may run on tiles of output 0
+  enum class Moves : std::uint8_t {
+    no,
+    out,
+    in
+  } moves = Moves::no;  // its operand to where it may lie on disk, or back
 };
 
 // scan, while. Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what it records: for a
@@ -206,6 +212,8 @@ void verify(const Body& body);
 // ---- the passes, in order. Each works on nested Bodies too.
 // Equations become steps; the layouts are those of the Program's inputs.
 std::shared_ptr<Body> lower(const ir::Program& program, std::span<const Strides> inputs);
+// What is only moved out and in lies on disk in between.
+void offload(Body& body);
 // Kernels that can share a loop nest become one.
 void fuse(Body& body);
 // Reductions that stand between kernels that could be fused move behind them.

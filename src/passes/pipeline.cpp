@@ -33,7 +33,8 @@ constexpr Pass<ir::Program (*)(const ir::Program&)> program_passes[] = {
 // From Body to Body: what is computed stays; steps, their order and their memory change.
 using BodyPass = Pass<void (*)(Body&)>;
 constexpr BodyPass fusion[] = {
-    {"fuse", fuse},  // kernels that can share a loop nest become one
+    {"offload", offload},  // what is only moved lies on disk: before anybody counts memory
+    {"fuse", fuse},        // kernels that can share a loop nest become one
 };
 constexpr BodyPass moves[] = {
     {"sink", sink},    // a reduction between two kernels makes way

@@ -16,7 +16,11 @@ struct Group {
   std::set<StorageId> reads, writes;  // in memory that is planned
 };
 
-bool planned(const Storage& s) { return s.kind == Storage::Kind::temporary || s.kind == Storage::Kind::output; }
+bool planned(const Storage& s) {
+  return s.kind == Storage::Kind::temporary || s.kind == Storage::Kind::output || s.kind == Storage::Kind::disk;
+}
+// In memory: nothing of what lies on disk.
+std::size_t bytes_of(const Storage& s) { return s.kind == Storage::Kind::disk ? 0 : s.bytes; }
 
 std::vector<Group> groups_of(const Body& body) {
   std::vector<Group> groups;
@@ -156,7 +160,7 @@ class Builder {
       if (kept_.count(s)) k.repeatable = false;
       if (++written_[s] == 1) {
         const bool output = storage.kind == Storage::Kind::output;
-        const auto bytes = static_cast<std::int64_t>(least ? storage.bytes : plan::rounded(storage.bytes));
+        const auto bytes = static_cast<std::int64_t>(least ? bytes_of(storage) : plan::rounded(bytes_of(storage)));
         k.makes.push_back(value_[s] = g.add_value(output ? (*outputs_)[s] : bytes, output));
       } else {
         k.reads.push_back(value_[s]);
@@ -195,7 +199,8 @@ class Repeats {
       for (ValueId v : from.steps[i].out)
         if (planned(from.storage_of(v))) written.insert(from.values[v].storage);
     for (StorageId s : written) {
-      const StorageId fresh = to_.storages.add({Storage::Kind::temporary, -1, {}, from.storages[s].bytes});
+      const auto kind = from.storages[s].kind == Storage::Kind::disk ? Storage::Kind::disk : Storage::Kind::temporary;
+      const StorageId fresh = to_.storages.add({kind, -1, {}, from.storages[s].bytes});
       // A result stays where it was first made, and is read there.
       (from.storages[s].kind == Storage::Kind::output ? temporary_[s] : current_[s]) = fresh;
     }

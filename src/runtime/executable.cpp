@@ -10,7 +10,7 @@
 #include "base/stop.h"
 #include "base/strides.h"
 #include "plan/revolve.h"
-#include "runtime/state_files.h"
+#include "runtime/spilled.h"
 #include "runtime/strided.h"
 
 namespace anew {
@@ -23,6 +23,7 @@ void Code::enter(std::byte** table, std::byte* base) const {
   for (const Temporary& t : temporaries) table[t.storage] = base + t.offset;
   for (const Constant& c : constants)
     table[c.storage] = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(&c.bits));
+  for (const Disk& d : disks) table[d.storage] = SpillScope::region(d.region);
 }
 
 void Code::run(std::byte** table) const {
@@ -135,14 +136,6 @@ std::int64_t LoopStep::known_length(std::byte* const* table) const {
   return plan::count_steps(from, to);
 }
 
-void LoopStep::spill(std::int64_t row, std::byte* const* table, const CarryBuffers& state) const {
-  std::string bytes;
-  for (int c : loop.record)
-    bytes.append(reinterpret_cast<const char*>(state.state(static_cast<std::size_t>(c))),
-                 carries[static_cast<std::size_t>(c)].bytes);
-  reinterpret_cast<StateFiles*>(table[states[0].place.storage])->write(row, std::move(bytes));
-}
-
 void LoopStep::run(std::byte* const* table, std::byte** more) const {
   std::byte** in_body = more + CarryBuffers::size(carries.size());
   std::byte** in_condition = in_body + body->table;
@@ -153,11 +146,9 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
                                                  : plan::Recorder(loop.stops);
   CarryBuffers state(carries, table, known, more);
   auto write = [&](std::int64_t row) {
-    if (loop.spilled) return spill(row, table, state);
     for (std::size_t i = 0; i < states.size(); ++i) {
       const int c = loop.record[i];
-      if (carries[c].bytes)
-        std::memcpy(states[i].place.in(table) + row * states[i].step, state.state(c), carries[c].bytes);
+      move_bytes(states[i].place.in(table) + row * states[i].step, state.state(c), carries[c].bytes);
     }
   };
 

@@ -15,6 +15,7 @@
 #include "loops/target.h"
 #include "runtime/loop_spec.h"
 #include "runtime/pool.h"
+#include "runtime/state_files.h"
 
 namespace anew {
 
@@ -77,18 +78,22 @@ class Code {
     std::uint64_t bits;
   };
   std::vector<Constant> constants;
-  // Storages that are files, which the caller opens: their pointers are those of StateFiles.
+  // Storages that are regions of files (runtime/spilled.h): those of this Code and of all nested in it are numbered by
+  // the outermost one, whose caller opens them.
   struct Disk {
-    int storage;
-    std::string op, folder;
-    Location at;
+    int storage, region;
   };
   std::vector<Disk> disks;
-  int storages = 0;       // length of its table
-  int table = 0;          // the same with those of nested Codes behind it
-  std::size_t bytes = 0;  // of temporaries and scratch, from the base
+  struct Region {
+    std::size_t bytes;
+    FileOwner owner;
+  };
+  std::vector<Region> regions;  // of the outermost Code
+  int storages = 0;             // length of its table
+  int table = 0;                // the same with those of nested Codes behind it
+  std::size_t bytes = 0;        // of temporaries and scratch, from the base
 
-  // Points the table at temporaries and constants; inputs and outputs remain.
+  // Points the table at temporaries, constants and regions; inputs and outputs remain.
   void enter(std::byte** table, std::byte* base) const;
   void run(std::byte** table) const;
 
@@ -183,7 +188,6 @@ class LoopStep final : public ExecutableStep {
 
  private:
   std::int64_t known_length(std::byte* const* table) const;
-  void spill(std::int64_t row, std::byte* const* table, const CarryBuffers& state) const;  // a state, to disk
 };
 
 class UnwindStep final : public ExecutableStep {

@@ -20,7 +20,7 @@ struct LoopSpec {
   bool fill = false;                     // slots that no state was kept in are zero; else only the way back may look
   std::vector<std::int64_t> stops = {};  // of a scan within bytes: at which steps
   std::string disk = {};                 // where its states shall lie, if they can
-  bool spilled = false;                  // they do: the storage of the first of them is a StateFiles
+  bool spilled = false;                  // they do
   // A while that counts: its number of steps is max(0, end - carry `counter`), known before it starts.
   int counter = -1, end_constant = -1;  // -1: it does not; the end is the literal
   std::int64_t end_literal = 0;

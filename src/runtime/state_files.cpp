@@ -30,7 +30,20 @@ bool fails(const char* call) {
 [[noreturn]] void cannot(const FileOwner& o, const std::string& what, const std::string& hint) {
   throw Error(fmt::format("[{}] cannot {} in {}: {}", o.op, what, o.folder, std::strerror(errno)), o.at, hint);
 }
-constexpr const char* more_space = "free space there, or give a folder on another disk";
+std::string more_space(const FileOwner& o) {
+  return fmt::format("free space there, or {} a folder on another disk", o.give);
+}
+[[noreturn]] void cannot_open(const FileOwner& o) {
+  cannot(o, "open a file", o.give + " a folder that exists and may be written to");
+}
+[[noreturn]] void cannot_write(const FileOwner& o) { cannot(o, "write " + o.what, more_space(o)); }
+[[noreturn]] void cannot_read(const FileOwner& o) {
+  cannot(o, "read " + o.what, "see what the system says of that disk");
+}
+
+constexpr std::size_t most_ahead = 2;                 // reads that nobody has asked for yet
+constexpr std::size_t window = std::size_t{8} << 20;  // bytes of a file that may lie in the system's cache, twice
+constexpr std::size_t page = 4096;
 
 class File {
  public:
@@ -106,16 +119,19 @@ class Unnamed final : public StateBackend {
     e.size = bytes.size();
     e.checksum = checksum(bytes);
     extents_[key] = e;
-    if (!write_all(file_.get(), bytes.data(), bytes.size(), e.offset)) cannot(owner_, "write a state", more_space);
+    if (!write_all(file_.get(), bytes.data(), bytes.size(), e.offset)) cannot_write(owner_);
+    written_.push_back(e);
+    if ((dirty_ += e.size) >= window) sync();
   }
   std::string read(std::int64_t key) override {
     const Extent& e = extents_.at(key);
     std::string bytes(e.size, '\0');
     if (!read_all(file_.get(), bytes.data(), e.size, e.offset)) {
       if (errno == 0) damaged(owner_);
-      cannot(owner_, "read a state", "see what the system says of that disk");
+      cannot_read(owner_);
     }
     if (checksum(bytes) != e.checksum) damaged(owner_);
+    forget(e);
     return bytes;
   }
   void drop(std::int64_t key) override {
@@ -135,7 +151,7 @@ class Unnamed final : public StateBackend {
       fd = ::mkstemp(name.data());
       if (fd >= 0) ::unlink(name.c_str());
     }
-    if (fd < 0) cannot(o, "open a file", "give a folder that exists and may be written to");
+    if (fd < 0) cannot_open(o);
     return File(fd);
   }
   Extent take(std::size_t size) {
@@ -145,13 +161,34 @@ class Unnamed final : public StateBackend {
       free_.erase(it);
       return e;
     }
-    return {std::exchange(end_, end_ + static_cast<std::int64_t>(size)), size};
+    const std::size_t capacity = size < page ? size : (size + page - 1) / page * page;
+    return {std::exchange(end_, end_ + static_cast<std::int64_t>(capacity)), capacity};
+  }
+  // The cache of the system keeps what was written last; what was written before that is on disk.
+  void sync() {
+    constexpr unsigned begin = SYNC_FILE_RANGE_WRITE;
+    constexpr unsigned wait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    for (const Extent& e : written_) sync(e, begin);
+    for (const Extent& e : begun_) {
+      sync(e, wait);
+      forget(e);
+    }
+    begun_ = std::exchange(written_, {});
+    dirty_ = 0;
+  }
+  void sync(const Extent& e, unsigned how) const {
+    if (!fails("sync") && ::sync_file_range(file_.get(), e.offset, static_cast<off_t>(e.size), how) == 0) return;
+    if (errno == EIO || errno == ENOSPC || errno == EDQUOT) cannot_write(owner_);  // others: it cannot be told
+  }
+  void forget(const Extent& e) const {
+    ::posix_fadvise(file_.get(), e.offset, static_cast<off_t>(e.capacity), POSIX_FADV_DONTNEED);
   }
 
   FileOwner owner_;
   File file_;
   std::map<std::int64_t, Extent> extents_;
-  std::vector<Extent> free_;
+  std::vector<Extent> free_, written_, begun_;  // written, and begun to be brought to disk
+  std::size_t dirty_ = 0;                       // bytes of written_
   std::int64_t end_ = 0;
 };
 
@@ -182,7 +219,7 @@ class JournalFiles final : public StateBackend {
     const int error = errno;
     ::unlink(first.c_str());
     errno = error;
-    cannot(owner_, "write a state", more_space);
+    cannot_write(owner_);
   }
   std::string read(std::int64_t key) override {
     std::string bytes;
@@ -218,19 +255,18 @@ class JournalFiles final : public StateBackend {
   enum class Found { whole, torn, another };
   static File locked(const FileOwner& o) {
     File f(fails("open") ? -1 : ::open(o.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!f) cannot(o, "open a file", "give a folder that exists and may be written to");
+    if (!f) cannot_open(o);
     if (::flock(f.get(), LOCK_EX | LOCK_NB) != 0)
       throw Error(fmt::format("[{}] another run uses {}", o.op, o.folder), o.at, "give each run a folder of its own");
     return f;
   }
-  [[noreturn]] void cannot_read() const { cannot(owner_, "read a state", "see what the system says of that disk"); }
   std::string path(std::int64_t key) const { return fmt::format("{}/{}{}", owner_.folder, prefix, key); }
   Found whole(const std::string& file, std::string& bytes) const {
     const File f(fails("open") ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!f) cannot_read();
+    if (!f) cannot_read(owner_);
     auto read = [&](char* to, std::size_t size, std::int64_t offset) {
       const bool all = read_all(f.get(), to, size, offset);
-      if (!all && errno != 0) cannot_read();
+      if (!all && errno != 0) cannot_read(owner_);
       return all;
     };
     Header h;
@@ -290,6 +326,7 @@ void StateFiles::add(Job job) {
     changed_.wait(lock, [&] { return job.kind != Job::Kind::write || writes_ < 2 || error_; });
     rethrow();
     writes_ += job.kind == Job::Kind::write;
+    if (job.kind != Job::Kind::read) ahead_.erase(job.key);
     jobs_.push_back(std::move(job));
   }
   changed_.notify_all();
@@ -299,21 +336,27 @@ void StateFiles::write(std::int64_t key, std::string bytes) { add({Job::Kind::wr
 void StateFiles::drop(std::int64_t key) { add({Job::Kind::drop, key, {}}); }
 
 void StateFiles::read_ahead(std::int64_t key) {
+  auto read = std::make_shared<Read>();
   {
     const std::lock_guard lock(mutex_);
-    auto same = [&](const Job& j) { return j.kind == Job::Kind::read && j.key == key; };
-    if (read_.count(key) || std::any_of(jobs_.begin(), jobs_.end(), same)) return;
-    read_.clear();  // one state ahead, not more
+    if (ahead_.count(key)) return;
+    while (ahead_.size() >= most_ahead) ahead_.erase(ahead_.begin());
+    ahead_.emplace(key, read);
   }
-  add({Job::Kind::read, key, {}});
+  add({Job::Kind::read, key, {}, std::move(read)});
 }
 
 std::string StateFiles::read(std::int64_t key) {
-  read_ahead(key);
+  std::shared_ptr<Read> read;
+  {
+    const std::lock_guard lock(mutex_);
+    if (auto ahead = ahead_.extract(key)) read = std::move(ahead.mapped());
+  }
+  if (!read) add({Job::Kind::read, key, {}, read = std::make_shared<Read>()});
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return read_.count(key) || error_; });
+  changed_.wait(lock, [&] { return read->done || error_; });
   rethrow();
-  return std::move(read_.extract(key).mapped());
+  return std::move(read->bytes);
 }
 
 void StateFiles::finish() {
@@ -322,14 +365,20 @@ void StateFiles::finish() {
   rethrow();
 }
 
+bool StateFiles::failed() const {
+  const std::lock_guard lock(mutex_);
+  return error_ != nullptr;
+}
+
 void StateFiles::do_job(Job& job) {
   std::string bytes;
   if (job.kind == Job::Kind::write) backend_->write(job.key, job.bytes);
   else if (job.kind == Job::Kind::read) bytes = backend_->read(job.key);
   else backend_->drop(job.key);
+  if (job.kind != Job::Kind::read) return;
   const std::lock_guard lock(mutex_);
-  if (job.kind == Job::Kind::read) read_[job.key] = std::move(bytes);
-  else read_.erase(job.key);
+  job.to->bytes = std::move(bytes);
+  job.to->done = true;
 }
 
 void StateFiles::work() {

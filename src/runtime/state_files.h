@@ -1,6 +1,7 @@
-// Bytes kept on disk, by a number (a step). Written behind and read ahead by a thread of its own: at most two writes
-// wait, a third one waits for them. What is read is what was written, or an Error. Either in one unnamed file, which is
-// gone with the process however it ends; or as a journal, one file for each, from which another process can go on.
+// Bytes kept on disk, by a number (a step, a piece). Written behind and read ahead by a thread of its own: at most two
+// writes wait, a third one waits for them. What is read is what was written, or an Error. Either in one unnamed file,
+// which is gone with the process however it ends and stays in no cache of the system; or as a journal, one file for
+// each, from which another process can go on.
 #pragma once
 #include <condition_variable>
 #include <cstdint>
@@ -17,10 +18,11 @@
 
 namespace anew {
 
-// Who asks, for messages: "[op] ... folder".
+// Who asks, for messages: "[op] cannot write {what} in {folder}; hint: {give} a folder ...".
 struct FileOwner {
   std::string op, folder;
   Location at;
+  std::string what = "a state", give = "give";
 };
 
 // Where bytes lie; called by one thread at a time. Throws Errors.
@@ -52,13 +54,19 @@ class StateFiles {
   void read_ahead(std::int64_t key);
   std::string read(std::int64_t key);
   void drop(std::int64_t key);
-  void finish();  // waits, and throws what went wrong
+  void finish();        // waits, and throws what went wrong
+  bool failed() const;  // nothing can be written or read any more
 
  private:
+  struct Read {
+    std::string bytes;
+    bool done = false;
+  };
   struct Job {
     enum class Kind { write, read, drop } kind;
     std::int64_t key;
-    std::string bytes;
+    std::string bytes = {};
+    std::shared_ptr<Read> to = {};  // of a read
   };
   void work();
   void add(Job job);
@@ -66,17 +74,18 @@ class StateFiles {
   void rethrow();
 
   std::unique_ptr<StateBackend> backend_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Job> jobs_;  // the first one is being done
-  std::map<std::int64_t, std::string> read_;
+  std::deque<Job> jobs_;                                 // the first one is being done
+  std::map<std::int64_t, std::shared_ptr<Read>> ahead_;  // asked for, and not yet fetched
   std::exception_ptr error_;
   bool stops_ = false;
   int writes_ = 0;  // waiting
   std::thread thread_;
 };
 
-// For tests: a number that is no 0 makes a call of the system ("open", "write", "read", "rename") fail with that errno.
+// For tests: a number that is no 0 makes a call of the system ("open", "write", "sync", "read", "rename") fail with that
+// errno.
 using FileFault = int (*)(const char* call);
 FileFault set_file_fault(FileFault fault);
 

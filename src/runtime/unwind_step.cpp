@@ -6,7 +6,7 @@
 #include "base/stop.h"
 #include "plan/revolve.h"
 #include "runtime/executable.h"
-#include "runtime/state_files.h"
+#include "runtime/spilled.h"
 #include "runtime/strided.h"
 
 namespace anew {
@@ -105,16 +105,10 @@ class Unwinding {
     if (s_.unwind.spilled) return load_spilled(r);
     for (std::size_t i = 0; i < s_.stacks.size(); ++i) state_[i] = state_within(w, i, r);
   }
-  // A state from disk; the one before it is read meanwhile.
   void load_spilled(std::int64_t r) {
-    auto* files = reinterpret_cast<StateFiles*>(table_[s_.stacks[0].from.place.storage]);
-    const std::string bytes = files->read(r);
-    if (r > 0) files->read_ahead(r - 1);
-    const char* from = bytes.data();
     for (std::size_t i = 0; i < s_.stacks.size(); ++i) {
       state_[i] = s_.stacks[i].buffers[0].in(table_);
-      if (s_.stacks[i].bytes) std::memcpy(state_[i], from, s_.stacks[i].bytes);
-      from += s_.stacks[i].bytes;
+      move_bytes(state_[i], row(i, r), s_.stacks[i].bytes);
     }
   }
   void swap_slots(std::int64_t a, std::int64_t b) const {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "runtime/spilled.h"
 #include "trace/remember.h"
 
 namespace anew {
@@ -31,7 +32,8 @@ bool made_since(std::uint64_t start, const Array& x) {
 
 const std::byte* Value::data() const {
   if (literal) return reinterpret_cast<const std::byte*>(&bits);
-  return buffer->data() + static_cast<std::size_t>(offset) * size_of(type.dtype);
+  const std::byte* const at = buffer->data() + offset * static_cast<std::int64_t>(size_of(type.dtype));
+  return buffer->borrowed() ? in_memory(at, Location()) : at;
 }
 
 Array make_literal(ir::Literal l) {

@@ -1,11 +1,10 @@
 // Partial evaluation.
 #include "transforms/split.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
+#include "ops/device_put.h"
 #include "transforms/sources.h"
 
 namespace anew {
@@ -55,6 +54,17 @@ bool SplitTrace::costs_nothing(const Request& r) const {
 
 void SplitTrace::give_reason(const Array& x, const std::string& reason) { reasons_.emplace(x.value(), reason); }
 
+Arrays SplitTrace::offloaded(const Arrays& known, const Location& at) {
+  Arrays out;
+  for (const Array& y : known) {
+    const Array away = bind_under(parent_, device_put_row(), device_put_params(true), std::span(&y, 1), at)[0];
+    const Array back =
+        bind_under(staged_.get(), device_put_row(), device_put_params(false), std::span(&away, 1), at)[0];
+    out.push_back(both(y, back));
+  }
+  return out;
+}
+
 Arrays SplitTrace::process(const Request& r) {
   bool any_unknown = r.primitive.facts.transpose_only;
   for (const Array& x : r.inputs) any_unknown = any_unknown || unknown(x);
@@ -74,8 +84,10 @@ Arrays SplitTrace::process(const Request& r) {
     Types in_types, out_types;
     for (const Array& x : r.inputs) in_types.push_back(type_of(x));
     for (const Array& y : out) out_types.push_back(type_of(y));
-    if (!(free && r.primitive.facts.shows_operand) &&
-        ask(*policy_, r.primitive, r.params, in_types, out_types, r.at) == Save::save) {
+    const bool shows = free && r.primitive.facts.shows_operand;
+    const Save verdict = shows ? Save::recompute : ask(*policy_, r.primitive, r.params, in_types, out_types);
+    if (verdict == Save::offload) return offloaded(out, r.at);
+    if (verdict == Save::save) {
       // What the policy would not let be kept is not kept in place of what it lets.
       if (!r.inputs.empty() && r.primitive.facts.shows_operand && instantiated(r.inputs[0]))
         for (Array& y : out) y = without_source(y);
@@ -92,25 +104,19 @@ Arrays SplitTrace::process(const Request& r) {
 }
 
 Save ask(const Policy& policy, const Primitive& p, const ParamsRef& params, std::span<const Type> in,
-         std::span<const Type> out, const Location& at) {
+         std::span<const Type> out) {
   // The kinds that look at nothing are answered without describing the equation.
   if (policy.kind() == Policy::Kind::everything) return Save::save;
   if (policy.kind() == Policy::Kind::nothing) return Save::recompute;
   const ir::Facts& facts = p.facts;
   const std::string text = ir::str(*params);
-  Save verdict = policy({.primitive = p.name,
-                         .name = facts.name ? std::string_view(facts.name(*params)) : "",
-                         .input_types = in,
-                         .params = text,
-                         .output_types = out,
-                         .batched_dot = facts.batched_dot && facts.batched_dot(*params),
-                         .dot = facts.batched_dot != nullptr});
-  if (verdict == Save::offload)
-    throw Error(
-        fmt::format("[checkpoint] policy {} asks to offload the output of {}; offloading is not available",
-                    policy.str(), p.name),
-        at, "use a policy that saves or recomputes, e.g. save_only_these_names or dots_with_no_batch_dims_saveable");
-  return verdict;
+  return policy({.primitive = p.name,
+                 .name = facts.name ? std::string_view(facts.name(*params)) : "",
+                 .input_types = in,
+                 .params = text,
+                 .output_types = out,
+                 .batched_dot = facts.batched_dot && facts.batched_dot(*params),
+                 .dot = facts.batched_dot != nullptr});
 }
 
 Split split(const ir::Program& p, const std::vector<bool>& unknown, const SplitOptions& options) {

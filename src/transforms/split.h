@@ -27,6 +27,8 @@ class SplitTrace final : public Trace {
   Trace* parent() const { return parent_; }
   StagingTrace& staging() const { return *staged_; }
   const std::optional<Policy>& policy() const { return policy_; }
+  // Known values that the policy lets be kept elsewhere: moved there now, and back in the staged half.
+  Arrays offloaded(const Arrays& known, const Location& at);
 
   // Why a known value is handed to the staged half, where a checkpoint decided it; the first reason stays.
   void give_reason(const Array& x, const std::string& reason);
@@ -67,6 +69,6 @@ Split split(const ir::ProgramRef& p, const std::vector<bool>& unknown, const Spl
 
 // What a policy says of an equation.
 Save ask(const Policy& policy, const Primitive& p, const ParamsRef& params, std::span<const Type> in,
-         std::span<const Type> out, const Location& at);
+         std::span<const Type> out);
 
 }  // namespace anew

@@ -1,4 +1,4 @@
-// checkpoint beyond its residual lists: warnings, tracing once, no stale trace, captured values, offload, equality of
+// checkpoint beyond its residual lists: warnings, tracing once, no stale trace, captured values, equality of
 // bits under every policy with one, two and four threads.
 #include "control/higher_order.h"
 #include "runtime/pool.h"
@@ -87,16 +87,6 @@ TEST(Checkpoint, NeverReusesAStaleTrace) {
   scale = 3, w = 2.0;
   EXPECT_FLOAT_EQ(grad(f)(0.0).item<float>(), 6.f);
   EXPECT_FLOAT_EQ(j(1.0).item<float>(), 3 * std::sin(2.0f));
-}
-TEST(Checkpoint, OffloadIsAClearError) {
-  auto f = [](Array w, Array x) { return sum(sin(matmul(checkpoint_name(sin(x), "s"), w))); };
-  std::string text = ERROR_OF((void)grad(checkpoint(f, offload_dot_with_no_batch_dims()))(ones({2, 2}), ones({2, 2})));
-  EXPECT_EQ(text.substr(text.find(" asks")),
-            " asks to offload the output of dot_general; offloading is not available; hint: use a policy that saves or "
-            "recomputes, e.g. save_only_these_names or dots_with_no_batch_dims_saveable");
-  EXPECT_THROW((void)grad(checkpoint(f, save_and_offload_only_these_names({.save = {}, .offload = {"s"}})))(
-                   ones({2, 2}), ones({2, 2})),
-               Error);
 }
 // An operand given twice is one input, a number none; what is passed through goes around.
 TEST(Checkpoint, CanonicalForm) {

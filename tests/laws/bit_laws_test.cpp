@@ -37,13 +37,14 @@ TEST_P(BitLaw, CheckpointIsPlain) {
   using namespace checkpoint_policies;
   Policy by_type("by_type",
                  [](const PolicyQuery& q) { return q.output_types.size() == 1 && q.output_types[0].shape.ndim() < 2; });
+  Policy offloaded("offloaded", [](const PolicyQuery&) { return Save::offload; });
   for_each_cell(checkpoint_is_plain, [&](const Cell& c) {
     FlatFunction f = c.function();
     const bool forward = c.has_forward(), twice = c.has_reverse_twice();
     Arrays x = c.inputs(), plain = derivatives(f, x, 8, forward), plain_second;
     if (twice) plain_second = reverse_over_reverse(f, x, 8);
     for (const Policy& p :
-         {nothing_saveable, everything_saveable, dots_saveable, dots_with_no_batch_dims_saveable, by_type}) {
+         {nothing_saveable, everything_saveable, dots_saveable, dots_with_no_batch_dims_saveable, by_type, offloaded}) {
       for (int n : {1, 2, 4}) {
         set_threads(n);
         auto checkpointed = [&](std::span<const Array> in) { return flat::checkpoint(f, in, p); };
