@@ -102,7 +102,7 @@ CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides
     const Type& t = body_->type(v);
     const passes::Storage& s = body_->storage_of(v);
     outputs_.push_back(
-        {t, t.bytes(), row_major(t.shape), s.kind == passes::Storage::Kind::input ? s.index : -1, s.moved});
+        {t, t.bytes(), row_major(t.shape), s.kind == passes::Storage::Kind::input ? s.index : -1, s.on_disk()});
   }
 }
 

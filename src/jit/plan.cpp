@@ -87,7 +87,7 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
   plan.disk_bytes = disk_bytes(body);
   for (passes::ValueId v : body.outputs) {
     const passes::Storage& s = body.storage_of(v);
-    (s.moved ? plan.disk_bytes : plan.donated_bytes) += body.type(v).bytes();
+    (s.on_disk() ? plan.disk_bytes : plan.donated_bytes) += body.type(v).bytes();
   }
   plan.donated_bytes -= plan.output_bytes;
   plan.arena_bytes = body.bytes;

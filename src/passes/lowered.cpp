@@ -80,7 +80,7 @@ Body clone(const Body& body) {
 std::size_t output_bytes(const Body& body) {
   std::size_t bytes = 0;
   for (ValueId v : body.outputs)
-    if (const Storage& s = body.storage_of(v); s.kind == Storage::Kind::output && !s.moved) bytes += s.bytes;
+    if (const Storage& s = body.storage_of(v); s.kind == Storage::Kind::output && !s.on_disk()) bytes += s.bytes;
   return bytes;
 }
 

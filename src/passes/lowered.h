@@ -44,6 +44,7 @@ struct Storage {
   std::size_t bytes = 0;
   bool donated = false;  // an input whose memory is the Body's once it has been read
   bool moved = false;    // of the outermost Body: an input or output that may lie on disk; set by `offload`
+  bool on_disk() const { return kind == Kind::disk || (kind == Kind::output && moved); }
 };
 
 struct Value {

@@ -20,7 +20,7 @@ bool planned(const Storage& s) {
   return s.kind == Storage::Kind::temporary || s.kind == Storage::Kind::output || s.kind == Storage::Kind::disk;
 }
 // In memory: nothing of what lies on disk.
-std::size_t bytes_of(const Storage& s) { return s.kind == Storage::Kind::disk ? 0 : s.bytes; }
+std::size_t bytes_of(const Storage& s) { return s.on_disk() ? 0 : s.bytes; }
 
 std::vector<Group> groups_of(const Body& body) {
   std::vector<Group> groups;
@@ -75,7 +75,7 @@ Table<StorageId, std::int64_t> lendable(const Body& body) {
   std::vector<std::size_t> temporaries;
   for (StorageId s : body.storages.ids()) {
     const Storage& storage = body.storages[s];
-    if (storage.kind == Storage::Kind::output) outputs.push_back({storage.bytes, s});
+    if (storage.kind == Storage::Kind::output) outputs.push_back({bytes_of(storage), s});
     if (storage.kind == Storage::Kind::temporary) temporaries.push_back(storage.bytes);
   }
   std::sort(outputs.begin(), outputs.end());
@@ -244,7 +244,7 @@ StepGraph::StepGraph(const Body& body, const Body& placed, const std::vector<Sto
   Table<StorageId, std::int64_t> all = none;
   for (StorageId s : body.storages.ids())
     if (body.storages[s].kind == Storage::Kind::output) {
-      all[s] = static_cast<std::int64_t>(body.storages[s].bytes);
+      all[s] = static_cast<std::int64_t>(bytes_of(body.storages[s]));
       unlent_ += all[s] - lent[s];
     }
   graph_ = Builder(body, placed, kept, groups).run(lent, false);

@@ -1,6 +1,6 @@
 // Memory that lies in a file. A region is a range of addresses at which nothing can be read or written: views, rows of
-// stacks and slots of loops are handed on as if it were memory, and only `move_bytes` looks where an address lies. So eager
-// arrays, results and temporaries of compiled code and what loops stack go one way.
+// stacks and slots of loops are handed on as if it were memory, and only `move_bytes` looks where an address lies. So
+// eager arrays, results and temporaries of compiled code and what loops stack go one way.
 // Invariant: what is read of a region was written there before, in pieces; an Error otherwise, never other bytes.
 #pragma once
 #include <cstddef>

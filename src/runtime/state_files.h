@@ -84,8 +84,8 @@ class StateFiles {
   std::thread thread_;
 };
 
-// For tests: a number that is no 0 makes a call of the system ("open", "write", "sync", "read", "rename") fail with that
-// errno.
+// For tests: a number that is no 0 makes a call of the system ("open", "write", "sync", "read", "rename") fail with
+// that errno.
 using FileFault = int (*)(const char* call);
 FileFault set_file_fault(FileFault fault);
 

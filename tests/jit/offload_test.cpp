@@ -3,6 +3,7 @@
 #include <anew/control.h>
 #include <anew/jit.h>
 #include <anew/ops.h>
+#include <anew/report.h>
 #include <anew/transforms.h>
 #include <gtest/gtest.h>
 
@@ -69,6 +70,18 @@ TEST(Offload, TextsOfResiduals) {
   EXPECT_EQ(r.primitive, "device_put");
   EXPECT_EQ(r.bytes, 64u);
   EXPECT_EQ(r.type.str(), "f32[16]");
+}
+
+// The sines named a, b and c: c is not needed, so that two values go and come back (spec, 1.10).
+TEST(Offload, OnlyWhatIsNeeded) {
+  Warnings quiet;
+  const auto f = checkpoint(sines, offload_names);
+  auto [y, pullback] = vjp(f, ones({16}));
+  EXPECT_EQ(pullback.program().count("device_put"), 2);
+  EXPECT_EQ(make_program(grad(f))(ones({16})).count("device_put"), 4);
+  EXPECT_EQ(make_program(f)(ones({16})).count("device_put"), 0);
+  EXPECT_EQ(texts(around_loop(offload_names), ones({16})),
+            (Lines{"f32[16] from the argument 0", "f32<host>[5,16] output of scan", "f32<host>[5,16] output of scan"}));
 }
 
 TEST(Offload, TextsInsideCallsAndBranches) {
@@ -219,6 +232,57 @@ TEST(Offload, EagerTakesLessMemory) {
     return meter.peak();
   };
   EXPECT_LE(peak(offload_names) + 8 * layer, peak(save_only_these_names("a")));
+}
+
+// Results of compiled code that eager differentiation keeps.
+TEST(Offload, CallsInsideEager) {
+  Warnings quiet;
+  const Array W = 0.1 * sin(reshape(arange(64.0 * 64.0), {64, 64})), x = cos(reshape(arange(512.0 * 64.0), {512, 64}));
+  const std::size_t layer = 512 * 64 * sizeof(float);
+  auto compiled = jit([](Array W, Array x) { return tanh(checkpoint_name(dot(x, W), "a")); });
+  auto gradient = [=](const Policy& p) {
+    return grad([=](Array W, Array x) {
+      for (int i = 0; i < 12; ++i) x = checkpoint(compiled, p)(W, x);
+      return sum(x);
+    })(W, x);
+  };
+  auto peak = [&](const Policy& p) {
+    const MemoryMeter meter;
+    (void)gradient(p);
+    return meter.peak();
+  };
+  EXPECT_TRUE(same_bits(gradient(offload_names), gradient(save_only_these_names("a"))));
+  EXPECT_LE(peak(offload_names) + 8 * layer, peak(save_only_these_names("a")));
+}
+
+// What one branch keeps and the other does not stays in memory in compiled code.
+TEST(Offload, WhatStays) {
+  Warnings quiet;
+  const Array x = cos(arange(100.0));
+  auto f = [](const Policy& p) {
+    auto one = [](Array x) { return sin(checkpoint_name(sin(x), "a")); };
+    auto other = [](Array x) { return 2 * x; };
+    return jit(
+        grad([=](Array x) { return sum(checkpoint([=](Array x) { return cond(x[0] > 0, one, other, x); }, p)(x)); }));
+  };
+  EXPECT_TRUE(same_bits(f(offload_names)(x), f(everything_saveable)(x)));
+  EXPECT_EQ(f(offload_names).plan(x).disk_bytes, 0u);
+  auto both = [](const Policy& p) {
+    auto one = [](Array x) { return sin(checkpoint_name(sin(x), "a")); };
+    auto other = [](Array x) { return cos(checkpoint_name(cos(x), "b")); };
+    return jit(
+        grad([=](Array x) { return sum(checkpoint([=](Array x) { return cond(x[0] > 0, one, other, x); }, p)(x)); }));
+  };
+  EXPECT_TRUE(same_bits(both(offload_names)(x), both(everything_saveable)(x)));
+  EXPECT_EQ(both(offload_names).plan(x).disk_bytes, 400u);
+}
+
+TEST(Offload, Report) {
+  Warnings quiet;
+  const Array x = cos(arange(1024.0));
+  const MemoryReport r = memory_report(jit(grad(loop(offload_names))), x);
+  EXPECT_EQ(r.plan.disk_bytes, 5 * 4096u);
+  EXPECT_NE(r.str().find("disk    20.0 KiB"), std::string::npos) << r.str();
 }
 
 TEST(Offload, StacksOfScans) {

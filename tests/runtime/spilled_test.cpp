@@ -3,8 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <cstring>
-#include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -102,6 +103,26 @@ TEST(Spilled, ManyBytes) {
     move_bytes(of(out), r.data() + i * row, row);
     EXPECT_EQ(out, pattern(row, i));
   }
+}
+
+// What the system could not bring to disk is an Error before it is read as something else.
+TEST(Spilled, WhatDoesNotReachTheDisk) {
+  constexpr std::size_t row = std::size_t{1} << 20;
+  set_file_fault([](const char* call) { return std::strcmp(call, "sync") == 0 ? EIO : 0; });
+  SpilledRegion r(20 * row, file(), Location());
+  std::string text;
+  try {
+    Bytes b = pattern(row, 1);
+    for (int i = 0; i < 20; ++i) move_bytes(r.data() + i * row, of(b), row);
+    move_bytes(of(b), r.data(), row);
+  } catch (const Error& e) {
+    text = e.what();
+  }
+  set_file_fault(nullptr);
+  EXPECT_EQ(text.find("[test] cannot write bytes in "), 0u) << text;
+  EXPECT_NE(text.find(": Input/output error; hint: free space there, or set ANEW_SPILL to a folder on another disk"),
+            std::string::npos)
+      << text;
 }
 
 TEST(Spilled, ThreadsShareAFile) {
