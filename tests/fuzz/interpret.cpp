@@ -167,6 +167,16 @@ const std::vector<Policy>& policies() {
   return all;
 }
 
+const std::vector<Policy>& offloading() {
+  static const std::vector<Policy> all = {
+      offload_dot_with_no_batch_dims(),
+      save_and_offload_only_these_names({.save = {"a"}, .offload = {"b"}}),
+      Policy("offload", [](const PolicyQuery&) { return Save::offload; }),
+      Policy("three ways", [](const PolicyQuery& q) { return static_cast<Save>(q.primitive.size() % 3); }),
+  };
+  return all;
+}
+
 Arrays run(const Block& b, In inputs, const Mode& mode) {
   return Interpreter(mode, static_cast<std::size_t>(next_id(b))).block(b, inputs);
 }

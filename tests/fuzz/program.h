@@ -52,6 +52,7 @@ struct Mode {
 };
 // The policies that programs name by number, and that a whole program is run under.
 const std::vector<Policy>& policies();
+const std::vector<Policy>& offloading();  // others, which programs do not name
 Arrays run(const Block& b, In inputs, const Mode& mode = {});
 FlatFunction function(const Block& b, const Mode& mode = {});
 // What it is run on: numbers that depend on `seed` and types only.

@@ -102,6 +102,10 @@ class Checker {
       require_same(pullback(checkpointed(function(b_, {.plain = true}), p)), grads_, "bits: whole under " + p.str());
       require_same(pullback(function(b_, {.policy = &p})), grads_, "bits: every checkpoint with " + p.str());
     }
+    const Policy& away = offloading()[seed_ % offloading().size()];
+    require_same(pullback(checkpointed(function(b_, {.plain = true}), away)), grads_,
+                 "bits: whole under " + away.str());
+    require_same(pullback(function(b_, {.policy = &away})), grads_, "bits: every checkpoint with " + away.str());
     const Policy& p = policies()[seed_ % policies().size()];
     const Policy& q = policies()[seed_ / policies().size() % policies().size()];
     FlatFunction both = checkpointed(function(b_, {.policy = &q}), p);
@@ -148,7 +152,8 @@ class Checker {
 
   // Value and gradient as one compiled program: every policy, both backends, one to four threads even where they do not
   // pay, tiles of few elements, and the memory that the plan says. Compiling costs most of the time, so this is for
-  // every fourth program: two policies in turn, one of them by machine code; all of them and threads are rarer still.
+  // every fourth program: two policies in turn, one of them by machine code, and one that offloads; all of them and threads are rarer
+  // still.
   void compiled() {
     if (turn() % 4 != 0) return;
     Arrays want = y_;
@@ -161,27 +166,33 @@ class Checker {
     const std::size_t all = policies().size();
     for (std::size_t n = 0; n < (turn() % 32 == 0 ? all : 2); ++n) {
       const std::size_t i = (turn() / 4 + n) % all;
-      const Policy& p = policies()[i];
-      const bool machine = n == 0;
-      FlatFunction f = checkpointed(function(b_, {.policy = &p}), p);
-      auto both = [&](In x) {
-        auto [y, linear] = flat::linearize(f, x);
-        Arrays g = linear.pullback(ct_);
-        y.insert(y.end(), g.begin(), g.end());
-        return y;
-      };
-      compiled::set_backend(machine ? before : compiled::Backend::interpreter);
-      flat::Compiled c = flat::compile(both, x_, {.threads = static_cast<int>(1 + (seed_ + i) % 4)});
-      const std::string what = fmt::format("under {} by {}", p.str(), machine ? "machine code" : "the interpreter");
-      require_same(c(x_), want, "compiled: " + what);
-      require(c.high_water_bytes() == c.plan().peak_bytes,
-              fmt::format("compiled: {} bytes {}, planned {}", c.high_water_bytes(), what, c.plan().peak_bytes));
-      if (!machine) budgets(both, want);
+      compiled::set_backend(n == 0 ? before : compiled::Backend::interpreter);
+      compiled_under(policies()[i], want, static_cast<int>(1 + (seed_ + i) % 4), n > 0);
     }
+    const std::uint64_t fourth = turn() / 4;
+    compiled::set_backend(fourth % 2 ? before : compiled::Backend::interpreter);
+    compiled_under(offloading()[fourth / 2 % offloading().size()], want, 2, fourth % 2 == 0);
     compiled::set_backend(before);
     loops::set_thread_threshold(threshold);
     passes::set_tile_limits(limits);
     if (threads) set_threads(1);
+  }
+
+  void compiled_under(const Policy& p, const Arrays& want, int threads, bool also_budgets) {
+    FlatFunction f = checkpointed(function(b_, {.policy = &p}), p);
+    auto both = [&](In x) {
+      auto [y, linear] = flat::linearize(f, x);
+      Arrays g = linear.pullback(ct_);
+      y.insert(y.end(), g.begin(), g.end());
+      return y;
+    };
+    flat::Compiled c = flat::compile(both, x_, {.threads = threads});
+    const bool machine = compiled::backend() == compiled::Backend::machine_code;
+    const std::string what = fmt::format("under {} by {}", p.str(), machine ? "machine code" : "the interpreter");
+    require_same(c(x_), want, "compiled: " + what);
+    require(c.high_water_bytes() == c.plan().peak_bytes,
+            fmt::format("compiled: {} bytes {}, planned {}", c.high_water_bytes(), what, c.plan().peak_bytes));
+    if (also_budgets) budgets(both, want);
   }
 
   // The smallest budget, and one between; of programs with loops six, from the smallest to the plain peak: kept,
