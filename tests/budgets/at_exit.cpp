@@ -14,7 +14,7 @@ struct AtExit {
     int programs = 0;
     std::size_t plans = 0;
     for (const auto& code : compiled::all_compiled()) {
-      const ir::ProgramRef program = share(ir::Program(code->program()));
+      const ir::ProgramRef program = std::make_shared<const ir::Program>(code->program());
       if (ir::has_effects(*program)) continue;
       test::Random random(7);
       Arrays in;
