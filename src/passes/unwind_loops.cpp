@@ -1,5 +1,5 @@
-// Loops that keep less for their way back. The equations of a Program are bound again one by one; where one is half of a
-// pair, what takes its place is bound instead. A scan of which not all residuals are kept runs in two parts, as loops
+// Loops that keep less for their way back. The equations of a Program are bound again one by one; where one is half of
+// a pair, what takes its place is bound instead. A scan of which not all residuals are kept runs in two parts, as loops
 // within bytes do (control/loop_split.cpp): the first records states, the second stacks residuals; the way back is a
 // scan over these, then an unwind.
 #include <anew/ops.h>
