@@ -152,8 +152,8 @@ class Checker {
 
   // Value and gradient as one compiled program: every policy, both backends, one to four threads even where they do not
   // pay, tiles of few elements, and the memory that the plan says. Compiling costs most of the time, so this is for
-  // every fourth program: two policies in turn, one of them by machine code, and one that offloads; all of them and threads are rarer
-  // still.
+  // every fourth program: two policies in turn, one of them by machine code, and one that offloads; all of them and
+  // threads are rarer still.
   void compiled() {
     if (turn() % 4 != 0) return;
     Arrays want = y_;
