@@ -47,7 +47,7 @@ def table(shown, measure):
             worst = max(worst, (abs(m - t), f"{w} {v} at {p} %: {m:.1f} % modelled, {t:.1f} % measured"))
         lines.append(f"| {w} | {v} | " + " | ".join(cells) + " |")
     clock = "CPU time" if measure == "cpu" else "time"
-    return lines + ["", f"Modelled / measured, {threads} threads, {clock}. Worst error: {worst[0]:.1f} points ({worst[1]})."]
+    return lines + ["", "![measured against modelled extra time](extra_time.svg)", "", f"Modelled / measured, {threads} threads, {clock}. Worst error: {worst[0]:.1f} points ({worst[1]})."]
 
 
 def picture(shown, measure):
