@@ -209,10 +209,13 @@ void move_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
   const std::size_t begin = offset(*target, to);
   if (!source) return target->pieces_->put(begin, std::make_shared<const Piece>(target->pieces_->file, from, bytes));
   const std::size_t start = offset(*source, from);
-  for (const auto& [at, piece] : source->pieces_->within(start, bytes)) {
-    if (at < start || at + piece->bytes > start + bytes) throw InternalError("[spilled] a piece of a piece is moved");
-    target->pieces_->put(begin + (at - start), piece);
+  const auto pieces = source->pieces_->within(start, bytes);
+  if (pieces.front().first < start || pieces.back().first + pieces.back().second->bytes > start + bytes) {
+    std::vector<std::byte> read(bytes);  // a part of a piece becomes one of its own
+    source->pieces_->read(read.data(), start, bytes);
+    return target->pieces_->put(begin, std::make_shared<const Piece>(target->pieces_->file, read.data(), bytes));
   }
+  for (const auto& [at, piece] : pieces) target->pieces_->put(begin + (at - start), piece);
 }
 
 // ---- buffers

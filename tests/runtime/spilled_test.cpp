@@ -49,6 +49,10 @@ TEST(Spilled, RowsThereAndBack) {
   const Bytes next = pattern(100, 4);
   want.insert(want.end(), next.begin(), next.end());
   EXPECT_EQ(some, want);
+  SpilledRegion other(150, file(), Location());
+  move_bytes(other.data(), r.data() + 350, 150);
+  move_bytes(of(some), other.data(), 150);
+  EXPECT_EQ(some, want);
   // As a whole, in memory.
   EXPECT_EQ(std::memcmp(r.loaded(Location()) + 700, pattern(100, 7).data(), 100), 0);
 }
