@@ -32,12 +32,12 @@ ir::Lowered lower(const ir::Params& params, std::span<const Type> in, std::span<
   const bool out = params.as<DevicePutParams>().to_host();
   const std::size_t bytes = out ? (in[0].bytes() + 63) / 64 * 64 : 0;
   ir::Lowered l;
-  l.call = [](std::span<const ir::Memory> x, std::span<const ir::Memory> y, std::byte* scratch) {
+  l.call = [bytes](std::span<const ir::Memory> x, std::span<const ir::Memory> y, std::byte* scratch) {
     if (is_dense(x[0].type, x[0].strides)) return move_bytes(y[0].data, x[0].data, x[0].type.bytes());
-    std::byte* const to = scratch ? scratch : y[0].data;
+    std::byte* const to = bytes > 0 ? scratch : y[0].data;
     copy_array({to, y[0].type.dtype, y[0].type.shape, y[0].strides},
                {x[0].data, x[0].type.dtype, x[0].type.shape, x[0].strides});
-    if (scratch) move_bytes(y[0].data, scratch, x[0].type.bytes());
+    if (bytes > 0) move_bytes(y[0].data, scratch, x[0].type.bytes());
   };
   // What does not lie dense is copied on its way out.
   l.scratch = bytes;

@@ -37,12 +37,14 @@ class Uses {
   std::vector<std::vector<std::size_t>> readers_;
 };
 
-bool is_scan(const ir::Eqn& e) { return e.primitive == &scan_row() && stacks_residuals(loop_of(e.params)); }
-bool is_cond(const ir::Eqn& e) { return e.primitive == &cond_row(); }
+bool is_scan(const ir::Eqn& e) {
+  const auto* p = e.params->if_a<LoopParams>();
+  return p && !p->condition && stacks_residuals(*p);
+}
+bool is_cond(const ir::Eqn& e) { return e.params->if_a<CondParams>() != nullptr; }
 bool is_default_while(const ir::Eqn& e) {
-  if (e.primitive != &while_row()) return false;
-  const LoopParams& p = loop_of(e.params);
-  return p.records && p.checkpoints == 0 && p.memory == 0 && !p.record.empty();
+  const auto* p = e.params->if_a<LoopParams>();
+  return p && p->condition && p->records && p->checkpoints == 0 && p->memory == 0 && !p->record.empty();
 }
 
 class Finder {
@@ -55,12 +57,12 @@ class Finder {
       const ir::Eqn& e = p_.eqns[i];
       if (is_scan(e)) scans(i);
       else if (is_cond(e)) conds(i);
-      else if (e.primitive == &unwind_row() && e.params->as<UnwindParams>().condition) whiles(i);
+      else if (const auto* unwind = e.params->if_a<UnwindParams>(); unwind && unwind->condition) whiles(i);
     }
     for (std::size_t i = 0; i < p_.eqns.size(); ++i) {
       const ir::Eqn& e = p_.eqns[i];
-      const bool looked_into = e.params->if_a<LoopParams>() || e.primitive == &unwind_row() || is_cond(e) ||
-                               e.primitive == &checkpoint_row();
+      const bool looked_into = e.params->if_a<LoopParams>() || e.params->if_a<UnwindParams>() || is_cond(e) ||
+                               e.params->if_a<CheckpointParams>();
       if (looked_into && !taken_[i]) nested(i);
     }
     return std::move(found_);

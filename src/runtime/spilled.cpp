@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <filesystem>
@@ -36,23 +35,16 @@ class SpillFile {
   // A backward pass reads what was written last first: those are read meanwhile.
   std::string read(std::int64_t key) {
     std::string bytes = files_.read(key);
-    std::array<std::int64_t, 2> soon{-1, -1};
-    {
-      const std::lock_guard lock(mutex_);
-      unread_.erase(key);
-      auto it = unread_.rbegin();
-      for (std::size_t i = 0; i < soon.size() && it != unread_.rend(); ++i, ++it) soon[i] = *it;
-    }
-    for (std::int64_t k : soon)
-      if (k >= 0) files_.read_ahead(k);
+    const std::lock_guard lock(mutex_);  // so that no other thread drops one of them before
+    unread_.erase(key);
+    auto it = unread_.rbegin();
+    for (int i = 0; i < 2 && it != unread_.rend(); ++i, ++it) files_.read_ahead(*it);
     return bytes;
   }
   void drop(std::int64_t key) noexcept {
     try {
-      {
-        const std::lock_guard lock(mutex_);
-        unread_.erase(key);
-      }
+      const std::lock_guard lock(mutex_);
+      unread_.erase(key);
       files_.drop(key);
     } catch (...) {  // of a file that has failed: it is gone with all that is in it
     }
