@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What others reach on the transformer of docs/benchmarks.md (12 blocks) when they are to use less memory: JAX with
-jax.checkpoint around 1, 2, 3 or 6 blocks and with its policies, PyTorch with torch.compile and its memory budget from 1 to 0. One
+jax.checkpoint around 1, 2, 3 or 6 blocks and with its policies, the blocks one by one or (group 0) as a scan; PyTorch with torch.compile and its memory budget from 1 to 0. One
 process a line: peak in MB (JAX: arguments + outputs + temporaries of the compiled program; PyTorch: weights and input + what the kernel saw
 resident on top of them), best time of a step in ms. Needs jax and torch; nothing else in the repository does.
 
@@ -67,17 +67,21 @@ def run_jax(policy, group):
         for p in ps:
             x = block(x, p)
         return x
-    some = blocks_of if policy == "plain" else jax.checkpoint(blocks_of, policy=policies[policy])
+    some = blocks_of if policy == "plain" else jax.checkpoint(blocks_of, policy=policies[policy], prevent_cse=group > 0)
 
     def loss(params, x, labels):
         blocks, (g, b, w) = params
-        for i in range(0, LAYERS, group):
+        if group == 0:
+            x, _ = jax.lax.scan(lambda x, p: (some(x, [p]), None), x, blocks)
+        for i in range(0, LAYERS if group else 0, group or 1):
             x = some(x, blocks[i:i + group])
         logits = norm(x, g, b) @ w
         picked = jnp.take_along_axis(logits, labels[..., None], -1)[..., 0]
         return jnp.mean(jax.nn.logsumexp(logits, -1) - picked)
 
     blocks, head, x, labels = data()
+    if group == 0:
+        blocks = tuple(np.stack(a) for a in zip(*blocks))
     params = jax.device_put((blocks, head))
     x, labels = jax.device_put((x, labels))
     step = jax.jit(jax.value_and_grad(loss)).lower(params, x, labels).compile()
@@ -140,8 +144,8 @@ def main():
     which = sys.argv[1:] or ["jax", "torch"]
     lines = []
     if "jax" in which:
-        lines += [("jax", "plain", "12")]
-        lines += [("jax", p, str(g)) for p in ("nothing", "dots", "dots_no_batch") for g in (1, 2, 3, 6)]
+        lines += [("jax", "plain", "12"), ("jax", "plain", "0")]
+        lines += [("jax", p, str(g)) for p in ("nothing", "dots", "dots_no_batch") for g in (0, 1, 2, 3, 6)]
     if "torch" in which:
         lines += [("torch", str(b / 10)) for b in range(10, -1, -1)]
     for line in lines:
