@@ -149,7 +149,7 @@ Array network(const Block& p, Array x, const std::optional<Policy>& policy) {
   x = scan(body, x, none, {.length = 3}).first;
   return mean(square(body(x, none).first));
 }
-std::vector<Policy> policies() {
+std::vector<Policy> policies_to_compose() {
   return {
       everything_saveable,
       nothing_saveable,
@@ -176,7 +176,7 @@ TEST(Bits, AreThoseOfThePlainGradientUnderEveryPolicy) {
   for (int n : {1, 2, 4}) {
     set_threads(n);
     EXPECT_TRUE(same_bits(gradient({}), want)) << n << " threads";
-    for (const Policy& policy : policies()) {
+    for (const Policy& policy : policies_to_compose()) {
       EXPECT_TRUE(same_bits(gradient(policy), want)) << policy.str() << ", " << n << " threads";
       EXPECT_TRUE(
           same_bits(tree_leaves(grad(checkpoint([&](const Block& p) { return network(p, x, {}); }, policy))(p)), want))

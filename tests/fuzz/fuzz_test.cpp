@@ -1,5 +1,5 @@
 // Random programs under every property, in shards that take turns at the seeds. A shard stops when its time is up:
-// ANEW_FUZZ_SECONDS, by default 10; with ANEW_LONG it runs 1,250 programs however long they take. A failing seed
+// ANEW_FUZZ_SECONDS, by default 6; with ANEW_LONG it runs 1,250 programs however long they take. A failing seed
 // prints the smallest program that fails like it: add its text to regressions_test.cpp.
 //   ANEW_FUZZ_SEED=123 test_fuzz --gtest_filter='*Shard/0'    one program, printed
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST_P(Fuzz, Shard) {
     return expect_holds(seed);
   }
   bool whole = std::getenv("ANEW_LONG") != nullptr;
-  double seconds = number_of("ANEW_FUZZ_SECONDS", 10);
+  double seconds = number_of("ANEW_FUZZ_SECONDS", 6);
   auto start = std::chrono::steady_clock::now();
   auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   int programs = 0, failures = 0;

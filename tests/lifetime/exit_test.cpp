@@ -109,14 +109,14 @@ void compute_for_ever() {
 }
 
 TEST_F(Exit, ThreadsMayCompileAndCompute) {
-  for (int i = 0; i < (std::getenv("ANEW_LONG") ? 60 : 6); ++i) {
+  for (int i = 0; i < (std::getenv("ANEW_LONG") ? 60 : 3); ++i) {
     EXPECT_EXIT(
         {
           static_cast<void>(results());  // LLVM has been used before
           for (int t = 0; t < 3; ++t) std::thread(compile_for_ever, t).detach();
           for (int t = 0; t < 2; ++t) std::thread(compute_for_ever).detach();
           static AtExit last{"last"};
-          ::usleep(static_cast<unsigned>(20'000 + 30'000 * i));
+          ::usleep(static_cast<unsigned>(20'000 + 50'000 * i));
           std::exit(0);
         },
         ::testing::ExitedWithCode(0), "last same. ");
