@@ -116,12 +116,15 @@ class Builder {
       for (int i : group.steps) {
         const Step& s = b_.steps[i];
         k.cost += modelled_time(b_, s);
-        k.scratch = std::max(k.scratch, static_cast<std::int64_t>(scratch(i, least)));
+        if (!least || i == group.steps[0])
+          k.scratch = std::max(k.scratch, static_cast<std::int64_t>(scratch(i, least)));
         if (s.effects) k.repeatable = false;
       }
       read(g, group, k);
       write(g, group, k, least);
-      if (group.steps.size() == 1)
+      // The least that several steps need is what the first does: all that they read is there, but not what others write.
+      if (least) k.scratch -= written_later(g, group);
+      if (least || group.steps.size() == 1)
         for (const auto& [from, to] : pairs_of(b_, b_.steps[group.steps[0]], least))
           if (written_[to] == 1 && g.bytes(value_[from]) == g.bytes(value_[to]))
             k.reuses.push_back({value_[from], value_[to]});
@@ -135,11 +138,22 @@ class Builder {
     const Step& s = placed_.steps[step];
     if (spares_scratch(placed_, s)) return 0;
     if (!least) return plan::rounded(s.scratch);
+    // A tile of a result lends its memory unless it lies over one of an operand, which is seen when values are placed.
+    if (s.is<Tiles>()) return 0;
     if (!s.is<Loop>() && !s.is<Unwind>()) return s.scratch;
     // Second buffers of carries and copies of states are needed or not as values live, in this order or another.
     std::size_t most = 0;
     for (const auto& nested : s.bodies) most = std::max(most, nested->bytes);
     return most;
+  }
+  // Bytes of what a group begins to write behind its first step.
+  std::int64_t written_later(const plan::RematGraph& g, const Group& group) const {
+    std::set<StorageId> first;
+    for (ValueId v : b_.steps[group.steps[0]].out) first.insert(b_.values[v].storage);
+    std::int64_t bytes = 0;
+    for (StorageId s : group.writes)
+      if (written_[s] == 1 && !first.count(s)) bytes += g.bytes(value_[s]);
+    return bytes;
   }
   void read(plan::RematGraph& g, const Group& group, plan::RematKernel& k) {
     for (StorageId s : group.reads) {

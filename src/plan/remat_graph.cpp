@@ -86,18 +86,14 @@ Evaluation evaluate(const RematGraph& g, const Sequence& sequence) {
   }
   std::partial_sum(e.live.begin(), e.live.end(), e.live.begin());
   e.live.pop_back();
+  std::vector<int> taken;  // of this position: instances, and ~ of the values made
+  auto has = [&](int x) { return std::find(taken.begin(), taken.end(), x) != taken.end(); };
   for (std::size_t r = 0; r < lives.reuses.size(); ++r) {
     const Reuse& x = lives.reuses[r];
-    if (lives.instances[x.instance].last != x.position) continue;
-    auto taken = [&](const Reuse& y) {
-      return y.position == x.position && lives.instances[y.instance].last == y.position &&
-             (y.instance == x.instance || y.made == x.made);
-    };
-    std::size_t first = r;
-    while (first > 0 && lives.reuses[first - 1].position == x.position) --first;
-    if (std::none_of(lives.reuses.begin() + static_cast<std::ptrdiff_t>(first),
-                     lives.reuses.begin() + static_cast<std::ptrdiff_t>(r), taken))
-      e.live[x.position] -= g.bytes(x.made);
+    if (r == 0 || lives.reuses[r - 1].position != x.position) taken.clear();
+    if (lives.instances[x.instance].last != x.position || has(x.instance) || has(~x.made)) continue;
+    taken.push_back(x.instance), taken.push_back(~x.made);
+    e.live[x.position] -= g.bytes(x.made);
   }
   for (std::size_t i = 0; i < sequence.size(); ++i) {
     const RematKernel& k = g.kernel(sequence[i]);

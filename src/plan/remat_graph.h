@@ -14,7 +14,7 @@ namespace anew::plan {
 struct RematKernel {
   double cost = 0;                               // time to run it
   std::vector<int> reads = {}, makes = {};       // values; of a kernel that was added before, or of this one
-  std::int64_t scratch = 0;                      // bytes while it runs
+  std::int64_t scratch = 0;                      // bytes while it runs; below 0: less than all it makes
   bool repeatable = true;                        // false: it has effects, or what it makes shall be kept
   std::vector<std::pair<int, int>> reuses = {};  // (read, made) of equal bytes: made may take the memory of read
 };

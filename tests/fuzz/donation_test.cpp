@@ -1,18 +1,12 @@
 // Random programs with random arguments donated: the bits of the plain program, the memory that the plan says and no
 // more than without, nothing taken from others, and what was given away is an Error to use. A failing seed prints the
-// smallest program that fails like it. ANEW_FUZZ_SECONDS and ANEW_LONG as in fuzz_test.cpp.
-//   ANEW_FUZZ_SEED=123 test_fuzz --gtest_filter='*Donation*/0'    one program, printed
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <cstdlib>
-#include <iostream>
+// smallest program that fails like it. With ANEW_LONG 4,000 of them (shard.h).
 #include <random>
 
 #include "fuzz/program.h"
-#include "jit/compiled_program.h"
-#include "passes/lowered.h"
+#include "fuzz/shard.h"
 #include "runtime/pool.h"
+#include "support/least_bytes.h"
 #include "support/support.h"
 #include "trace/trace.h"
 
@@ -20,13 +14,6 @@ namespace anew::fuzz {
 namespace {
 
 using test::same_bits;
-
-struct Failure {
-  std::string text;
-};
-void require(bool ok, const std::string& text) {
-  if (!ok) throw Failure{text};
-}
 
 // What is done with the program: as it is, with its gradients, or a step against them (a result for each argument).
 enum class Form { values, gradients, step };
@@ -215,12 +202,27 @@ class Donating {
   // Within budgets, donated and without.
   void budgets(const Subject& subject) {
     const Arrays given = fresh(0);
+    least_bytes(subject, given);
     const auto curve = jit(subject, {.donate = {0}}).budget_curve(given, kept_);
     for (const BudgetPoint& p : {curve[curve.size() / 2], curve.back()}) {
       auto c = jit(subject, {.memory_budget = p.peak_bytes, .threads = threads_, .donate = {0}}).compile(given, kept_);
       require(c.plan().peak_bytes <= p.peak_bytes && c.plan().extra_time <= p.extra_time, "budget: not kept");
       calls("budget " + std::to_string(p.peak_bytes), c, subject, true);
     }
+  }
+
+  void least_bytes(const Subject& subject, const Arrays& given) const {
+    Arrays x = given;
+    x.insert(x.end(), kept_.begin(), kept_.end());
+    const auto count = static_cast<std::ptrdiff_t>(given.size());
+    auto flat = [&](In in) { return subject({in.begin(), in.begin() + count}, {in.begin() + count, in.end()}); };
+    const ir::ProgramRef program = flat::make_program(flat, x).code();
+    std::vector<ir::Strides> strides;
+    for (const ir::Type& t : program->input_types()) strides.push_back(row_major(t.shape));
+    std::vector<int> donated(given.size());
+    std::iota(donated.begin(), donated.end(), static_cast<int>(program->inputs.size() - x.size()));
+    const std::string below = test::below_least_bytes(*program, strides, donated);
+    require(below.empty(), "least: " + below);
   }
 
   // An argument that the function reads from its surroundings as well is not alone, whoever holds it.
@@ -253,38 +255,10 @@ std::uint64_t turn(std::uint64_t seed) { return seed / 16 + seed % 16; }
 Block program(std::uint64_t seed) { return generate(seed, {.scale = seed % 2 ? 8 : 1}); }
 
 std::string check_donation(const Block& b, std::uint64_t seed) {
-  test::Warnings quiet;
-  const double threshold = loops::set_thread_threshold(0);
-  const passes::TileLimits limits = passes::set_tile_limits({4, 2});
-  const compiled::Backend before = compiled::backend();
-  compiled::set_backend(turn(seed) % 4 == 0 ? compiled::Backend::machine_code : compiled::Backend::interpreter);
-  std::string failure;
-  try {
-    Donating(b, seed).all();
-  } catch (const Failure& f) {
-    failure = f.text;
-  } catch (const std::exception& e) {
-    failure = std::string("thrown: ") + e.what();
-  }
-  compiled::set_backend(before);
-  passes::set_tile_limits(limits);
-  loops::set_thread_threshold(threshold);
-  return failure;
-}
-
-double number_of(const char* variable, double otherwise) {
-  const char* text = std::getenv(variable);
-  return text && *text ? std::atof(text) : otherwise;
-}
-void expect_holds(std::uint64_t seed) {
-  const Block b = program(seed);
-  const std::string failure = check_donation(b, seed);
-  if (failure.empty()) return;
-  const Block small = shrink(b, seed, failure, check_donation);
-  ADD_FAILURE() << "seed " << seed << ": " << failure << "\n"
-                << print(b) << "smallest:\n"
-                << print(small) << "\n"
-                << check_donation(small, seed);
+  const test::Warnings quiet;
+  const SmallPieces pieces;
+  const Interpreted interpreted(turn(seed) % 4 != 0);
+  return failure_of([&] { Donating(b, seed).all(); });
 }
 
 // The smallest budget was refused: buffers of a loop counted that another order does without.
@@ -306,28 +280,27 @@ out 54 ;
   EXPECT_EQ(check_donation(b, 2133), "");
 }
 
+// The plan for a budget took longer than that of the curve, which was passed over.
+TEST(FuzzDonations, BudgetOfResultsInPlace) {
+  const Block b = parse(R"(
+in 0:f64[24] ;
+18 19 = scan[3,0,1,0] 0 {
+  in 3:f64[24] ;
+  out 3 3 ;
+} ;
+20 = min 18 19 ;
+22 = matmul_t 19 20 ;
+out 22 ;
+)");
+  EXPECT_EQ(check_donation(b, 111), "");
+}
+
 constexpr std::uint64_t shards = 4;
 class FuzzDonation : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(FuzzDonation, Shard) {
   set_threads(2);
-  if (std::getenv("ANEW_FUZZ_SEED")) {
-    const auto seed = static_cast<std::uint64_t>(number_of("ANEW_FUZZ_SEED", 0));
-    std::cout << print(program(seed));
-    return expect_holds(seed);
-  }
-  const bool whole = std::getenv("ANEW_LONG") != nullptr;
-  const double seconds = number_of("ANEW_FUZZ_SECONDS", 2);
-  const auto start = std::chrono::steady_clock::now();
-  auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-  int programs = 0;
-  const auto first = static_cast<std::uint64_t>(number_of("ANEW_FUZZ_FIRST", 0));
-  for (std::uint64_t seed = first + GetParam(); whole ? programs < 1000 : elapsed() < seconds; seed += shards) {
-    expect_holds(seed);
-    ++programs;
-    if (HasFailure()) break;
-  }
-  std::cout << "[ programs ] " << programs << ", " << programs / elapsed() << " per second\n";
+  Shard{GetParam(), shards, 2, 1000, program, check_donation}.run();
   set_threads(1);
 }
 INSTANTIATE_TEST_SUITE_P(All, FuzzDonation, testing::Range(std::uint64_t{0}, shards));

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "fuzz/program.h"
+#include "fuzz/shard.h"
 #include "ir/program.h"
 #include "jit/compiled_program.h"
 #include "runtime/buffer.h"
@@ -17,12 +18,6 @@ namespace {
 
 using test::same_bits;
 
-struct Failure {
-  std::string text;
-};
-void require(bool ok, const std::string& text) {
-  if (!ok) throw Failure{text};
-}
 std::string numbers_of(const Arrays& a) {
   std::string out;
   for (const Array& x : a) {
@@ -159,22 +154,17 @@ class Checker {
     Arrays want = y_;
     want.insert(want.end(), grads_.begin(), grads_.end());
     const bool threads = turn() % 16 == 0;
-    const double threshold = loops::set_thread_threshold(0);
-    const passes::TileLimits limits = passes::set_tile_limits({4, 2});
+    const SmallPieces pieces;
     if (threads) set_threads(4);
-    const compiled::Backend before = compiled::backend();
     const std::size_t all = policies().size();
     for (std::size_t n = 0; n < (turn() % 32 == 0 ? all : 2); ++n) {
       const std::size_t i = (turn() / 4 + n) % all;
-      compiled::set_backend(n == 0 ? before : compiled::Backend::interpreter);
+      const Interpreted interpreted(n > 0);
       compiled_under(policies()[i], want, static_cast<int>(1 + (seed_ + i) % 4), n > 0);
     }
     const std::uint64_t fourth = turn() / 4;
-    compiled::set_backend(fourth % 2 ? before : compiled::Backend::interpreter);
+    const Interpreted interpreted(fourth % 2 == 0);
     compiled_under(offloading()[fourth / 2 % offloading().size()], want, 2, fourth % 2 == 0);
-    compiled::set_backend(before);
-    loops::set_thread_threshold(threshold);
-    passes::set_tile_limits(limits);
     if (threads) set_threads(1);
   }
 
@@ -348,15 +338,8 @@ class Checker {
 }  // namespace
 
 std::string check(const Block& b, std::uint64_t seed) {
-  test::Warnings quiet;
-  try {
-    Checker(b, seed).all();
-  } catch (const Failure& f) {
-    return f.text;
-  } catch (const std::exception& e) {
-    return std::string("thrown: ") + e.what();
-  }
-  return "";
+  const test::Warnings quiet;
+  return failure_of([&] { Checker(b, seed).all(); });
 }
 
 }  // namespace anew::fuzz

@@ -48,6 +48,17 @@ TEST(Remat, EvaluateKnowsInPlaceResultsAndSeveralOutputs) {
   EXPECT_FALSE(evaluate(g, {0, 1, 0, 2}).valid);
 }
 
+// Each result takes the place of one read, whichever pairs are named first.
+TEST(Remat, EvaluateCountsAllInPlaceResultsOfAKernel) {
+  RematGraph g;
+  const int a = g.add_value(4), b = g.add_value(4), c = g.add_value(4, true), d = g.add_value(4, true);
+  g.add_kernel({1, {}, {a, b}});
+  g.add_kernel({1, {a, b}, {c, d}, 0, true, {{a, c}, {b, c}, {a, d}, {b, d}}});
+  EXPECT_EQ(evaluate(g, {0, 1}).live, (std::vector<std::int64_t>{8, 8}));
+  g.kernels[1].scratch = -4;  // d is made when the rest is done
+  EXPECT_EQ(evaluate(g, {0, 1}).live, (std::vector<std::int64_t>{8, 4}));
+}
+
 TEST(Remat, DeadRunsDisappear) {
   const RematGraph g = triangle();
   EXPECT_EQ(without_dead_runs(g, {0, 0, 1, 1, 2, 1, 0}), (Sequence{0, 1, 2}));

@@ -32,6 +32,8 @@ class BudgetSweep {
     return wrong;
   }
   std::size_t plans() const { return plans_; }  // different ones that were run
+  const ir::Program& program() const { return *program_; }
+  const std::vector<ir::Strides>& strides() const { return strides_; }
 
  private:
   using Code = compiled::CompiledProgram;
