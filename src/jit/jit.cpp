@@ -90,10 +90,12 @@ struct Traced {
 };
 constexpr std::size_t most_traced = 256;
 
+// The first inputs are so many constants.
 std::shared_ptr<const Traced> compile_traced(ir::ProgramRef program, std::vector<ir::Strides> layouts,
-                                             compiled::PlanOptions options) {
+                                             std::size_t constants, compiled::PlanOptions options) {
   auto t = std::make_shared<Traced>();
   ir::Program p = inline_remembered(*program);
+  p.constants = static_cast<int>(constants);
   std::unordered_map<ir::Var, int> place;
   for (std::size_t i = 0; i < p.inputs.size(); ++i) place.emplace(p.inputs[i], static_cast<int>(i));
   std::vector<ir::Atom> made;
@@ -180,7 +182,8 @@ Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cac
   std::vector<ir::Atom> outputs = s.program.outputs;
   if (!t) {
     compiled = true;
-    t = compile_traced(share(std::move(s.program)), std::move(lie), plan_options(options, inputs.size() - x.size()));
+    const std::size_t constants = inputs.size() - x.size();
+    t = compile_traced(share(std::move(s.program)), std::move(lie), constants, plan_options(options, constants));
     std::list<std::shared_ptr<const Traced>> gone;
     std::lock_guard lock(state.guard);
     gone = state.traced.add(h, t);

@@ -80,7 +80,8 @@ std::vector<BudgetChoices::Choice> BudgetChoices::curve() {
 }
 
 double BudgetChoices::extra_time_bound(std::size_t bytes) {
-  return form_count() > 1 ? 0 : plans(0).extra_time_bound(bytes) / plans(0).time();
+  if (form_count() == 1) return plans(0).extra_time_bound(bytes) / plans(0).time();
+  return forms().least_time(static_cast<std::int64_t>(bytes + plans(0).donated_bytes())) / plans(0).time();
 }
 
 double BudgetChoices::price(Choice c, std::size_t bytes) {

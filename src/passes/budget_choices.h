@@ -27,7 +27,7 @@ class BudgetChoices {
 
   // As fractions of the time of the plain plan, by the model.
   double extra_time(Choice c) { return seconds(c) / plans(0).time(); }
-  // What any plan within so many bytes adds; 0 where loops could keep less.
+  // What any plan within so many bytes adds; where loops could keep less, what these add.
   double extra_time_bound(std::size_t bytes);
   double price(Choice c, std::size_t bytes);  // seconds for a byte
   // What runs again.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ops/device_put.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "passes/rematerialize.h"
@@ -16,6 +17,10 @@ namespace {
 
 using Form = LoopForms::Form;
 using Menu = std::vector<Form>;  // by falling bytes; the first keeps all
+struct LoopMenu {
+  Menu points;
+  LoopFloor floor = {};
+};
 
 constexpr std::int64_t usual_length = 100;  // of a while
 constexpr std::size_t most_inner = 5;
@@ -55,19 +60,19 @@ void join(std::vector<T>& to, const std::vector<T>& more) {
 }
 
 // Several menus together, one step down at a time; at most so many, the first and the last among them.
-Menu together(const std::vector<Menu>& menus, std::size_t most) {
+Menu together(const std::vector<LoopMenu>& menus, std::size_t most) {
   std::vector<std::pair<std::size_t, std::size_t>> steps;  // menu, point
   for (std::size_t m = 0; m < menus.size(); ++m)
-    for (std::size_t i = 1; i < menus[m].size(); ++i) steps.push_back({m, i});
+    for (std::size_t i = 1; i < menus[m].points.size(); ++i) steps.push_back({m, i});
   std::stable_sort(steps.begin(), steps.end(), [&](const auto& a, const auto& b) {
-    return menus[a.first][a.second].price < menus[b.first][b.second].price;
+    return menus[a.first].points[a.second].price < menus[b.first].points[b.second].price;
   });
   std::vector<std::size_t> at(menus.size());
   auto now = [&](double price) {
     Form f;
     f.price = price;
     for (std::size_t m = 0; m < menus.size(); ++m) {
-      const Form& here = menus[m][at[m]];
+      const Form& here = menus[m].points[at[m]];
       f.bytes += here.bytes;
       f.time += here.time;
       join(f.levels, here.levels);
@@ -80,7 +85,7 @@ Menu together(const std::vector<Menu>& menus, std::size_t most) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto [m, point] = steps[i];
     at[m] = point;
-    if ((i + 1) % every == 0 || i + 1 == steps.size()) out.push_back(now(menus[m][point].price));
+    if ((i + 1) % every == 0 || i + 1 == steps.size()) out.push_back(now(menus[m].points[point].price));
   }
   return out;
 }
@@ -97,21 +102,28 @@ class Menus {
   explicit Menus(int count) : levels_(static_cast<std::size_t>(count)) {}
 
   // Of the loops in a Program that runs so often.
-  std::vector<Menu> of(const ir::Program& p, const LoopsIn& loops, double runs) {
-    std::vector<Menu> out;
+  std::vector<LoopMenu> of(const ir::Program& p, const LoopsIn& loops, double runs) {
+    std::vector<LoopMenu> out;
+    auto add_inner = [&](const ir::Program& inner, const LoopsIn& there, double times) {
+      for (LoopMenu& m : of(inner, there, times)) {
+        m.floor.first = m.floor.second = -1;
+        out.push_back(std::move(m));
+      }
+    };
     for (const LoopPair& pair : loops.pairs) {
       if (pair.kind == LoopPair::Kind::scans) out.push_back(of_scan(p, pair));
-      else if (pair.kind == LoopPair::Kind::whiles) out.push_back(of_while(p, pair));
+      else if (pair.kind == LoopPair::Kind::whiles) out.push_back({of_while(p, pair)});
       else
-        for (std::size_t k = 0; k < pair.whole.size(); ++k) join(out, of(*pair.whole[k], pair.inner[k], 1));
+        for (std::size_t k = 0; k < pair.whole.size(); ++k) add_inner(*pair.whole[k], pair.inner[k], 1);
     }
     for (const NestedLoops& n : loops.nested) {
       const ir::Eqn& e = p.eqns[n.equation];
-      const std::vector<ir::ProgramRef> programs = ir::nested_programs(e);
-      join(out, of(*programs[n.program], n.loops, runs_of(e)));
+      add_inner(*ir::nested_programs(e)[n.program], n.loops, runs_of(e));
     }
-    for (Menu& m : out)
-      for (Form& f : m) repeat(f, runs);
+    for (LoopMenu& m : out) {
+      m.floor.runs *= runs;
+      for (Form& f : m.points) repeat(f, runs);
+    }
     return out;
   }
 
@@ -131,17 +143,19 @@ class Menus {
     return static_cast<double>(length < 0 ? usual_length : length);
   }
 
-  Menu of_scan(const ir::Program& p, const LoopPair& pair) {
+  LoopMenu of_scan(const ir::Program& p, const LoopPair& pair) {
     const LoopParams& loop = loop_of(p.eqns[pair.first].params);
     const auto steps = static_cast<double>(loop.length);
     double step = -1;
     Menu points;
+    LoopFloor floor = floor_of(p, pair);
     for (Form inner : together(of(*pair.whole[0], pair.inner[0], 1), most_inner)) {
       LoopLevels levels = levels_;
       for (const auto& [number, level] : inner.levels) levels[static_cast<std::size_t>(number)] = level;
       const ScanBack b = scan_back(p, pair, share(with_levels(*pair.whole[0], pair.inner[0], levels)));
       if (step < 0) step = time_of(b.recorded.empty() ? *loop.body : *b.unwind.advance);
       repeat(inner, steps);
+      floor.inside.push_back({inner.time, b.carry, b.least});
       const std::int64_t all = b.carry + loop.length * b.residual, least = b.carry + b.residual;
       inner.bytes = static_cast<double>(all);
       if (!inner.levels.empty()) inner.levels.push_back({pair.number, {all}});
@@ -154,7 +168,26 @@ class Menus {
         if (n >= least && n < all)
           for (Form& f : within(n, inner, b, p, pair, step)) points.push_back(std::move(f));
     }
-    return front(std::move(points));
+    floor.step = std::min(step, time_of(*loop.body));
+    if (!has_floor(pair, loop)) floor.inside.clear();
+    return {front(std::move(points)), std::move(floor)};
+  }
+
+  static LoopFloor floor_of(const ir::Program& p, const LoopPair& pair) {
+    const LoopParams& back = loop_of(p.eqns[pair.second].params);
+    LoopFloor floor{
+        .length = back.length, .first = static_cast<int>(pair.first), .second = static_cast<int>(pair.second)};
+    const Types types = back.body->output_types();
+    for (int c = 0; c < back.carries; ++c) floor.back += detail::saturated<std::int64_t>(types[c].bytes());
+    return floor;
+  }
+  // Steps of an unrolled loop are not run again as a whole, and what is moved to disk is not in memory.
+  static bool has_floor(const LoopPair& pair, const LoopParams& loop) {
+    bool moves = false;
+    ir::for_each_program(*pair.whole[0], [&](const ir::Program& q) {
+      for (const ir::Eqn& e : q.eqns) moves = moves || e.params->if_a<DevicePutParams>();
+    });
+    return loop.unroll == 1 && !moves;
   }
 
   // A scan that keeps so many bytes: in two parts, or as one.
@@ -210,7 +243,11 @@ class Menus {
 LoopForms::LoopForms(const ir::Program& program) {
   program_ = eliminate_dead_code(without_calls(program));
   loops_ = find_loops(program_, kept_names(program_), count_);
-  forms_ = count_ == 0 ? std::vector<Form>(1) : together(Menus(count_).of(program_, loops_, 1), most_forms(program_));
+  const std::vector<LoopMenu> menus = Menus(count_).of(program_, loops_, 1);
+  forms_ = together(menus, most_forms(program_));
+  std::vector<LoopFloor> floors;
+  for (const LoopMenu& m : menus) floors.push_back(m.floor);
+  bound_ = LoopBound(program_, std::move(floors));
 }
 
 ir::Program LoopForms::program(std::size_t form) const {

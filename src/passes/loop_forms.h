@@ -3,6 +3,7 @@
 // has a menu of bytes and times (plan/mixed.h); that of a loop around others is made of theirs. Menus are walked down
 // one step at a time, what costs least for a byte first. Neither depends on the budget.
 #pragma once
+#include "passes/loop_bound.h"
 #include "passes/loop_pairs.h"
 
 namespace anew::passes {
@@ -29,12 +30,15 @@ class LoopForms {
   const std::vector<Form>& forms() const { return forms_; }
   // The Program in a form. Not of the first, which is the Program as it was.
   ir::Program program(std::size_t form) const;
+  // Of what loops run again within so many bytes, in any form, listed or not.
+  double least_time(std::int64_t bytes) const { return bound_.within(bytes); }
 
  private:
   ir::Program program_;  // without calls
   LoopsIn loops_;
   int count_ = 0;
   std::vector<Form> forms_;
+  LoopBound bound_;
 };
 
 }  // namespace anew::passes

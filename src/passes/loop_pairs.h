@@ -47,6 +47,7 @@ struct ScanBack {
   UnwindParams unwind;           // of all steps, without a budget
   std::vector<int> recorded;     // carries of which states are kept
   std::int64_t carry, residual;  // bytes of a state, and of the residuals of a step
+  std::int64_t least;            // no row of a stack of residuals has fewer
 };
 ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::ProgramRef& whole);
 

@@ -35,7 +35,8 @@ class BudgetPlans {
   double price(std::size_t bytes);  // for a byte
   // The first within so many bytes of arena and outputs; nothing where there is none.
   std::optional<std::size_t> first_within(std::size_t bytes);
-  std::size_t smallest();                                                         // the plan of the fewest bytes
+  std::size_t smallest();  // the plan of the fewest bytes
+  std::size_t donated_bytes() const { return donated_bytes_; }
   std::size_t least_bytes(std::size_t plan) const { return plans_[plan].least; }  // no placement has fewer
   // Steps that run more than once, and how often more.
   struct Repeat {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "control/cond.h"
 #include "ops/view_params.h"
@@ -317,6 +318,20 @@ class Rewriting {
 
 }  // namespace
 
+// Of a step, where all residuals are kept: those that only the loop makes, each once.
+static std::int64_t stacked_bytes(const LoopParams& f, const LoopPair& pair) {
+  const LoopForm form = form_of(f);
+  std::set<ir::Var> seen(f.body->inputs.begin(), f.body->inputs.end());
+  for (std::size_t i : form.operands.positions()[Role::carries]) seen.erase(f.body->inputs[i]);
+  std::int64_t bytes = 0;
+  for (int i : pair.made) {
+    if (i < 0) continue;
+    const ir::Atom& a = f.body->outputs[static_cast<std::size_t>(i)];
+    if (a.is_var() && seen.insert(a.var).second) bytes += detail::saturated<std::int64_t>(f.body->type(a).bytes());
+  }
+  return bytes;
+}
+
 ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::ProgramRef& whole) {
   const LoopParams &f = loop_of(p.eqns[pair.first].params), &r = loop_of(p.eqns[pair.second].params);
   const LoopForm form = form_of(f);
@@ -352,7 +367,11 @@ ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::Program
     b.carry += detail::saturated<std::int64_t>(carries[i].bytes());
   }
   const Types made = taped_step(b.unwind, p.eqns[pair.first].at).tape.output_types();
-  for (std::size_t i = b.recorded.size(); i < made.size(); ++i) b.residual += row_bytes(made[i]);
+  for (std::size_t i = b.recorded.size(); i < made.size(); ++i) {
+    b.residual += row_bytes(made[i]);
+    b.least += detail::saturated<std::int64_t>(made[i].bytes());
+  }
+  b.least = std::min(b.least, stacked_bytes(f, pair));
   return b;
 }
 

@@ -90,6 +90,15 @@ std::int64_t MixedSchedule::extra_steps() const {
   return steps;
 }
 
+std::int64_t MixedSchedule::least_extra_steps(std::int64_t length, const LoopBytes& bytes) {
+  const MixedSchedule s(length, bytes, 0);
+  std::int64_t steps = length - s.run(0);
+  if (steps == 0 || s.deepest_ == most_states) return steps;  // more states than are looked at might reach further
+  for (std::size_t times = 1; times < s.reach_[0].size(); ++times)
+    steps = saturating_add(steps, length - s.reach_[0][times]);
+  return steps;
+}
+
 MixedSchedule::Forward MixedSchedule::forward() const {
   Forward f{{0}, 0};
   for (std::int64_t left = length_;;) {

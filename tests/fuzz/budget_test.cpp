@@ -3,7 +3,7 @@
 #include "fuzz/program.h"
 #include "fuzz/shard.h"
 #include "support/budget_sweep.h"
-#include "support/least_bytes.h"
+#include "support/plan_laws.h"
 #include "support/support.h"
 
 namespace anew::fuzz {
@@ -25,6 +25,8 @@ std::string check_budgets(const Block& b, std::uint64_t seed) {
     test::BudgetSweep sweep(both, inputs_of(b, seed));
     const std::string below = test::below_least_bytes(sweep.program(), sweep.strides());
     require(below.empty(), "least: " + below);
+    const std::string above = test::above_a_plan(sweep.program(), sweep.strides());
+    require(above.empty(), "bound: " + above);
     const std::string wrong = sweep.run(test::BudgetSweep::number_of_budgets(4));
     require(wrong.empty(), wrong);
   });

@@ -6,7 +6,7 @@
 #include "fuzz/program.h"
 #include "fuzz/shard.h"
 #include "runtime/pool.h"
-#include "support/least_bytes.h"
+#include "support/plan_laws.h"
 #include "support/support.h"
 #include "trace/trace.h"
 
@@ -202,7 +202,7 @@ class Donating {
   // Within budgets, donated and without.
   void budgets(const Subject& subject) {
     const Arrays given = fresh(0);
-    least_bytes(subject, given);
+    bounds(subject, given);
     const auto curve = jit(subject, {.donate = {0}}).budget_curve(given, kept_);
     for (const BudgetPoint& p : {curve[curve.size() / 2], curve.back()}) {
       auto c = jit(subject, {.memory_budget = p.peak_bytes, .threads = threads_, .donate = {0}}).compile(given, kept_);
@@ -211,7 +211,7 @@ class Donating {
     }
   }
 
-  void least_bytes(const Subject& subject, const Arrays& given) const {
+  void bounds(const Subject& subject, const Arrays& given) const {
     Arrays x = given;
     x.insert(x.end(), kept_.begin(), kept_.end());
     const auto count = static_cast<std::ptrdiff_t>(given.size());
@@ -223,6 +223,8 @@ class Donating {
     std::iota(donated.begin(), donated.end(), static_cast<int>(program->inputs.size() - x.size()));
     const std::string below = test::below_least_bytes(*program, strides, donated);
     require(below.empty(), "least: " + below);
+    const std::string above = test::above_a_plan(*program, strides, donated);
+    require(above.empty(), "bound: " + above);
   }
 
   // An argument that the function reads from its surroundings as well is not alone, whoever holds it.

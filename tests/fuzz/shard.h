@@ -97,6 +97,7 @@ struct Shard {
     const Block b = program(seed);
     const std::string failure = check(b, seed);
     if (failure.empty()) return;
+    std::cout << "seed " << seed << ": " << failure << std::endl;  // before it is shrunk, which may take long
     const Block small = shrink(b, seed, failure, check);
     ADD_FAILURE() << "seed " << seed << ": " << failure << "\n"
                   << print(b) << "smallest:\n"

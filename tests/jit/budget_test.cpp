@@ -92,6 +92,15 @@ TEST(Budget, ImpossibleOnesSayWhatIsPossible) {
       "4000, constants 0, outputs 4, arena 0; hint: smaller batches, or loops with few checkpoints, need less");
   EXPECT_EQ(ERROR_OF((void)jit(f, {.memory_budget = 100})(x)), text);
   EXPECT_EQ(jit(f, {.memory_budget = 4004}).plan(x).peak_bytes, 4004u);
+  // What a closure captures is no argument, whoever asks.
+  const Array w = ones({1000}) * 2;
+  auto closure = [&](Array y) { return sum(sin(y) * w); };
+  const std::string captured = ERROR_OF((void)jit(closure, {.memory_budget = 100})(x));
+  EXPECT_EQ(
+      captured,
+      "[jit] a memory budget of 100 bytes can not be met; the smallest that can is 8004 bytes (7.8 KiB): arguments "
+      "4000, constants 4000, outputs 4, arena 0; hint: smaller batches, or loops with few checkpoints, need less");
+  EXPECT_EQ(ERROR_OF((void)jit(closure, {.memory_budget = 100}).plan(x)), captured);
   // With what is alive there, and its lines.
   try {
     (void)jit(value_and_grad(network), {.memory_budget = 1_KiB}).plan(weights(), batch());

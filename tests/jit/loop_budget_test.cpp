@@ -195,7 +195,7 @@ TEST(LoopBudget, PlansSayWhichStepsRunAgain) {
   for (const Recomputed& r : plan.recomputed) sum += r.extra_time;
   EXPECT_NEAR(sum, plan.extra_time, 1e-9);
   EXPECT_GT(plan.price, 0);
-  EXPECT_EQ(plan.extra_time_bound, 0);
+  EXPECT_GT(plan.extra_time_bound, 0.8 * plan.extra_time);
 }
 
 // Loops that users gave checkpoints keep them.

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/program.h"
-#include "support/least_bytes.h"
+#include "support/plan_laws.h"
 #include "support/support.h"
 #include "trace/trace.h"
 
@@ -65,6 +65,7 @@ TEST(Rematerialize, PlansAreWholeBodies) {
     BudgetPlans& plans = *subject.plans;
     ASSERT_GT(plans.size(), 2u);
     EXPECT_EQ(test::below_least_bytes(*subject.program.code(), subject.inputs), "");
+    EXPECT_EQ(test::above_a_plan(*subject.program.code(), subject.inputs), "");
     for (std::size_t i = 0; i < plans.size(); ++i) {
       passes::verify(*plans.body(i));
       if (i > 0) {

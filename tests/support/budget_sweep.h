@@ -50,7 +50,7 @@ class BudgetSweep {
     if (curve.empty() || curve[0].extra_time != 0 || curve[0].peak_bytes > most) return "the curve has another begin";
     for (std::size_t i = 1; i < curve.size(); ++i)
       if (curve[i].peak_bytes >= curve[i - 1].peak_bytes || curve[i].extra_time <= curve[i - 1].extra_time ||
-          curve[i].extra_time < curve[i].extra_time_bound)
+          curve[i].extra_time < curve[i].extra_time_bound || curve[i].extra_time_bound < curve[i - 1].extra_time_bound)
         return fmt::format("point {} of the curve", i);
     const std::size_t least = curve.back().peak_bytes;
     std::size_t peak = most;

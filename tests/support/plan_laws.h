@@ -1,0 +1,46 @@
+// Laws of bounds. Whatever the planner makes of a Program, in any form of its loops, is placed in no fewer bytes than
+// were said to be the least: plans are passed over by that number. And no plan within a number of bytes takes less time
+// than the bound says.
+#pragma once
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "passes/budget_choices.h"
+
+namespace anew::test {
+
+// Nothing where it holds, else which plan is smaller. Of some of the forms, the last among them.
+inline std::string below_least_bytes(const ir::Program& program, std::span<const ir::Strides> inputs,
+                                     std::span<const int> donated = {}) {
+  constexpr std::size_t most_forms = 8;
+  const passes::LoopForms forms(program);
+  const std::size_t last = forms.forms().size() - 1, every = 1 + last / most_forms;
+  for (std::size_t form = 0; form <= last; form = form == last ? last + 1 : std::min(last, form + every)) {
+    const ir::Program leveled = form == 0 ? program : forms.program(form);
+    passes::BudgetPlans plans(leveled, inputs, donated);
+    for (std::size_t plan = 0; plan < plans.size(); ++plan)
+      if (plans.bytes(plan) < plans.least_bytes(plan))
+        return fmt::format("plan {} of form {}: {} bytes, said to be at least {}", plan, form, plans.bytes(plan),
+                           plans.least_bytes(plan));
+  }
+  return "";
+}
+
+// Nothing where the bound of time holds for all plans of the curve and falls as bytes rise, else where it does not.
+inline std::string above_a_plan(const ir::Program& program, std::span<const ir::Strides> inputs,
+                                std::span<const int> donated = {}) {
+  passes::BudgetChoices choices(program, inputs, donated);
+  double last = 0;
+  for (const passes::BudgetChoices::Choice& c : choices.curve()) {
+    const double extra = choices.extra_time(c), bound = choices.extra_time_bound(choices.bytes(c));
+    if (bound > extra * (1 + 1e-9) + 1e-12)
+      return fmt::format("a plan of {} bytes takes {}, said to be at least {}", choices.bytes(c), extra, bound);
+    if (bound < last * (1 - 1e-9))
+      return fmt::format("at {} bytes the bound is {}, with more it is {}", choices.bytes(c), bound, last);
+    last = bound;
+  }
+  return "";
+}
+
+}  // namespace anew::test
