@@ -191,6 +191,11 @@ int run(const Arguments& a) {
     print_steps(find(all, a.words[1]).build(a.words[2], a.small));
     return 0;
   }
+  if (command == "curve" && a.words.size() == 3) {
+    const Case c = find(all, a.words[1]).build(a.words[2], a.small);
+    std::cout << anew::str(anew::flat::budget_curve(c.flat, c.inputs));
+    return 0;
+  }
   if (command == "plan" && a.words.size() == 3) {
     std::cout << find(all, a.words[1]).build(a.words[2], a.small).plan();
     return 0;
@@ -198,7 +203,7 @@ int run(const Arguments& a) {
   if (a.words.size() == 2) return run_one(find(all, a.words[0]), a.words[1], a);
   std::cerr << "usage: workloads <workload> <variant> [--threads n] [--backend interpreter] [--repeat n]\n"
                "                 [--max-seconds s] [--small] [--eager] [--no-time] [--no-run]\n"
-               "       workloads list | check [workload [variant]] | plan <workload> <variant> [--small]\n"
+               "       workloads list | check [workload [variant]] | plan | curve <workload> <variant> [--small]\n"
                "       workloads budgets [workload [variant]] [--small] [--budgets n]\n"
                "       workloads extra_time [workload [variant]] | steps <workload> <variant> [--small]\n";
   return 2;

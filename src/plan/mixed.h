@@ -35,7 +35,7 @@ class MixedSchedule {
   Cut cut(std::int64_t length, std::int64_t depth) const;
   // Steps run besides those of the forward sweep; of long loops not quite exact.
   std::int64_t extra_steps() const;
-  // No schedule runs fewer: some time a step must run that so many runs of each do not reach. Within 16 % of the exact
+  // No schedule runs fewer: some time a step must run that so many runs of each do not reach. Within 25 % of the exact
   // one, and mostly closer.
   static std::int64_t least_extra_steps(std::int64_t length, const LoopBytes& bytes);
   // Where the forward sweep keeps states, 0 first, and from which step on it keeps residuals.

@@ -84,6 +84,7 @@ TEST_P(Forms, KeepBits) {
   for (std::size_t i = 0; i < forms.forms().size(); ++i) {
     EXPECT_GE(forms.forms()[i].time, time);
     time = forms.forms()[i].time;
+    EXPECT_LE(forms.least_time(static_cast<std::int64_t>(forms.forms()[i].bytes)), time * (1 + 1e-9));
     EXPECT_EQ(forms.forms()[i].levels.empty(), i == 0);
     const ir::Program form = forms.program(i);
     ir::verify(form);
@@ -99,6 +100,53 @@ TEST(LoopForms, AreOneWithoutLoops) {
   const Types types{t};
   const ir::Program p = stage([](In x) { return Arrays{sin(x[0])}; }, types, "test", Location()).program;
   EXPECT_EQ(LoopForms(p).forms().size(), 1u);
+}
+
+// Residuals of 20 steps, 16 bytes each. Of one loop all are kept within as many bytes; of two, half of them, whichever
+// it is; and within fewer bytes both loops run more often, though they share nothing.
+TEST(LoopForms, LeastTime) {
+  auto forms = [](int loops) {
+    auto f = [loops](In x) {
+      auto loss = [&](Array y) {
+        auto step = [](Array c, none_t) { return std::pair(sin(c), none); };
+        for (int i = 0; i < loops; ++i) y = scan(step, y, none, {.length = 20}).first;
+        return sum(y);
+      };
+      return Arrays{grad(loss)(x[0])};
+    };
+    const Types types{{{4}, f32}};
+    return LoopForms(stage(f, types, "test", Location()).program);
+  };
+  const LoopForms one = forms(1), two = forms(2);
+  const double step = one.least_time(20 * 16) / 1;
+  EXPECT_GT(step, 0);  // the way back has 16 bytes of its own
+  EXPECT_EQ(one.least_time(21 * 16), 0);
+  EXPECT_NEAR(one.least_time(11 * 16), 10 * step, 1e-12);
+  EXPECT_NEAR(two.least_time(21 * 16), 20 * step, 1e-12);
+  EXPECT_NEAR(two.least_time(31 * 16), 10 * step, 1e-12);
+  EXPECT_EQ(two.least_time(41 * 16), 0);
+  EXPECT_NEAR(two.least_time(4 * 16), 2 * one.least_time(4 * 16), 1e-12);
+  EXPECT_GT(one.least_time(4 * 16), 30 * step);
+}
+
+// Nothing is known of the least where steps are unrolled, or residuals moved out of memory.
+TEST(LoopForms, LeastTimeOfOtherLoops) {
+  auto least = [](const ScanOptions& o, const Policy* policy) {
+    auto f = [&](In x) {
+      auto loss = [&](Array y) {
+        auto step = [](Array c, none_t) { return std::pair(checkpoint_name(sin(c), "s"), none); };
+        auto loop = [&](Array z) { return sum(scan(step, z, none, o).first); };
+        return policy ? checkpoint(loop, *policy)(y) : loop(y);
+      };
+      return Arrays{grad(loss)(x[0])};
+    };
+    const Types types{{{4}, f32}};
+    return LoopForms(stage(f, types, "test", Location()).program).least_time(64);
+  };
+  EXPECT_GT(least({.length = 20}, nullptr), 0);
+  EXPECT_EQ(least({.length = 20, .unroll = 4}, nullptr), 0);
+  const Policy offload = checkpoint_policies::save_and_offload_only_these_names({.offload = {"s"}});
+  EXPECT_EQ(least({.length = 20}, &offload), 0);
 }
 
 // What users said of their loops, and what others read of what is stacked.

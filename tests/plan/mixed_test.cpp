@@ -118,8 +118,23 @@ TEST(Mixed, IsTheOptimumOfSmallLoops) {
           EXPECT_EQ(static_cast<double>(m.extra_steps()), want)
               << length << " " << memory << " " << carry << " " << residual;
           EXPECT_EQ(steps_of(m, length, b, m.forward()), m.extra_steps());
+          const auto least = static_cast<double>(MixedSchedule::least_extra_steps(length, b));
+          EXPECT_LE(least, want);
+          EXPECT_GE(least, 0.75 * want);
         }
     }
+}
+
+TEST(Mixed, TheLeastOfLongLoops) {
+  for (const Line& line : lines) {
+    const std::int64_t least = MixedSchedule::least_extra_steps(1000, {line.memory, 1, line.residual});
+    EXPECT_LE(least, line.ours);
+    EXPECT_GE(least, line.ours * 9 / 10);
+    EXPECT_GE(least, MixedSchedule::least_extra_steps(1000, {line.memory + 1, 1, line.residual}));
+  }
+  // More states than are looked at: those that do not fit run once more.
+  EXPECT_EQ(MixedSchedule::least_extra_steps(1'000'000'000, {1'000'000, 1, 1000}), 999'999'000);
+  EXPECT_EQ(MixedSchedule::least_extra_steps(100, {700, 3, 7}), 0);
 }
 
 TEST(Mixed, TheLeastIsTheResidualsOfOneStep) {
