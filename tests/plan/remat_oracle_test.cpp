@@ -1,8 +1,10 @@
 // Plans against the cheapest there are, found by exhaustion. A part of the graphs, or with ANEW_LONG all of them: more
-// than 1,000 budgets of chains, uneven chains, residual blocks, U-nets and random graphs of up to 20 kernels.
+// than 500 chains, uneven chains, residual blocks, U-nets and random graphs of up to 20 kernels, four budgets of each.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iostream>
 
 #include "plan/remat.h"
 #include "plan/remat_graphs.h"
@@ -14,12 +16,13 @@ namespace {
 using namespace plan;
 
 struct Tally {
-  int budgets = 0, optimal = 0;
-  double gaps = 0;
+  int graphs = 0, budgets = 0, found = 0, optimal = 0;
+  double gaps = 0;  // as parts of the whole time
 };
 
 // Budgets between the smallest there is and the plain peak.
 void compare(const RematGraph& g, Tally& tally) {
+  ++tally.graphs;
   const std::vector<RematPlan> curve = budget_curve(g);
   Oracle oracle(g);
   std::int64_t low = least_bytes(g), high = curve[0].peak;
@@ -35,6 +38,7 @@ void compare(const RematGraph& g, Tally& tally) {
     ++tally.budgets;
     auto plan = std::find_if(curve.begin(), curve.end(), [&](const RematPlan& p) { return p.peak <= budget; });
     if (plan == curve.end()) continue;
+    ++tally.found;
     const double gap = (plan->extra - least) / (least + g.total_cost());
     EXPECT_GE(gap, -1e-9);
     tally.gaps += gap;
@@ -43,7 +47,7 @@ void compare(const RematGraph& g, Tally& tally) {
 }
 
 TEST(RematOracle, PlansAreOptimal) {
-  const int each = std::getenv("ANEW_LONG") ? 60 : 8;
+  const int each = std::getenv("ANEW_LONG") ? 125 : 8;
   Tally tally;
   for (int i = 0; i < each; ++i) {
     const auto seed = static_cast<std::uint64_t>(i);
@@ -52,11 +56,11 @@ TEST(RematOracle, PlansAreOptimal) {
           small_unet_graph(1 + i % 3, seed), random_graph(5 + i % 5, seed)})
       if (g.values.size() <= 20) compare(g, tally);
   }
-  EXPECT_GE(tally.budgets, each * 16);
+  EXPECT_GE(tally.graphs, each * 4);
   EXPECT_GE(tally.optimal, 0.95 * tally.budgets);
   EXPECT_LE(tally.gaps, 0.001 * tally.budgets);
-  RecordProperty("budgets", tally.budgets);
-  RecordProperty("optimal", tally.optimal);
+  std::cout << fmt::format("[ figures  ] {} graphs, {} budgets: {} met, {} at the optimum, gap {:.4f} % on average\n",
+                           tally.graphs, tally.budgets, tally.found, tally.optimal, 100 * tally.gaps / tally.found);
 }
 
 }  // namespace

@@ -1,6 +1,11 @@
 #include "plan/remat.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
 
 #include "plan/remat_graphs.h"
 #include "plan/remat_timeline.h"
@@ -174,6 +179,24 @@ TEST(Remat, TransformerOfTwelveLayers) {
     EXPECT_LE(plan->extra, percent[i] / 100 * plain.cost) << budget;
     EXPECT_LE(RematBounds(g).within(budget).extra, plan->extra);
     EXPECT_GE(RematBounds(g).within(budget).extra, 0.85 * plan->extra) << budget;
+  }
+}
+
+// The work is bounded, not the time: some 500, 2,000 and (with ANEW_LONG) 20,000 kernels.
+TEST(Remat, PlanningTime) {
+  struct Size {
+    int layers;
+    double goal;  // seconds
+  };
+  for (const Size& size : {Size{12, 0.3}, Size{48, 1}, Size{500, 5}}) {
+    if (size.layers > 48 && !std::getenv("ANEW_LONG")) break;
+    const RematGraph g = transformer_graph(size.layers);
+    const std::clock_t start = std::clock();
+    const std::size_t plans = budget_curve(g).size();
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    EXPECT_GT(plans, 20u);
+    EXPECT_LT(seconds, 10 * size.goal);  // other compilers' code, other machines
+    std::cout << fmt::format("[ figures  ] {} kernels, {} plans: {:.2f} s\n", g.size(), plans, seconds);
   }
 }
 
