@@ -1,23 +1,14 @@
 // Budgets reach into loops: what a scan or while keeps for its way back is chosen so that all fits, kept to the byte,
 // monotone, with the same bits; what users said of their loops stands.
-#include "jit/compiled_program.h"
+#include "jit/plan_programs.h"
+#include "support/budget_sweep.h"
 #include "support/support.h"
 
 namespace anew {
 namespace {
 
-using compiled::Backend;
 using test::same_bits;
 using Leaves = std::span<const Array>;
-
-class Chosen {
- public:
-  explicit Chosen(Backend b) : before_(compiled::backend()) { compiled::set_backend(b); }
-  ~Chosen() { compiled::set_backend(before_); }
-
- private:
-  Backend before_;
-};
 
 Array numbers(const Shape& shape, int seed = 0) {
   return reshape(sin(arange(static_cast<double>(shape.size())) * (1 + 0.1 * seed)), shape);
@@ -87,33 +78,17 @@ Array reversed(Array w, Array xs) {
   return sum(h) + sum(sin(ys));
 }
 
-// The gradient by all arguments that are not integers.
-FlatFunction gradient(std::function<Array(Leaves)> f) {
-  return [f](Leaves x) {
-    const Arrays all(x.begin(), x.end());
-    Arrays floats;
-    for (const Array& a : all)
-      if (is_float(a.dtype())) floats.push_back(a);
-    auto of_floats = [&](Leaves y) {
-      Arrays in = all;
-      for (std::size_t i = 0, k = 0; i < in.size(); ++i)
-        if (is_float(in[i].dtype())) in[i] = y[k++];
-      return Arrays{f(in)};
-    };
-    return flat::grad(of_floats, floats);
-  };
-}
 template <class F>
 FlatFunction of_one(F f) {
-  return gradient([f](Leaves x) { return f(x[0]); });
+  return test::gradient([f](Leaves x) { return Arrays{f(x[0])}; });
 }
 template <class F>
 FlatFunction of_two(F f) {
-  return gradient([f](Leaves x) { return f(x[0], x[1]); });
+  return test::gradient([f](Leaves x) { return Arrays{f(x[0], x[1])}; });
 }
 template <class F>
 FlatFunction of_three(F f) {
-  return gradient([f](Leaves x) { return f(x[0], x[1], x[2]); });
+  return test::gradient([f](Leaves x) { return Arrays{f(x[0], x[1], x[2])}; });
 }
 
 struct LoopProgram {
@@ -145,44 +120,16 @@ const std::vector<LoopProgram>& programs() {
   return all;
 }
 
-class LoopBudgets : public testing::TestWithParam<std::tuple<std::size_t, Backend>> {};
+class LoopBudgets : public testing::TestWithParam<std::size_t> {};
 
-// Budgets from the plain peak down to the smallest: kept to the byte, monotone, the same bits.
 TEST_P(LoopBudgets, AreKept) {
-  const LoopProgram& p = programs()[std::get<0>(GetParam())];
-  const Chosen backend(std::get<1>(GetParam()));
-  const std::vector<BudgetPoint> curve = flat::budget_curve(p.f, p.x);
-  const std::size_t plain = flat::plan(p.f, p.x).peak_bytes, smallest = curve.back().peak_bytes;
+  const LoopProgram& p = programs()[GetParam()];
+  const std::size_t plain = flat::plan(p.f, p.x).peak_bytes, smallest = flat::budget_curve(p.f, p.x).back().peak_bytes;
   EXPECT_LE(static_cast<double>(smallest), p.most * static_cast<double>(plain));
-  for (std::size_t i = 1; i < curve.size(); ++i) {
-    EXPECT_LT(curve[i].peak_bytes, curve[i - 1].peak_bytes);
-    EXPECT_GT(curve[i].extra_time, curve[i - 1].extra_time);
-  }
-  const Arrays want = p.f(p.x);
-  std::size_t peak = plain;
-  double extra = 0;
-  constexpr std::size_t budgets = 8;
-  for (std::size_t i = 0; i <= budgets; ++i) {
-    const std::size_t budget = plain - (plain - smallest) * i / budgets;
-    flat::Compiled c = flat::compile(p.f, p.x, {.memory_budget = budget, .threads = 1 << i % 3});
-    EXPECT_LE(c.plan().peak_bytes, std::min(budget, peak));
-    EXPECT_GE(c.plan().extra_time, extra);
-    EXPECT_GE(c.plan().extra_time, c.plan().extra_time_bound);
-    EXPECT_EQ(c.plan().recomputed.empty(), c.plan().extra_time == 0);
-    peak = c.plan().peak_bytes;
-    extra = c.plan().extra_time;
-    const Arrays got = c(p.x);
-    EXPECT_EQ(c.high_water_bytes(), peak);
-    for (std::size_t k = 0; k < want.size(); ++k) EXPECT_TRUE(same_bits(got[k], want[k])) << budget << " output " << k;
-  }
+  EXPECT_EQ(test::BudgetSweep(p.f, p.x).run(test::BudgetSweep::number_of_budgets(8)), "");
 }
-INSTANTIATE_TEST_SUITE_P(Programs, LoopBudgets,
-                         testing::Combine(testing::Range(std::size_t{0}, programs().size()),
-                                          testing::Values(Backend::machine_code, Backend::interpreter)),
-                         [](const auto& info) {
-                           return programs()[std::get<0>(info.param)].name +
-                                  (std::get<1>(info.param) == Backend::interpreter ? "_interpreter" : "");
-                         });
+INSTANTIATE_TEST_SUITE_P(Programs, LoopBudgets, testing::Range(std::size_t{0}, programs().size()),
+                         [](const auto& info) { return programs()[info.param].name; });
 
 TEST(LoopBudget, PlansSayWhichStepsRunAgain) {
   auto f = grad([](Array c, Array x) { return wave(c, x); });

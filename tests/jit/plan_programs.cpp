@@ -4,11 +4,9 @@
 #include "support/support.h"
 
 namespace anew::test {
-namespace {
 
 using Leaves = std::span<const Array>;
 
-// By all floating-point arguments.
 FlatFunction gradient(const FlatFunction& f) {
   return [f](Leaves x) {
     Arrays all(x.begin(), x.end()), floats;
@@ -23,6 +21,9 @@ FlatFunction gradient(const FlatFunction& f) {
     return flat::grad(of_floats, floats);
   };
 }
+
+namespace {
+
 FlatFunction one(const std::function<Array(Leaves)>& f) {
   return [f](Leaves x) { return Arrays{f(x)}; };
 }

@@ -13,5 +13,7 @@ struct PlanProgram {
   Arrays x;
 };
 const std::vector<PlanProgram>& plan_programs();
+// By all floating-point arguments.
+FlatFunction gradient(const FlatFunction& f);
 
 }  // namespace anew::test
