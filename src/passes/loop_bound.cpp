@@ -18,7 +18,9 @@ std::vector<Choice> choices(const LoopFloor& loop, std::int64_t bytes) {
   std::vector<Choice> out;
   for (const LoopFloor::Inside& in : loop.inside) {
     const plan::LoopBytes there{std::max(bytes - loop.back, in.residual), in.carry, in.residual};
-    const std::int64_t steps = plan::MixedSchedule::least_extra_steps(loop.length, there);
+    const std::int64_t fit =
+        std::max<std::int64_t>(0, bytes - loop.back) / std::max<std::int64_t>(1, in.residual + loop.rows);
+    const std::int64_t steps = std::max(plan::MixedSchedule::least_extra_steps(loop.length, there), loop.length - fit);
     const std::int64_t kept = std::max<std::int64_t>(0, loop.length - steps);  // each spares a step
     const double least = in.time + loop.step * static_cast<double>(steps);
     out.push_back({loop.runs * least, loop.runs * (least + loop.step * static_cast<double>(kept)),

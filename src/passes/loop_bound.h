@@ -14,6 +14,7 @@ struct LoopFloor {
   std::int64_t length = 0;
   double step = 0;        // seconds that a step which runs again takes, at least
   std::int64_t back = 0;  // bytes that the way back has besides, from its first step on
+  std::int64_t rows = 0;  // and of what it stacks at a step, beside all residuals that it reads
   // With the loops inside of it as they are, or keeping less: what these run again, in all steps; bytes of a state and
   // of the residuals of a step.
   struct Inside {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "ops/device_put.h"
 #include "passes/passes.h"
@@ -177,8 +178,14 @@ class Menus {
     const LoopParams& back = loop_of(p.eqns[pair.second].params);
     LoopFloor floor{
         .length = back.length, .first = static_cast<int>(pair.first), .second = static_cast<int>(pair.second)};
-    const Types types = back.body->output_types();
-    for (int c = 0; c < back.carries; ++c) floor.back += detail::saturated<std::int64_t>(types[c].bytes());
+    const ir::Program& step = *back.body;
+    std::set<ir::Var> seen(step.inputs.begin(), step.inputs.end());
+    for (std::size_t k = 0; k < step.outputs.size(); ++k) {
+      const ir::Atom& a = step.outputs[k];
+      const auto bytes = detail::saturated<std::int64_t>(step.type(a).bytes());
+      if (k < static_cast<std::size_t>(back.carries)) floor.back += bytes;
+      else if (a.is_var() && seen.insert(a.var).second) floor.rows += bytes;
+    }
     return floor;
   }
   // Steps of an unrolled loop are not run again as a whole, and what is moved to disk is not in memory.
