@@ -27,9 +27,11 @@ class Ladder {
     work_ = g.size() <= small ? 16'000'000 : 6'000'000 + 12'000 * static_cast<std::int64_t>(g.size());
   }
 
-  std::vector<RematPlan> run() {
+  // `known`: plans to begin with.
+  std::vector<RematPlan> run(const std::vector<RematPlan>& known = {}) {
     found(plain_sequence(g_));
-    const std::int64_t top = plans_.begin()->first;
+    for (const RematPlan& p : known) found(p.sequence);
+    const std::int64_t top = plans_.rbegin()->first;
     if (g_.size() < 2 || top <= least_) return curve();
     step_ = std::max<std::int64_t>(1, (top - least_) / most_rungs);
     Work cuts{work_ / 4};
@@ -46,7 +48,7 @@ class Ladder {
   void found(const Sequence& s, const Evaluation& e) {
     if (!e.valid) return;
     // Another order costs nothing; sums of the same numbers in another order differ by their rounding.
-    const double extra = s.size() == g_.kernels.size() ? 0 : std::max(0.0, e.cost - base_);
+    const double extra = s.size() == static_cast<std::size_t>(g_.size()) ? 0 : std::max(0.0, e.cost - base_);
     auto above = plans_.upper_bound(e.peak);
     if (above != plans_.begin() && std::prev(above)->second.extra <= extra * (1 + 1e-12)) return;
     while (above != plans_.end() && above->second.extra >= extra) above = plans_.erase(above);
@@ -75,7 +77,8 @@ class Ladder {
     std::optional<Sequence> s = evict(g, budget, o, work);
     if (!s) return;
     if (!order.empty())
-      for (int& k : *s) k = order[static_cast<std::size_t>(k)];
+      for (int& k : *s)
+        if (k < g.size()) k = order[static_cast<std::size_t>(k)];
     found(*s);
   }
   // Small graphs: more settings, and other orders too.
@@ -131,6 +134,9 @@ class Ladder {
 
 }  // namespace
 
-std::vector<RematPlan> budget_curve(const RematGraph& g) { return Ladder(g).run(); }
+std::vector<RematPlan> budget_curve(const RematGraph& g) {
+  if (g.fetches == 0) return Ladder(g).run();
+  return Ladder(g).run(Ladder(without_fetches(g)).run());
+}
 
 }  // namespace anew::plan

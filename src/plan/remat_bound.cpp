@@ -32,11 +32,14 @@ Moment moment_of(const RematGraph& g, int t) {
   p.needed.assign(g.values.size(), false);
   p.free.assign(g.values.size(), false);
   p.rerun.assign(g.kernels.size(), 0.0);
+  p.fetch.assign(g.values.size(), never);
   for (std::size_t v = 0; v < g.values.size(); ++v) {
     const RematValue& value = g.values[v];
     if (value.maker < 0 || (after[value.maker] && value.maker != t)) continue;
     p.needed[v] = (value.kept && before[value.maker]) ||
-                  std::any_of(value.readers.begin(), value.readers.end(), [&](int r) { return r != t && after[r]; });
+                  std::any_of(value.readers.begin(), value.readers.end(),
+                              [&](int r) { return r != t && after[r] && !g.kernel(r).fetch; });
+    if (value.fetch >= 0) p.fetch[v] = g.fetch_cost(static_cast<int>(v));
   }
   for (int k = 0; k < g.size(); ++k)
     if (before[k]) p.rerun[k] = g.kernel(k).repeatable ? g.kernel(k).cost : never;

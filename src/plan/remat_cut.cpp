@@ -45,7 +45,8 @@ ParametricCut::ParametricCut(const RematGraph& g, const CutProblem& p) : g_(&g),
     if (p.needed[v]) flow_.add_edge(source_, r.available[v], Flow::unbounded);
     // What can not run again is kept at any price: its edge leads to the sink.
     const int edge = flow_.add_edge(r.available[v], rerun < 0 ? sink_ : rerun, 0);
-    choices_.push_back({v, r.available[v], rerun < 0 ? sink_ : rerun, edge, p.free[v] != 0});
+    const double fetch = p.fetch.empty() ? never : p.fetch[v];
+    choices_.push_back({v, r.available[v], rerun < 0 ? sink_ : rerun, edge, p.free[v] != 0, fetch});
   }
   for (std::size_t k = 0; k < g.kernels.size(); ++k) {
     if (r.rerun[k] < 0) continue;
@@ -59,23 +60,25 @@ ParametricCut::ParametricCut(const RematGraph& g, const CutProblem& p) : g_(&g),
 
 void ParametricCut::set_price(double price) {
   for (const Choice& c : choices_)
-    if (!c.free) flow_.raise(c.edge, (price - price_) * static_cast<double>(g_->bytes(c.value)));
+    if (!c.free) flow_.raise(c.edge, std::min(keep(c, price), c.fetch) - std::min(keep(c, price_), c.fetch));
   price_ = price;
   value_ = flow_.run(source_, sink_, least_);
 }
 
-std::vector<char> ParametricCut::kept() const {
+std::vector<Place> ParametricCut::places() const {
   const std::vector<char> side = flow_.source_side(source_, least_);
-  std::vector<char> kept(g_->values.size());
-  for (const Choice& c : choices_) kept[c.value] = side[c.available] && !side[c.rerun];
-  return kept;
+  std::vector<Place> places(g_->values.size(), Place::gone);
+  for (const Choice& c : choices_)
+    if (side[c.available] && !side[c.rerun])
+      places[c.value] = !c.free && c.fetch < keep(c, price_) ? Place::fetched : Place::kept;
+  return places;
 }
 
 std::int64_t ParametricCut::kept_bytes() const {
-  const std::vector<char> kept = this->kept();
+  const std::vector<Place> places = this->places();
   std::int64_t bytes = 0;
   for (const Choice& c : choices_)
-    if (kept[c.value] && !c.free) bytes += g_->bytes(c.value);
+    if (places[c.value] == Place::kept && !c.free) bytes += g_->bytes(c.value);
   return bytes;
 }
 

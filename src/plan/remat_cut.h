@@ -1,6 +1,6 @@
 // What to keep at one moment of a graph, and what to run again behind it, for a price of a byte: a minimum cut. Every
-// value that is needed later is available: kept, for price * bytes, or its kernel runs again, for its cost, and needs
-// what it reads. The cut is exact; that a plan follows from it is the matter of remat_plans.
+// value that is needed later is available: kept, for price * bytes, or fetched from a file, or its kernel runs again,
+// for its cost, and needs what it reads. The cut is exact; that a plan follows from it is the matter of remat_plans.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -12,10 +12,12 @@
 namespace anew::plan {
 
 struct CutProblem {
-  std::vector<char> needed;   // per value: it is read later
-  std::vector<char> free;     // per value: keeping it costs nothing
-  std::vector<double> rerun;  // per kernel: what running it again costs; never: infinity
+  std::vector<char> needed;        // per value: it is read later
+  std::vector<char> free;          // per value: keeping it costs nothing
+  std::vector<double> rerun;       // per kernel: what running it again costs; never: infinity
+  std::vector<double> fetch = {};  // per value: what fetching it costs, the same; none: nothing can be fetched
 };
+enum class Place : char { gone, kept, fetched };
 constexpr double never = std::numeric_limits<double>::infinity();
 
 class ParametricCut {
@@ -25,14 +27,16 @@ class ParametricCut {
   void set_price(double price);
   double price() const { return price_; }
   double value() const { return value_; }
-  std::int64_t kept_bytes() const;  // those that cost something
-  std::vector<char> kept() const;   // per value
+  std::int64_t kept_bytes() const;    // those that cost something
+  std::vector<Place> places() const;  // per value
 
  private:
   struct Choice {
-    int value, available, rerun, edge;  // vertices, and the edge between that is cut where the value is kept
+    int value, available, rerun, edge;  // vertices, and the edge between that is cut where the value is kept or fetched
     bool free;
+    double fetch;
   };
+  double keep(const Choice& c, double price) const { return price * static_cast<double>(g_->bytes(c.value)); }
   const RematGraph* g_;
   Flow flow_;
   std::vector<Choice> choices_;
@@ -42,7 +46,8 @@ class ParametricCut {
 
 // No plan within a budget takes less than this besides running every kernel once. Holds for any order and any number of
 // repeats: when kernel t first runs, all it depends on has run and nothing that depends on it has; what the latter read
-// is in memory then or runs later, and what t depends on runs again then. Counts each value once, at a few t.
+// is in memory then, or is fetched or runs later, and what t depends on runs again then. Counts each value once, at a
+// few t.
 struct RematBound {
   double extra = 0, price = 0;  // the price of a byte: what one more would save
 };

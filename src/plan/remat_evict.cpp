@@ -1,6 +1,7 @@
 // Offline eviction: the order of first runs is that of the graph, so the next read of every value is known. A value's
-// score is what making it again costs (what it needs and is gone included), over its bytes and the distance to its next
-// read. Victims come from a heap whose scores may be old: the top is scored again, and taken if it is still the lowest.
+// score is what making it again costs (what it needs and is gone included), or fetching it where that is less, over its
+// bytes and the distance to its next read. Victims come from a heap whose scores may be old: the top is scored again,
+// and taken if it is still the lowest.
 #include <algorithm>
 #include <cmath>
 #include <queue>
@@ -36,6 +37,7 @@ class Eviction {
     std::size_t next = 0;  // reader
     std::uint32_t version = 0;
     double fixed_score = 0;
+    bool fetched = false;
   };
   struct Entry {
     double score;
@@ -70,6 +72,8 @@ class Eviction {
     }
     return first;
   }
+  double cost_to_fetch(int v) { return g_.value(v).fetch < 0 ? highest : g_.fetch_cost(v, state(v).fetched); }
+  double cost_to_get(int v) { return std::min(cost_to_fetch(v), cost_again(g_.value(v).maker)); }
   // Of the kernel and what it reads that is gone, and what that reads. Infinite: something can not be made again.
   double cost_again(int kernel) {
     constexpr int most = 200;
@@ -86,6 +90,12 @@ class Eviction {
       ++count;
       for (int v : k.reads)
         if (int m = g_.value(v).maker; !state(v).resident && mark_[m] != stamp_) {
+          const bool fetched =
+              g_.value(v).fetch >= 0 && (!g_.kernel(m).repeatable || cost_to_fetch(v) <= g_.kernel(m).cost);
+          if (fetched) {
+            cost += cost_to_fetch(v);
+            continue;
+          }
           mark_[m] = stamp_;
           stack_.push_back(m);
         }
@@ -121,14 +131,16 @@ class Eviction {
     const bool direct = next != far;
     if (!direct) next = next_indirect_read(v);
     if (next == far) return lowest;
-    double cost = cost_again(g_.value(v).maker);
+    double cost = cost_to_get(v);
     if (cost == highest) return highest;
     if (o_.readers) cost += cost_of_readers(g_.value(v).maker);
     if (!direct) cost *= 0.5;
     const double distance = std::max(1, next - front_ + 1);
     return state(v).fixed_score + o_.cost * std::log(std::max(cost, 1e-30)) - o_.distance * std::log(distance);
   }
-  void enter(int v) { heap_.push({score(v), v, ++state(v).version}); }
+  void enter(int v) {
+    if (g_.bytes(v) > 0) heap_.push({score(v), v, ++state(v).version});
+  }
 
   bool forget_one() {
     std::vector<Entry> aside;
@@ -193,6 +205,14 @@ class Eviction {
     for (int v : k.reads) enter(v);
     return work_.spend(8) && out_.size() < 20 * g_.kernels.size() + 1000;
   }
+  bool fetch(int v) {
+    while (bytes_ + g_.bytes(v) > budget_)
+      if (!forget_one()) return false;
+    out_.push_back(g_.value(v).fetch);
+    state(v).resident = state(v).fetched = true;
+    bytes_ += g_.bytes(v);
+    return work_.spend(8);
+  }
   bool make(int kernel) {
     std::vector<Frame> stack{frame(kernel)};
     while (!stack.empty()) {
@@ -208,6 +228,10 @@ class Eviction {
       if (state(v).resident) {
         if (!f.pinned[r]) ++state(v).pins;
         ++f.next;
+        continue;
+      }
+      if (const double cost = cost_to_fetch(v); cost < highest && cost <= cost_again(g_.value(v).maker)) {
+        if (!fetch(v)) return false;
         continue;
       }
       if (stack.size() > 5000 || !g_.kernel(g_.value(v).maker).repeatable) return false;

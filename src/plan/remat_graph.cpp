@@ -61,16 +61,27 @@ int RematGraph::add_value(std::int64_t bytes, bool kept) {
 }
 
 int RematGraph::add_kernel(RematKernel kernel) {
-  const int id = size();
+  const int id = static_cast<int>(kernels.size());
   sort_once(kernel.reads);
   for (int v : kernel.reads) values[v].readers.push_back(id);
-  for (int v : kernel.makes) values[v].maker = id;
+  for (int v : kernel.makes) (kernel.fetch ? values[v].fetch : values[v].maker) = id;
+  fetches += kernel.fetch;
   kernels.push_back(std::move(kernel));
   return id;
 }
 
+int RematGraph::add_fetch(int value, double write, double read) {
+  const int left = add_value(0), maker = values[value].maker;
+  values[left].maker = maker;
+  kernels[maker].makes.push_back(left);
+  RematKernel k{read, {left}, {value}};
+  k.first_cost = write;
+  k.fetch = true;
+  return add_kernel(std::move(k));
+}
+
 double RematGraph::total_cost() const {
-  return std::accumulate(kernels.begin(), kernels.end(), 0.0,
+  return std::accumulate(kernels.begin(), kernels.begin() + size(), 0.0,
                          [](double s, const RematKernel& k) { return s + k.cost; });
 }
 
@@ -95,9 +106,11 @@ Evaluation evaluate(const RematGraph& g, const Sequence& sequence) {
     taken.push_back(x.instance), taken.push_back(~x.made);
     e.live[x.position] -= g.bytes(x.made);
   }
+  std::vector<char> fetched(g.fetches);
   for (std::size_t i = 0; i < sequence.size(); ++i) {
     const RematKernel& k = g.kernel(sequence[i]);
     e.cost += k.cost;
+    if (k.fetch && !std::exchange(fetched[sequence[i] - g.size()], true)) e.cost += k.first_cost;
     e.live[i] += k.scratch;
     if (e.live[i] > e.peak) e.peak = e.live[i], e.at = static_cast<int>(i);
   }
@@ -108,6 +121,14 @@ RematGraph reordered(const RematGraph& g, const Sequence& order) {
   RematGraph out;
   for (const RematValue& v : g.values) out.add_value(v.bytes, v.kept);
   for (int k : order) out.add_kernel(g.kernel(k));
+  for (std::size_t k = order.size(); k < g.kernels.size(); ++k) out.add_kernel(g.kernels[k]);
+  return out;
+}
+
+RematGraph without_fetches(const RematGraph& g) {
+  RematGraph out;
+  for (const RematValue& v : g.values) out.add_value(v.bytes, v.kept);
+  for (int k = 0; k < g.size(); ++k) out.add_kernel(g.kernel(k));
   return out;
 }
 
@@ -134,7 +155,7 @@ Sequence without_dead_runs(const RematGraph& g, const Sequence& sequence) {
 }
 
 Sequence plain_sequence(const RematGraph& g) {
-  Sequence out(g.kernels.size());
+  Sequence out(g.size());
   std::iota(out.begin(), out.end(), 0);
   return out;
 }
@@ -152,7 +173,7 @@ std::int64_t most_reused(const RematGraph& g, const RematKernel& k) {
 std::int64_t least_bytes(const RematGraph& g) {
   std::int64_t least = 0, kept = 0;
   for (const RematValue& v : g.values) kept += v.kept ? v.bytes : 0;
-  for (const RematKernel& k : g.kernels) {
+  for (const RematKernel& k : g.kernels) {  // a fetch takes no more than the maker
     std::int64_t bytes = k.scratch - most_reused(g, k);
     for (int v : k.reads) bytes += g.bytes(v);
     for (int v : k.makes) bytes += g.bytes(v);

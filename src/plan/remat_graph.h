@@ -2,7 +2,8 @@
 // makes new instances of its values; a read takes the latest one; an instance lives from its kernel to its last read.
 // Kept values are results: their first instance lives to the end, and all reads take that. What lies outside
 // (arguments, constants) is not in the graph. One representation for every plan there is: all values kept, everything
-// made again, and whatever is between.
+// made again, and whatever is between. Values may also have a fetch, a kernel that reads from a file what the value's
+// maker left there: no sequence needs it, each may have it anywhere behind the maker.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -17,15 +18,17 @@ struct RematKernel {
   std::int64_t scratch = 0;                      // bytes while it runs; below 0: less than all it makes
   bool repeatable = true;                        // false: it has effects, or what it makes shall be kept
   std::vector<std::pair<int, int>> reuses = {};  // (read, made) of equal bytes: made may take the memory of read
+  double first_cost = 0;                         // of a fetch, besides, when it first runs: its value is written
+  bool fetch = false;
 };
 struct RematValue {
   std::int64_t bytes = 0;
   bool kept = false;
-  int maker = -1;
+  int maker = -1, fetch = -1;     // kernels
   std::vector<int> readers = {};  // kernels, each once, in order
 };
 
-// Kernels in an order in which they can run.
+// Kernels in an order in which they can run, then fetches.
 struct RematGraph {
   std::vector<RematKernel> kernels;
   std::vector<RematValue> values;
@@ -33,11 +36,19 @@ struct RematGraph {
   int add_value(std::int64_t bytes, bool kept = false);
   // Kernels that make what it reads have been added before.
   int add_kernel(RematKernel kernel);
-  int size() const { return static_cast<int>(kernels.size()); }
+  // Behind all kernels. Hands the maker's run to the fetch as a value without bytes.
+  int add_fetch(int value, double write, double read);
+  int fetches = 0;
+  int size() const { return static_cast<int>(kernels.size()) - fetches; }  // without fetches
   const RematKernel& kernel(int k) const { return kernels[static_cast<std::size_t>(k)]; }
   const RematValue& value(int v) const { return values[static_cast<std::size_t>(v)]; }
   std::int64_t bytes(int v) const { return value(v).bytes; }
-  double total_cost() const;
+  // Of a value that has a fetch: of its first one, and of any other.
+  double fetch_cost(int v, bool again = false) const {
+    const RematKernel& f = kernel(value(v).fetch);
+    return f.cost + (again ? 0 : f.first_cost);
+  }
+  double total_cost() const;  // of all kernels once
 };
 
 using Sequence = std::vector<int>;  // kernels
@@ -50,8 +61,9 @@ struct Evaluation {
   std::vector<std::int64_t> live;  // bytes at each position, scratch included
 };
 Evaluation evaluate(const RematGraph& graph, const Sequence& sequence);
-// The same graph with its kernels in another order: kernel i is kernel order[i].
+// The same graph with its kernels in another order: kernel i is kernel order[i]; fetches stay.
 RematGraph reordered(const RematGraph& graph, const Sequence& order);
+RematGraph without_fetches(const RematGraph& graph);
 // Without runs whose results nobody reads. First runs that only later ones replace disappear too: a value that is first
 // needed late is made late.
 Sequence without_dead_runs(const RematGraph& graph, const Sequence& sequence);

@@ -1,5 +1,5 @@
-// From one plan to a better one: taking repeats out, putting others in where memory is fullest, and a search over both
-// with a fixed seed.
+// From one plan to a better one: taking repeats and fetches out, putting others in where memory is fullest, and a
+// search over both with a fixed seed.
 #include <algorithm>
 #include <cmath>
 
@@ -9,11 +9,12 @@
 namespace anew::plan {
 namespace {
 
+// Runs that a sequence could do without.
 std::vector<int> repeats_of(const RematGraph& g, const Sequence& sequence) {
   std::vector<char> seen(g.kernels.size());
   std::vector<int> out;
   for (std::size_t i = 0; i < sequence.size(); ++i)
-    if (std::exchange(seen[sequence[i]], true)) out.push_back(static_cast<int>(i));
+    if (std::exchange(seen[sequence[i]], true) || g.kernel(sequence[i]).fetch) out.push_back(static_cast<int>(i));
   return out;
 }
 
@@ -57,17 +58,28 @@ class Repair {
     const auto next = std::lower_bound(m.readers.begin(), m.readers.end(), peak_);
     if (next == m.readers.end() || *next == peak_) return;  // read right there
     const int until = next == m.readers.begin() ? i : *(next - 1);
-    const int kernel = t_.runs()[i].kernel;
-    for (bool hold : {false, true}) {
+    auto start = [&] {
       closure_.clear();
       cost_ = 0;
       gain_ = static_cast<double>(g_.bytes(m.value));
       benefit_ = gain_ * over(until + 1, *next - 1);
-      if (!close(kernel, *next, hold, 0) || gain_ <= 0 || benefit_ <= 0) continue;
+    };
+    auto compare = [&] {
+      if (gain_ <= 0 || benefit_ <= 0) return;
       double score = (cost_ + nothing_) / benefit_;
       if (noise_ > 0) score *= std::exp(noise_ * 2 * (next_random(random_) + next_random(random_) - 1));
       if (score < best.score) best = {score, *next, closure_};
-    }
+    };
+    for (bool hold : {false, true})
+      if (start(); close(g_.value(m.value).maker, *next, hold, 0)) compare();
+    if (start(); fetch(m.value)) compare();
+  }
+  bool fetch(int v) {
+    const int kernel = g_.value(v).fetch;
+    if (kernel < 0) return false;
+    cost_ += g_.fetch_cost(v, !positions_[kernel].empty());
+    closure_.push_back(kernel);
+    return true;
   }
   // The kernel, after what it reads and is not alive before position q.
   bool close(int kernel, int q, bool hold, int depth) {
@@ -76,7 +88,8 @@ class Repair {
     cost_ += g_.kernel(kernel).cost;
     for (int u : g_.kernel(kernel).reads) {
       const int maker = g_.value(u).maker;
-      if (std::find(closure_.begin(), closure_.end(), maker) != closure_.end()) continue;
+      auto runs = [&](int k) { return std::find(closure_.begin(), closure_.end(), k) != closure_.end(); };
+      if (runs(maker) || (g_.value(u).fetch >= 0 && runs(g_.value(u).fetch))) continue;
       const int last = last_before(u, q);
       if (last < 0) return false;
       if (last >= q - 1) continue;
@@ -87,20 +100,27 @@ class Repair {
         benefit_ -= static_cast<double>(bytes) * over(last + 1, q - 1);
         continue;
       }
-      if (!close(maker, q, hold, depth + 1)) return false;
+      if (g_.value(u).fetch >= 0 && (!g_.kernel(maker).repeatable || g_.fetch_cost(u) <= g_.kernel(maker).cost))
+        fetch(u);
+      else if (!close(maker, q, hold, depth + 1)) return false;
     }
     closure_.push_back(kernel);
     return true;
   }
   // Where the latest instance of value u before position q is last read.
   int last_before(int u, int q) const {
-    const std::vector<int>& runs = positions_[g_.value(u).maker];
-    auto run = std::lower_bound(runs.begin(), runs.end(), q);
-    if (run == runs.begin()) return -1;
-    if (g_.value(u).kept) run = runs.begin() + 1;
-    const Timeline::Run& r = t_.runs()[*(run - 1)];
-    for (const Timeline::Made& m : r.makes)
-      if (m.value == u) return t_.last(*(run - 1), m);
+    int latest = -1;
+    for (int kernel : {g_.value(u).maker, g_.value(u).fetch}) {
+      if (kernel < 0) continue;
+      const std::vector<int>& runs = positions_[kernel];
+      auto run = std::lower_bound(runs.begin(), runs.end(), q);
+      if (run == runs.begin()) continue;
+      if (g_.value(u).kept) run = runs.begin() + 1;
+      latest = std::max(latest, *(run - 1));
+    }
+    if (latest < 0) return -1;
+    for (const Timeline::Made& m : t_.runs()[latest].makes)
+      if (m.value == u) return t_.last(latest, m);
     return -1;
   }
   bool free(int from, int to, std::int64_t bytes) const {
@@ -149,12 +169,13 @@ Sequence forget_some(const RematGraph& g, const Sequence& sequence, std::uint64_
 }  // namespace
 
 Sequence remove_repeats(const RematGraph& g, Sequence sequence, std::int64_t budget, Work& work) {
+  auto cost = [&](int k) { return g.kernel(k).cost + g.kernel(k).first_cost; };
   for (bool changed = true; changed && work.left > 0;) {
     changed = false;
     Timeline t(g, sequence);
     std::vector<int> repeats = repeats_of(g, sequence);
     std::stable_sort(repeats.begin(), repeats.end(),
-                     [&](int a, int b) { return g.kernel(sequence[a]).cost > g.kernel(sequence[b]).cost; });
+                     [&](int a, int b) { return cost(sequence[a]) > cost(sequence[b]); });
     work.spend(static_cast<std::int64_t>(8 * sequence.size()));
     for (int i : repeats) {
       if (!work.spend(20)) break;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 
+#include "plan/remat_cut.h"
 #include "plan/remat_graph.h"
 
 namespace anew::plan {
@@ -15,9 +16,9 @@ struct Work {
   bool spend(std::int64_t units) { return (left -= units) > 0; }
 };
 
-// Everything before kernel `turn` once, then the rest, with what is not kept there made again right before its first
-// read.
-Sequence expand(const RematGraph& graph, int turn, const std::vector<char>& kept);
+// Everything before kernel `turn` once, then the rest, with what is not kept there fetched or made again right before
+// its first read.
+Sequence expand(const RematGraph& graph, int turn, const std::vector<Place>& places);
 
 // Segmented parametric min-cut. Tells plans one by one; `spacing`: peaks closer to each other than this are not worth a
 // cut.
@@ -25,7 +26,7 @@ using Found = std::function<void(const Sequence&, const Evaluation&)>;
 void cut_plans(const RematGraph& graph, std::int64_t spacing, Work& work, const Found& found);
 
 // Offline eviction, after DTR (Kirisame et al. 2021): run in order; where memory is short, forget what is cheap to make
-// again, large and not read for long, and make it again when it is.
+// again or fetch, large and not read for long, and do so when it is.
 struct EvictOptions {
   double cost = 1, bytes = 1, distance = 1;  // exponents of the score
   bool readers = false;                      // what was evicted and depends on it counts as its cost too
@@ -36,9 +37,10 @@ struct EvictOptions {
 };
 std::optional<Sequence> evict(const RematGraph& graph, std::int64_t budget, const EvictOptions& options, Work& work);
 
-// Without repeats that the budget does not ask for, the most expensive first.
+// Without repeats and fetches that the budget does not ask for, the most expensive first.
 Sequence remove_repeats(const RematGraph& graph, Sequence sequence, std::int64_t budget, Work& work);
-// Repeats of values that are not read where memory is fullest, the cheapest for what they free first, until it fits.
+// Repeats and fetches of values that are not read where memory is fullest, the cheapest for what they free first, until
+// it fits.
 std::optional<Sequence> repair(const RematGraph& graph, Sequence sequence, std::int64_t budget, double noise,
                                std::uint64_t& random, Work& work);
 // One run that may be repeated, moved at random between what it needs and what needs it.

@@ -83,27 +83,32 @@ class Cuts {
     p.needed.assign(g_.values.size(), false);
     p.free.assign(g_.values.size(), false);
     p.rerun.assign(g_.kernels.size(), 0.0);
+    p.fetch.assign(g_.values.size(), never);
     for (int k = 0; k < turn_; ++k) {
       const RematKernel& kernel = g_.kernel(k);
-      p.rerun[k] = kernel.cost * (1 + 0.02 * (static_cast<double>(k) / turn_ - 0.5));
+      const double position = 1 + 0.02 * (static_cast<double>(k) / turn_ - 0.5);
+      p.rerun[k] = kernel.cost * position;
       if (!kernel.repeatable) p.rerun[k] = never;
-      for (int v : kernel.makes)
+      for (int v : kernel.makes) {
+        if (g_.value(v).fetch >= 0) p.fetch[v] = g_.fetch_cost(v) * position;
         for (int r : g_.value(v).readers) {
+          if (g_.kernel(r).fetch) continue;
           if (r >= turn_) p.needed[v] = true;
           else if (group[r] != group[k]) p.rerun[k] = never;
         }
+      }
     }
     return p;
   }
   // The peak of the plan that follows; plans of one set of kept values are one.
   std::int64_t look(const ParametricCut& cut) {
-    const std::vector<char> kept = cut.kept();
-    if (auto known = peaks_.find(kept); known != peaks_.end()) return known->second;
-    const Sequence sequence = expand(g_, turn_, kept);
+    const std::vector<Place> places = cut.places();
+    if (auto known = peaks_.find(places); known != peaks_.end()) return known->second;
+    const Sequence sequence = expand(g_, turn_, places);
     const Evaluation e = evaluate(g_, sequence);
     work_.spend(static_cast<std::int64_t>(6 * sequence.size()) + 20 * turn_);
     if (e.valid) found_(sequence, e);
-    return peaks_[kept] = e.peak;
+    return peaks_[places] = e.peak;
   }
   void between(const ParametricCut& low, std::int64_t low_peak, const ParametricCut& high, std::int64_t high_peak,
                int depth) {
@@ -121,7 +126,7 @@ class Cuts {
   Work& work_;
   const Found& found_;
   double unit_ = 0;
-  std::map<std::vector<char>, std::int64_t> peaks_;
+  std::map<std::vector<Place>, std::int64_t> peaks_;
 };
 
 std::vector<int> groups(int turn, const std::vector<int>& ends, std::size_t together) {
@@ -136,12 +141,14 @@ std::vector<int> groups(int turn, const std::vector<int>& ends, std::size_t toge
 
 }  // namespace
 
-Sequence expand(const RematGraph& g, int turn, const std::vector<char>& kept) {
+Sequence expand(const RematGraph& g, int turn, const std::vector<Place>& places) {
   Sequence out;
   std::vector<char> available(g.values.size());
   for (int k = 0; k < turn; ++k) {
     out.push_back(k);
-    for (int v : g.kernel(k).makes) available[v] = kept[v] || g.value(v).kept || !g.kernel(k).repeatable;
+    for (int v : g.kernel(k).makes)
+      available[v] =
+          g.value(v).kept || places[v] == Place::kept || (!g.kernel(k).repeatable && places[v] != Place::fetched);
   }
   std::vector<std::pair<int, std::size_t>> stack;  // kernels, and how many of their reads have been seen to
   for (int k = turn; k < g.size(); ++k) {
@@ -151,7 +158,13 @@ Sequence expand(const RematGraph& g, int turn, const std::vector<char>& kept) {
       const RematKernel& here = g.kernel(kernel);
       if (seen < here.reads.size()) {
         const int v = here.reads[seen++];
-        if (!available[v]) stack.push_back({g.value(v).maker, 0});
+        if (available[v]) continue;
+        if (places[v] != Place::fetched) {
+          stack.push_back({g.value(v).maker, 0});
+        } else {
+          out.push_back(g.value(v).fetch);
+          available[v] = true;
+        }
         continue;
       }
       // What ran for an earlier read may have been this kernel.

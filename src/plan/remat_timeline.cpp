@@ -5,7 +5,7 @@
 
 namespace anew::plan {
 Timeline::Timeline(const RematGraph& g, const Sequence& sequence) : g_(g) {
-  std::vector<std::pair<int, int>> current(g.values.size(), {-1, 0});
+  std::vector<Instance> current(g.values.size(), {-1, 0});
   std::vector<int> previous(g.kernels.size(), -1);
   runs_.reserve(sequence.size());
   for (int i = 0; i < static_cast<int>(sequence.size()); ++i) {
@@ -17,8 +17,9 @@ Timeline::Timeline(const RematGraph& g, const Sequence& sequence) : g_(g) {
       runs_[from].makes[which].readers.push_back(i);
     }
     for (int v : k.makes) {
-      if (!g.value(v).kept || current[v].first < 0) current[v] = {i, static_cast<int>(run.makes.size())};
-      run.makes.push_back({v, {}});
+      const Instance here{i, static_cast<int>(run.makes.size())};
+      run.makes.push_back({v, {}, current[v]});
+      if (!g.value(v).kept || current[v].first < 0) current[v] = here;
     }
     runs_.push_back(std::move(run));
   }
@@ -62,11 +63,33 @@ Sequence Timeline::sequence() const {
 // What taking out a run would change: runs that go, and bytes over positions.
 struct Timeline::Change {
   Timeline& t;
+  int position;
+  std::vector<Instance> heirs = {};                      // of each value that it makes, what is read instead
   std::vector<int> gone = {};                            // the run, then those that nobody reads then
-  std::vector<std::pair<int, int>> touched = {};         // instances that lose a reader
+  std::vector<Instance> touched = {};                    // that lose a reader
   std::vector<std::pair<int, std::int64_t>> steps = {};  // from this position on so many bytes more
 
+  const Run& run() const { return t.runs_[position]; }
   bool goes(int p) const { return std::find(gone.begin(), gone.end(), p) != gone.end(); }
+  // False: it is no repeat.
+  bool find_heirs() {
+    for (const Made& m : run().makes) {
+      Instance heir = m.before;
+      while (heir.first >= 0 && t.runs_[heir.first].gone) heir = t.made(heir).before;
+      if (heir.first < 0) return false;
+      heirs.push_back(heir);
+    }
+    return !heirs.empty();
+  }
+  // Whether some heir is that instance, and is read more than before.
+  bool inherits(const Instance& i) const {
+    for (std::size_t o = 0; o < heirs.size(); ++o)
+      if (heirs[o] == i && !run().makes[o].readers.empty()) return true;
+    return false;
+  }
+  bool is_heir(int p) const {
+    return std::any_of(heirs.begin(), heirs.end(), [&](const Instance& i) { return i.first == p; });
+  }
   // The last reader that stays, or the run itself.
   int last_left(int p, const Made& made) const {
     for (auto r = made.readers.rbegin(); r != made.readers.rend(); ++r)
@@ -85,27 +108,22 @@ struct Timeline::Change {
     steps.push_back({to + 1, -bytes});
   }
 
-  void collect(int position, int heir) {
+  void collect() {
     gone.push_back(position);
     for (std::size_t i = 0; i < gone.size(); ++i)
-      for (const auto& [from, which] : t.runs_[gone[i]].reads) {
+      for (const Instance& read : t.runs_[gone[i]].reads) {
+        const int from = read.first;
         if (goes(from)) continue;
-        if (std::find(touched.begin(), touched.end(), std::pair(from, which)) == touched.end())
-          touched.push_back({from, which});
-        if (from != heir && t.g_.kernel(t.runs_[from].kernel).repeatable && unread(from)) gone.push_back(from);
+        if (std::find(touched.begin(), touched.end(), read) == touched.end()) touched.push_back(read);
+        if (!is_heir(from) && t.g_.kernel(t.runs_[from].kernel).repeatable && unread(from)) gone.push_back(from);
       }
   }
-  void count(int position, int heir) {
-    const Run& run = t.runs_[position];
-    for (std::size_t o = 0; o < run.makes.size(); ++o) {
-      const Made& made = run.makes[o];
+  void count() {
+    for (std::size_t o = 0; o < heirs.size(); ++o) {
+      const Made& made = run().makes[o];
       const std::int64_t bytes = t.g_.bytes(made.value);
-      if (made.readers.empty()) {
-        add(position, position, -bytes);
-        continue;
-      }
-      const Made& before = t.runs_[heir].makes[o];
-      add(t.last(heir, before) + 1, position - 1, bytes);
+      if (made.readers.empty()) add(position, position, -bytes);
+      else add(t.last(heirs[o].first, t.made(heirs[o])) + 1, position - 1, bytes);
     }
     for (int p : gone) {
       const Run& r = t.runs_[p];
@@ -113,17 +131,16 @@ struct Timeline::Change {
       if (p != position)
         for (const Made& m : r.makes) add(p, t.last(p, m), -t.g_.bytes(m.value));
     }
-    for (const auto& [from, which] : touched) {
-      const Made& made = t.runs_[from].makes[which];
-      if (goes(from) || t.lives_on(from, made)) continue;
-      if (from == heir && !run.makes[which].readers.empty()) continue;
-      add(last_left(from, made) + 1, t.last(from, made), -t.g_.bytes(made.value));
+    for (const Instance& i : touched) {
+      const Made& made = t.made(i);
+      if (goes(i.first) || t.lives_on(i.first, made) || inherits(i)) continue;
+      add(last_left(i.first, made) + 1, t.last(i.first, made), -t.g_.bytes(made.value));
     }
     // What was written over something that now lives longer needs memory of its own.
-    for (std::size_t o = 0; o < run.makes.size(); ++o) {
-      if (run.makes[o].readers.empty()) continue;
-      const int p = t.last(heir, t.runs_[heir].makes[o]);
-      if (p > heir && !goes(p)) add(p, p, t.runs_[p].reused);
+    for (std::size_t o = 0; o < heirs.size(); ++o) {
+      if (run().makes[o].readers.empty()) continue;
+      const int p = t.last(heirs[o].first, t.made(heirs[o]));
+      if (p > heirs[o].first && !goes(p)) add(p, p, t.runs_[p].reused);
     }
   }
   bool fits(std::int64_t budget) {
@@ -139,37 +156,36 @@ struct Timeline::Change {
     }
     return true;
   }
-  void commit(int position, int heir) {
+  void commit() {
     for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
       // Steps are bytes from a position on; ranges are short next to the whole.
       if (i > 0) steps[i].second += steps[i - 1].second;
       for (int p = steps[i].first; p < steps[i + 1].first; ++p) t.live_[p] += steps[i].second;
     }
-    for (std::size_t o = 0; o < t.runs_[position].makes.size(); ++o) {
-      Made &made = t.runs_[position].makes[o], &before = t.runs_[heir].makes[o];
+    for (std::size_t o = 0; o < heirs.size(); ++o) {
+      const Instance here{position, static_cast<int>(o)};
+      Made &made = t.runs_[position].makes[o], &before = t.runs_[heirs[o].first].makes[heirs[o].second];
       if (made.readers.empty()) continue;
-      if (const int p = t.last(heir, before); p > heir) t.runs_[p].reused = 0;
+      if (const int p = t.last(heirs[o].first, before); p > heirs[o].first) t.runs_[p].reused = 0;
       for (int r : made.readers) {
-        for (auto& read : t.runs_[r].reads)
-          if (read == std::pair(position, static_cast<int>(o))) read = {heir, static_cast<int>(o)};
+        std::replace(t.runs_[r].reads.begin(), t.runs_[r].reads.end(), here, heirs[o]);
         before.readers.push_back(r);
       }
     }
     for (int p : gone) t.runs_[p].gone = true;
-    for (const auto& [from, which] : touched)
-      std::erase_if(t.runs_[from].makes[which].readers, [&](int r) { return t.runs_[r].gone; });
+    for (const Instance& i : touched)
+      std::erase_if(t.runs_[i.first].makes[i.second].readers, [&](int r) { return t.runs_[r].gone; });
   }
 };
 
 bool Timeline::remove(int position, std::int64_t budget) {
-  int heir = runs_[position].previous;
-  while (heir >= 0 && runs_[heir].gone) heir = runs_[heir].previous;
-  if (heir < 0 || runs_[position].gone) return false;
-  Change change{*this};
-  change.collect(position, heir);
-  change.count(position, heir);
+  if (runs_[position].gone) return false;
+  Change change{*this, position};
+  if (!change.find_heirs()) return false;
+  change.collect();
+  change.count();
   if (!change.fits(budget)) return false;
-  change.commit(position, heir);
+  change.commit();
   return true;
 }
 

@@ -11,17 +11,19 @@ class Timeline {
  public:
   Timeline(const RematGraph& graph, const Sequence& sequence);
 
+  using Instance = std::pair<int, int>;  // a run, and which of its `makes`
   struct Made {
     int value;
-    std::vector<int> readers;  // positions, ascending
+    std::vector<int> readers = {};  // positions, ascending
+    Instance before = {-1, 0};      // which was read until this was made
   };
   struct Run {
     int kernel;
     int previous = -1;  // the run of the same kernel before
     bool gone = false;
-    std::vector<Made> makes;                 // as the kernel's
-    std::vector<std::pair<int, int>> reads;  // as the kernel's: run and which of its `makes`
-    std::int64_t reused = 0;                 // bytes it writes in place
+    std::vector<Made> makes;      // as the kernel's
+    std::vector<Instance> reads;  // as the kernel's
+    std::int64_t reused = 0;      // bytes it writes in place
   };
   const std::vector<Run>& runs() const { return runs_; }
   const std::vector<std::int64_t>& live() const { return live_; }
@@ -30,12 +32,13 @@ class Timeline {
   bool lives_on(int at, const Made& made) const;  // a result
   Sequence sequence() const;
 
-  // Takes the run out if the peak stays within the budget: what read it reads the run before; runs nobody reads then go
-  // too.
+  // Takes the run, a repeat or a fetch, out if the peak stays within the budget: what read it reads what was there
+  // before; runs nobody reads then go too.
   bool remove(int position, std::int64_t budget);
 
  private:
   struct Change;
+  const Made& made(const Instance& i) const { return runs_[i.first].makes[i.second]; }
   const RematGraph& g_;
   std::vector<Run> runs_;
   std::vector<std::int64_t> live_;

@@ -1,5 +1,5 @@
 // The cheapest way to run a small graph within a budget, by exhaustion: Dijkstra's algorithm over sets of values in
-// memory. Any order of first runs, any number of repeats.
+// memory. Any order of first runs, any number of repeats and fetches, of which each costs the same.
 #pragma once
 #include <limits>
 #include <optional>
@@ -18,8 +18,11 @@ class Oracle {
       reads_.push_back(mask(k.reads));
       makes_.push_back(mask(k.makes));
     }
-    for (std::size_t v = 0; v < g.values.size(); ++v)
+    for (std::size_t v = 0; v < g.values.size(); ++v) {
       if (g.values[v].kept) kept_ |= 1u << v;
+      if (g.values[v].bytes > 0) droppable_ |= 1u << v;
+    }
+    droppable_ &= ~kept_;
   }
   // Nothing where no sequence fits.
   std::optional<double> cost(std::int64_t budget) {
@@ -38,7 +41,7 @@ class Oracle {
       if (cost > best[state]) continue;
       if ((state & kept_) == kept_) return cost;
       for (std::size_t k = 0; k < g_.kernels.size(); ++k) run(k, cost, state, budget, reach);
-      for (std::uint32_t rest = state & ~kept_; rest; rest &= rest - 1) reach(cost, state & ~(rest & -rest));
+      for (std::uint32_t rest = state & droppable_; rest; rest &= rest - 1) reach(cost, state & ~(rest & -rest));
     }
     return std::nullopt;
   }
@@ -66,7 +69,7 @@ class Oracle {
   }
   const plan::RematGraph& g_;
   std::vector<std::uint32_t> reads_, makes_;
-  std::uint32_t kept_ = 0;
+  std::uint32_t kept_ = 0, droppable_ = 0;
 };
 
 }  // namespace anew::test

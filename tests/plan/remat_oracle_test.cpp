@@ -63,5 +63,38 @@ TEST(RematOracle, PlansAreOptimal) {
                            tally.graphs, tally.budgets, tally.found, tally.optimal, 100 * tally.gaps / tally.found);
 }
 
+// Some values can be fetched, for less or more than what making them again costs.
+RematGraph with_fetches(RematGraph g, std::uint64_t seed) {
+  const auto values = static_cast<int>(g.values.size());
+  const double mean = g.total_cost() / g.size();
+  for (int v = 0; v < values && g.values.size() < 20; ++v)
+    if (!g.value(v).kept && g.value(v).readers.size() > 1 && next_random(seed) < 0.7)
+      g.add_fetch(v, 0, mean * (0.1 + 2 * next_random(seed)));
+  return g;
+}
+
+TEST(RematOracle, PlansWithFetchesAreOptimal) {
+  const int each = std::getenv("ANEW_LONG") ? 60 : 8;
+  Tally tally;
+  int fetched = 0;
+  for (int i = 0; i < each; ++i) {
+    const auto seed = static_cast<std::uint64_t>(i);
+    for (const RematGraph& plain : {chain_graph(4 + i % 3), uneven_chain_graph(5, seed), residual_graph(1, seed),
+                                    small_unet_graph(1 + i % 2, seed), random_graph(5 + i % 2, seed)}) {
+      if (plain.values.size() > 16) continue;
+      const RematGraph g = with_fetches(plain, seed + 1);
+      compare(g, tally);
+      for (const RematPlan& p : budget_curve(g))
+        fetched += std::any_of(p.sequence.begin(), p.sequence.end(), [&](int k) { return g.kernel(k).fetch; });
+    }
+  }
+  EXPECT_GE(fetched, tally.budgets / 3);
+  EXPECT_GE(tally.budgets, each * 12);
+  EXPECT_GE(tally.optimal, 0.95 * tally.budgets);
+  EXPECT_LE(tally.gaps, 0.001 * tally.budgets);
+  RecordProperty("budgets", tally.budgets);
+  RecordProperty("optimal", tally.optimal);
+}
+
 }  // namespace
 }  // namespace anew::test

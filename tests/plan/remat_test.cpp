@@ -87,17 +87,57 @@ TEST(Remat, CutsKeepWhatIsDearAndSmall) {
   ParametricCut cut(g, p);
   cut.set_price(1);  // a: 4 bytes against 10; b: 2 bytes against 1
   EXPECT_EQ(cut.value(), 5);
-  EXPECT_EQ(cut.kept(), (std::vector<char>{1, 0, 0}));
+  EXPECT_EQ(cut.places(), (std::vector{Place::kept, Place::gone, Place::gone}));
   EXPECT_EQ(cut.kept_bytes(), 4);
   cut.set_price(10);
   EXPECT_EQ(cut.value(), 11);
   EXPECT_EQ(cut.kept_bytes(), 0);
 }
 
+// What is dear to make and large is fetched, once the price is above what that costs.
+TEST(Remat, CutsFetch) {
+  const RematGraph g = triangle();
+  CutProblem p{{true, true, false}, {false, false, false}, {10, 1, 1}, {3, 3, 3}};
+  ParametricCut cut(g, p);
+  cut.set_price(0.6);
+  EXPECT_EQ(cut.places(), (std::vector{Place::kept, Place::gone, Place::gone}));
+  cut.set_price(1);
+  EXPECT_EQ(cut.value(), 4);
+  EXPECT_EQ(cut.places(), (std::vector{Place::fetched, Place::gone, Place::gone}));
+  EXPECT_EQ(cut.kept_bytes(), 0);
+  p.rerun[1] = never;
+  ParametricCut all(g, p);
+  all.set_price(10);
+  EXPECT_EQ(all.value(), 6);
+  EXPECT_EQ(all.places(), (std::vector{Place::fetched, Place::fetched, Place::gone}));
+}
+
+// A fetch needs its maker's run and nothing else; the file is written once.
+TEST(Remat, FetchesAreRuns) {
+  RematGraph g = triangle();
+  const int f = g.add_fetch(0, 5, 2);
+  EXPECT_EQ(g.size(), 3);
+  EXPECT_EQ(plain_sequence(g), (Sequence{0, 1, 2}));
+  EXPECT_FALSE(evaluate(g, {f, 0, 1, 2}).valid);
+  const Evaluation once = evaluate(g, {0, 1, f, 2}), twice = evaluate(g, {0, f, 1, f, 2});
+  EXPECT_EQ(once.cost, g.total_cost() + 7);
+  EXPECT_EQ(twice.cost, g.total_cost() + 9);
+  EXPECT_EQ(without_dead_runs(g, {0, f, 1, f, 2}), (Sequence{0, f, 1, f, 2}));
+  EXPECT_EQ(without_dead_runs(g, {0, f, f, 1, 2, f}), (Sequence{0, f, 1, 2}));
+  EXPECT_EQ(without_dead_runs(g, {0, 0, f, 1, 2}), (Sequence{0, f, 1, 2}));
+  Timeline t(g, {0, 1, f, 2});
+  EXPECT_TRUE(t.remove(2, 1000));
+  EXPECT_EQ(t.sequence(), (Sequence{0, 1, 2}));
+  EXPECT_FALSE(t.remove(0, 1000));
+}
+
 // Taking runs out one by one keeps account of memory as a fresh look would.
 TEST(Remat, TimelinesKeepAccount) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
-    const RematGraph g = random_graph(8, seed);
+  for (std::uint64_t seed = 0; seed < 80; ++seed) {
+    RematGraph g = random_graph(8, seed / 2);
+    const auto values = static_cast<int>(g.values.size());
+    for (int v = 0; v < values && seed % 2; ++v)
+      if (!g.value(v).kept) g.add_fetch(v, 1, v % 3 ? 0.5 : 50);
     const std::int64_t peak = evaluate(g, plain_sequence(g)).peak;
     Work work{100'000};
     auto s = evict(g, peak * 8 / 10, {1, 1, 1, false, true, true}, work);
