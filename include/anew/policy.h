@@ -144,6 +144,10 @@ Policy offload_dot_with_no_batch_dims(std::string src = "device", std::string ds
                                       const Location& at = Location::current());
 }  // namespace checkpoint_policies
 
+// What policies offload goes to an unnamed file in this folder; "": in that of ANEW_SPILL in the environment, or else
+// in the system's for temporary files, as at the start. Returns the former one.
+std::string set_spill_folder(std::string folder, const Location& at = Location::current());
+
 }  // namespace anew
 
 template <>

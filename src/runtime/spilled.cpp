@@ -1,6 +1,7 @@
 // Regions: addresses that the system keeps free, the pieces written there, and one list of all of them.
 #include "runtime/spilled.h"
 
+#include <anew/policy.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -57,7 +58,37 @@ class SpillFile {
   std::set<std::int64_t> unread_;  // keys, in the order in which they were written
 };
 
+namespace {
+
+struct Setting {
+  std::mutex guard;
+  std::string folder;  // empty: none was set
+};
+Setting& setting() {
+  static Setting& s = *new Setting;
+  return s;
+}
+std::string set_folder() {
+  Setting& s = setting();
+  const std::lock_guard lock(s.guard);
+  return s.folder;
+}
+
+}  // namespace
+
+std::string set_spill_folder(std::string folder, const Location& at) {
+  if (!folder.empty()) (void)open_unnamed({"set_spill_folder", folder, at, "an array"});  // an Error where that fails
+  Setting& s = setting();
+  const std::lock_guard lock(s.guard);
+  std::swap(s.folder, folder);
+  return folder.empty() ? environment::spill() : folder;
+}
+
 std::shared_ptr<SpillFile> open_spill_file(FileOwner owner) {
+  if (owner.folder.empty()) {
+    owner.folder = set_folder();
+    owner.give = "give set_spill_folder";
+  }
   if (owner.folder.empty()) {
     owner.folder = environment::spill();
     owner.give = "set ANEW_SPILL to";
@@ -214,16 +245,21 @@ void move_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
 
 namespace {
 
-// The file of eager arrays: there as long as one of them is. After a failure a new one is opened.
+// The file of eager arrays: there as long as one of them is. After a failure, or in another folder, one is opened anew.
 std::shared_ptr<SpillFile> shared_file() {
   struct Shared {
     std::mutex guard;
     std::weak_ptr<SpillFile> file;
+    std::string folder;  // that was set when it was opened
   };
   static Shared& shared = *new Shared;
   const std::lock_guard lock(shared.guard);
   std::shared_ptr<SpillFile> file = shared.file.lock();
-  if (!file || file->failed()) shared.file = file = open_spill_file({"offload", "", Location(), "an array"});
+  const std::string folder = set_folder();
+  if (!file || file->failed() || shared.folder != folder) {
+    shared.file = file = open_spill_file({"offload", "", Location(), "an array"});
+    shared.folder = folder;
+  }
   return file;
 }
 
