@@ -59,6 +59,7 @@ struct Residual {
   std::string primitive, name, path;  // path: of an argument
   SourceLine location;
   std::int64_t trips = 1;  // of the loops that stack it
+  bool offloaded = false;  // a policy keeps it in a file
   std::string reason, text;
 };
 
@@ -99,11 +100,13 @@ struct CheckGradsOptions {
   std::optional<double> atol = {}, rtol = {}, step = {};
   std::uint64_t seed = 7;  // of the direction
 };
-// `donate`: numbers of arguments whose memory becomes that of results; to flat functions, numbers of arrays. `stop`:
-// ends calls of the jitted function; where that is itself traced, the token of the outermost jit counts. `name`: of the
-// function, in Programs and lists of residuals.
+// `disk`: a folder; values may be kept in an unnamed file there where that meets the budget in less time than making
+// them again, or where nothing else does. `donate`: numbers of arguments whose memory becomes that of results; to flat
+// functions, numbers of arrays. `stop`: ends calls of the jitted function; where that is itself traced, the token of
+// the outermost jit counts. `name`: of the function, in Programs and lists of residuals.
 struct JitOptions {
   std::optional<std::size_t> memory_budget = {};
+  std::string disk = {};
   int threads = 0;
   std::vector<int> donate = {};
   std::optional<StopToken> stop = {};

@@ -40,12 +40,13 @@ struct Recomputed {
 // in donated arguments) and one arena, which holds every temporary and all scratch, and nothing else.
 struct MemoryPlan {
   std::size_t argument_bytes = 0, constant_bytes = 0, output_bytes = 0, arena_bytes = 0;
-  std::size_t peak_bytes = 0;     // their sum
-  std::size_t donated_bytes = 0;  // outputs in the memory of arguments; in none of the others
-  std::size_t disk_bytes = 0;     // kept in files meanwhile
-  std::vector<LiveValue> live{};  // in the arena where most of it is in use, largest first
-  // With a memory budget, by a model of times: what recomputation adds, as a fraction of the time of the plain call;
-  // the least that any plan within the budget adds; what one more byte would save, in seconds.
+  std::size_t peak_bytes = 0;          // their sum
+  std::size_t donated_bytes = 0;       // outputs in the memory of arguments; in none of the others
+  std::size_t disk_bytes = 0;          // kept in files meanwhile
+  std::vector<LiveValue> live{};       // in the arena where most of it is in use, largest first
+  std::vector<LiveValue> offloaded{};  // what is kept in files, largest first
+  // With a memory budget, by a model of times: what recomputation and files add, as a fraction of the time of the plain
+  // call; the least that any plan within the budget adds; what one more byte would save, in seconds.
   double extra_time = 0, extra_time_bound = 0, price = 0;
   std::vector<Recomputed> recomputed{};  // what takes longest first
   std::string str() const;
@@ -56,6 +57,7 @@ std::ostream& operator<<(std::ostream& os, const MemoryPlan& plan);
 struct BudgetPoint {
   std::size_t peak_bytes = 0;
   double extra_time = 0, extra_time_bound = 0;  // as in MemoryPlan
+  std::size_t disk_bytes = 0;
 };
 // A table; a picture (SVG).
 std::string str(const std::vector<BudgetPoint>& curve);

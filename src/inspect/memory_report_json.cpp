@@ -91,7 +91,8 @@ std::string json(const Recomputed& r) {
 std::string json(const BudgetPoint& p) {
   return object({{"peak_bytes", number(p.peak_bytes)},
                  {"extra_time", number(p.extra_time)},
-                 {"extra_time_bound", number(p.extra_time_bound)}});
+                 {"extra_time_bound", number(p.extra_time_bound)},
+                 {"disk_bytes", number(p.disk_bytes)}});
 }
 std::string json(const MemoryReport::Source& s) {
   return object({{"file", quoted(s.file)}, {"line", std::to_string(s.line)}, {"text", quoted(s.text)}});
@@ -117,6 +118,7 @@ std::string MemoryReport::json() const {
       {"price", number(plan.price)},
       {"donated_bytes", number(plan.donated_bytes)},
       {"disk_bytes", number(plan.disk_bytes)},
+      {"offloaded", anew::json(plan.offloaded)},
       {"recomputed", anew::json(plan.recomputed)},
       {"budget_curve", anew::json(budget_curve)},
       {"live", anew::json(plan.live)},

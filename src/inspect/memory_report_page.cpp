@@ -102,6 +102,7 @@ class Page {
     for (const MemoryReport::Step& s : r.steps) know(s.line);
     for (const MemoryReport::Piece& p : r.pieces) know(p.line);
     for (const Recomputed& x : r.plan.recomputed) know(x.at.line() ? source_line(x.at) : SourceLine{});
+    for (const LiveValue& x : r.plan.offloaded) know(x.at.line() ? source_line(x.at) : SourceLine{});
     for (const MemoryReport::Total& t : by_line_)
       if (t.line.line) add(totals_[place(t.line)], t);
     for (const MemoryReport::Source& s : r.sources) add_file(s.file);
@@ -118,6 +119,7 @@ class Page {
     if (r_.plan.arena_bytes && !r_.steps.empty()) map();
     if (r_.budget_curve.size() > 1) curve();
     if (!r_.plan.recomputed.empty()) recomputed();
+    if (!r_.plan.offloaded.empty()) offloaded();
     if (!r_.steps.empty()) {
       out_ +=
           "<h2>Totals</h2>\n<p>What is alive where the arena is fullest, and the time of the steps.</p>\n"
@@ -202,7 +204,8 @@ class Page {
     if (r_.seconds >= 0) figure("a call takes", readable_time(r_.seconds));
     if (p.donated_bytes) figure("results in donated arguments", readable_bytes(p.donated_bytes));
     if (p.disk_bytes) figure("on disk", readable_bytes(p.disk_bytes));
-    if (p.extra_time > 0) figure("recomputed", more_time(p.extra_time));
+    if (p.extra_time > 0)
+      figure(compiled::moves_values(p) ? "recomputed and moved" : "recomputed", more_time(p.extra_time));
     if (p.extra_time > 0) figure("any plan within the budget", "at least " + more_time(p.extra_time_bound));
     out_ += "</div>\n";
   }
@@ -330,6 +333,16 @@ class Page {
       out_ += fmt::format(
           "<tr><td>{}</td><td class=\"left\">{}</td><td class=\"size\">{} x</td><td class=\"size\">{}</td></tr>\n",
           escaped(r.what), link(line, line_text(line)), r.times, more_time(r.extra_time));
+    }
+    out_ += "</table>\n";
+  }
+
+  void offloaded() {
+    out_ += "<h2>On disk</h2>\n<table>\n<tr><th>value</th><th class=\"left\">line</th><th>bytes</th></tr>\n";
+    for (const LiveValue& v : r_.plan.offloaded) {
+      const SourceLine line = v.at.line() ? source_line(v.at) : SourceLine{};
+      out_ += fmt::format("<tr><td>{} {}</td><td class=\"left\">{}</td><td class=\"size\">{}</td></tr>\n",
+                          escaped(v.what), v.type.str(), link(line, line_text(line)), readable_bytes(v.bytes));
     }
     out_ += "</table>\n";
   }

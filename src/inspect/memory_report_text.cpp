@@ -147,10 +147,17 @@ std::string budget_text(const MemoryPlan& plan) {
     out += fmt::format("donated {} of results in the memory of arguments\n",
                        readable_bytes(static_cast<double>(plan.donated_bytes)));
   if (plan.disk_bytes) out += fmt::format("disk    {}\n", readable_bytes(static_cast<double>(plan.disk_bytes)));
-  if (plan.extra_time <= 0) return out;
-  out += fmt::format("again   +{:.2f} % time is recomputation; any plan within the budget adds at least {:.2f} %\n",
-                     100 * plan.extra_time, 100 * plan.extra_time_bound);
   constexpr std::size_t most = 8;
+  for (std::size_t i = 0; i < std::min(most, plan.offloaded.size()); ++i) {
+    const LiveValue& v = plan.offloaded[i];
+    out += fmt::format("        {:>9}  {} {} {}\n", readable_bytes(static_cast<double>(v.bytes)), fit(v.what, 24),
+                       v.type.str(), fitting_line(v.at.line() ? source_line(v.at) : SourceLine{}, 20));
+  }
+  if (plan.offloaded.size() > most) out += fmt::format("        and {} more\n", plan.offloaded.size() - most);
+  if (plan.extra_time <= 0) return out;
+  out +=
+      fmt::format("again   +{:.2f} % time is recomputation{}; any plan within the budget adds at least {:.2f} %\n",
+                  100 * plan.extra_time, compiled::moves_values(plan) ? " and files" : "", 100 * plan.extra_time_bound);
   for (std::size_t i = 0; i < std::min(most, plan.recomputed.size()); ++i) {
     const Recomputed& r = plan.recomputed[i];
     out += fmt::format("        {:>7.2f} %  {} x {} {}\n", 100 * r.extra_time, r.times, fit(r.what, 40),

@@ -81,6 +81,7 @@ Residual describe(const ResidualSource& s, const Type& type, const std::vector<s
     what += " from " + r.location.str();
   }
   const bool host = s.origin.primitive && gives_host(*s.origin.primitive, s.origin.params, s.origin.output);
+  r.offloaded = host;
   r.text = (host ? host_type(type) : type.str()) + " " + what;
   return r;
 }
@@ -138,7 +139,7 @@ std::string saved_residuals_text(const std::vector<Residual>& residuals) {
   for (const Residual& r : residuals) {
     out += fmt::format("{}  {} bytes\n", r.text, r.bytes);
     total += r.bytes;
-    if (!r.text.starts_with(r.type.str())) offloaded += r.bytes;
+    if (r.offloaded) offloaded += r.bytes;
   }
   return out + fmt::format("total: {} residual{}, {} bytes{}\n", residuals.size(), residuals.size() == 1 ? "" : "s",
                            total, offloaded ? fmt::format(", {} of them offloaded", offloaded) : "");

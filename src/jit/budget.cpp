@@ -65,7 +65,7 @@ std::vector<Recomputed> recomputed(const std::vector<passes::BudgetChoices::Agai
 }  // namespace
 
 Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> inputs, const PlanOptions& options) {
-  passes::BudgetChoices choices(program, inputs, options.donated);
+  passes::BudgetChoices choices(program, inputs, options.donated, options.disk);
   const std::size_t budget = *options.budget;
   const std::size_t outside = outside_of(program);
   const auto chosen = budget < outside ? std::nullopt : choices.first_within(budget - outside);
@@ -80,14 +80,15 @@ Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> in
 }
 
 std::vector<BudgetPoint> budget_curve(const ir::Program& program, std::span<const ir::Strides> inputs,
-                                      std::span<const int> donated) {
-  passes::BudgetChoices choices(program, inputs, donated);
+                                      const PlanOptions& options) {
+  passes::BudgetChoices choices(program, inputs, options.donated, options.disk);
   const std::size_t outside = outside_of(program);
   std::vector<BudgetPoint> out;
   for (const auto& c : choices.curve()) {
     const std::size_t bytes = choices.bytes(c);
     const double extra = choices.extra_time(c);
-    const BudgetPoint point{outside + bytes, extra, c.plain() ? 0 : std::min(extra, choices.extra_time_bound(bytes))};
+    const BudgetPoint point{outside + bytes, extra, c.plain() ? 0 : std::min(extra, choices.extra_time_bound(bytes)),
+                            plan_of(program, *choices.body(c)).disk_bytes};
     if (!out.empty() && out.back().extra_time == extra) out.back() = point;  // less memory for nothing
     else out.push_back(point);
   }

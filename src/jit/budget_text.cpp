@@ -11,10 +11,14 @@ namespace anew {
 using compiled::readable_bytes;
 
 std::string str(const std::vector<BudgetPoint>& curve) {
-  std::string out = fmt::format("{:>14}  {:>10}  {:>9}  {:>10}\n", "peak bytes", "", "time", "at least");
-  for (const BudgetPoint& p : curve)
-    out += fmt::format("{:>14}  {:>10}  {:>+8.2f}%  {:>+9.2f}%\n", p.peak_bytes,
+  const bool disk = std::any_of(curve.begin(), curve.end(), [](const BudgetPoint& p) { return p.disk_bytes > 0; });
+  std::string out = fmt::format("{:>14}  {:>10}  {:>9}  {:>10}", "peak bytes", "", "time", "at least");
+  out += disk ? "     on disk\n" : "\n";
+  for (const BudgetPoint& p : curve) {
+    out += fmt::format("{:>14}  {:>10}  {:>+8.2f}%  {:>+9.2f}%", p.peak_bytes,
                        readable_bytes(static_cast<double>(p.peak_bytes)), 100 * p.extra_time, 100 * p.extra_time_bound);
+    out += disk ? fmt::format("  {:>10}\n", readable_bytes(static_cast<double>(p.disk_bytes))) : "\n";
+  }
   return out;
 }
 

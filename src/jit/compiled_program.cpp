@@ -169,6 +169,7 @@ std::size_t hash_of(const ir::ProgramRef& program, std::span<const ir::Strides> 
   std::size_t h = ir::hash_value(program);
   if (options.budget) hash_combine(h, *options.budget);
   for (int i : options.donated) hash_combine(h, static_cast<std::size_t>(i));
+  hash_combine(h, std::hash<std::string>()(options.disk));
   for (const ir::Strides& s : inputs)
     for (std::int64_t n : s) hash_combine(h, static_cast<std::size_t>(n));
   return h;

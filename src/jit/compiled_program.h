@@ -24,10 +24,11 @@ void set_backend(Backend b);
 const loops::Target& target();  // of the backend
 
 // With a budget: a plan whose peak is within it; an Error where there is none. `donated`: inputs whose memory may
-// become that of outputs.
+// become that of outputs. `disk`: a folder where a plan may keep values; empty: there is none.
 struct PlanOptions {
   std::optional<std::size_t> budget = {};
   std::vector<int> donated = {};
+  std::string disk = {};
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
@@ -90,7 +91,7 @@ struct Budgeted {
 };
 Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> inputs, const PlanOptions& options);
 std::vector<BudgetPoint> budget_curve(const ir::Program& program, std::span<const ir::Strides> inputs,
-                                      std::span<const int> donated);
+                                      const PlanOptions& options);
 
 }  // namespace anew::compiled
 

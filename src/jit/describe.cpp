@@ -53,6 +53,12 @@ std::string Pattern::str() const {
   return out;
 }
 
+bool moves_values(const MemoryPlan& plan) {
+  double again = 0;
+  for (const Recomputed& r : plan.recomputed) again += r.extra_time;
+  return !plan.offloaded.empty() && again < plan.extra_time * (1 - 1e-9);
+}
+
 std::string step_name(const passes::Step& step) {
   const std::string own = step.primitive ? step.primitive->name : "copy";
   const auto* loop = step.as<passes::Loop>();

@@ -1,6 +1,8 @@
 // What plans and reports say of a lowered Program: names of steps, what lives in the arena at each of them, sizes for
 // people to read.
 #pragma once
+#include <anew/jit.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +16,8 @@
 
 namespace anew::compiled {
 
+// Whether a part of the time that a budget costs is for values on their way to files and back.
+bool moves_values(const MemoryPlan& plan);
 // "512 B", "8.0 KiB", "1.5 GiB".
 std::string readable_bytes(double bytes);
 // By what `size` says; those of one size stay in order.

@@ -60,16 +60,19 @@ Arrays run_now(const ir::ProgramRef& program, std::span<const Array> x, const Lo
 // Here, where every user of jit is linked against it.
 [[maybe_unused]] const bool installed = (run_compiled = &run_now, true);
 
-void check_options(const JitOptions& o, std::size_t arrays, const Location& at) {
+void check_options(const JitOptions& o, std::size_t arrays, std::string_view op, const Location& at) {
   for (int i : o.donate)
     if (i < 0 || static_cast<std::size_t>(i) >= arrays)
       throw Error(fmt::format("[jit] .donate names array {} of {}", i, arrays), at, "arrays are counted from 0");
+  if (!o.disk.empty() && !o.memory_budget && op != "budget_curve")
+    throw Error("[jit] .disk without .memory_budget", at,
+                "give the bytes that a call may take: {.memory_budget = 512_MiB, .disk = \"...\"}");
   if (o.threads < 0) throw Error(fmt::format("[jit] .threads is {}", o.threads), at, "0 means all of them");
 }
 
 // Arrays behind so many constants.
 compiled::PlanOptions plan_options(const JitOptions& o, std::size_t constants) {
-  compiled::PlanOptions out{o.memory_budget, o.donate};
+  compiled::PlanOptions out{o.memory_budget, o.donate, o.disk};
   for (int& i : out.donated) i += static_cast<int>(constants);
   return out;
 }
@@ -216,7 +219,7 @@ Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cach
 
 Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cache, const JitOptions& options,
            const Location& at, bool& compiled) {
-  check_options(options, x.size(), at);
+  check_options(options, x.size(), "jit", at);
   const StopScope stop(options.stop);
   return with_line("jit", at, [&] { return call(f, x, cache, options, at, compiled); });
 }
@@ -352,7 +355,7 @@ struct Prepared {
 Prepared prepared(const FlatFunction& f, std::span<const Array> x, const JitOptions& options,
                   std::vector<std::string> paths, std::string_view op, const Location& at) {
   check_leaves(x, paths, op, at);
-  check_options(options, x.size(), at);
+  check_options(options, x.size(), op, at);
   const StopScope stop(options.stop);
   const std::uint64_t start = next_sequence();
   Staged traced =
@@ -387,7 +390,8 @@ std::shared_ptr<Compiled::State> planned(const FlatFunction& f, std::span<const 
   Compiled::State& s = *p.state;
   s.program = compiled::find_compiled(p.program, p.inputs, plan_options(options, s.constants.size()));
   s.plan = s.program->plan();
-  for (LiveValue& v : s.plan.live) v.path = compiled::path_of(v.leaf, v.backward, s.paths);
+  for (std::vector<LiveValue>* list : {&s.plan.live, &s.plan.offloaded})
+    for (LiveValue& v : *list) v.path = compiled::path_of(v.leaf, v.backward, s.paths);
   return p.state;
 }
 
@@ -412,7 +416,7 @@ std::vector<BudgetPoint> budget_curve(const FlatFunction& f, std::span<const Arr
   return with_line("budget_curve", at, [&] {
     const Prepared p = prepared(f, x, options, {}, "budget_curve", at);
     compiled::check_countable(*p.program);
-    return compiled::budget_curve(*p.program, p.inputs, plan_options(options, p.state->constants.size()).donated);
+    return compiled::budget_curve(*p.program, p.inputs, plan_options(options, p.state->constants.size()));
   });
 }
 

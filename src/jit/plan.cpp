@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <ostream>
+#include <set>
 #include <unordered_map>
 
 #include "base/base.h"
@@ -57,13 +58,24 @@ void collect_live(const passes::Body& body, const std::string& inside, const Lab
                            mark_of(body, step), labels));
 }
 
-std::size_t disk_bytes(const passes::Body& body) {
-  std::size_t bytes = 0;
-  for (const passes::Storage& s : body.storages)
-    if (s.kind == passes::Storage::Kind::disk) bytes += s.bytes;
-  for (const passes::Step& s : body.steps)
-    for (const auto& nested : s.bodies) bytes += disk_bytes(*nested);
-  return bytes;
+// What lies on disk: of what is moved there, the value that is; of a loop's states, what the loop gives.
+void collect_offloaded(const passes::Body& body, const std::string& inside, const Labels& labels,
+                       std::vector<LiveValue>& out) {
+  std::set<passes::StorageId> known;
+  for (const passes::Step& s : body.steps) {
+    const passes::Call* call = s.as<passes::Call>();
+    for (passes::ValueId v : s.out) {
+      const passes::Storage& storage = body.storage_of(v);
+      if (!storage.on_disk() || !known.insert(body.values[v].storage).second) continue;
+      const passes::ValueId of = call && call->moves == passes::Call::Moves::out ? s.in[0] : v;
+      const passes::Value& value = body.values[of];
+      out.push_back(
+          labelled({value.primitive ? value.primitive->name : "copy", body.type(v), storage.bytes, value.at, inside},
+                   mark_of(body, of), labels));
+    }
+    for (const auto& nested : s.bodies)
+      collect_offloaded(*nested, (inside.empty() ? "" : inside + " / ") + step_name(s), labels, out);
+  }
 }
 
 }  // namespace
@@ -84,16 +96,17 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body) {
     (i < static_cast<std::size_t>(program.constants) ? plan.constant_bytes : plan.argument_bytes) +=
         program.type(program.inputs[i]).bytes();
   plan.output_bytes = passes::output_bytes(body);
-  plan.disk_bytes = disk_bytes(body);
-  for (passes::ValueId v : body.outputs) {
-    const passes::Storage& s = body.storage_of(v);
-    (s.on_disk() ? plan.disk_bytes : plan.donated_bytes) += body.type(v).bytes();
-  }
+  for (passes::ValueId v : body.outputs)
+    if (!body.storage_of(v).on_disk()) plan.donated_bytes += body.type(v).bytes();
   plan.donated_bytes -= plan.output_bytes;
   plan.arena_bytes = body.bytes;
   plan.peak_bytes = plan.argument_bytes + plan.constant_bytes + plan.output_bytes + plan.arena_bytes;
-  collect_live(body, "", Labels(program), plan.live);
-  largest_first(plan.live, [](const LiveValue& v) { return v.bytes; });
+  const Labels labels(program);
+  collect_live(body, "", labels, plan.live);
+  collect_offloaded(body, "", labels, plan.offloaded);
+  for (std::vector<LiveValue>* list : {&plan.live, &plan.offloaded})
+    largest_first(*list, [](const LiveValue& v) { return v.bytes; });
+  for (const LiveValue& v : plan.offloaded) plan.disk_bytes += v.bytes;
   return plan;
 }
 
@@ -155,30 +168,12 @@ std::vector<Group> groups_of(const std::vector<LiveValue>& live, bool layers_tog
   return out;
 }
 
-}  // namespace
-
-std::string MemoryPlan::str() const {
-  std::string out;
-  auto total = [&](const char* what, std::size_t bytes) {
-    out += fmt::format("{:<12} {:>14}", what, fmt::format("{} bytes", bytes));
-    if (bytes >= 1024) out += fmt::format("  {:>10}", readable_bytes(static_cast<double>(bytes)));
-    out += '\n';
-  };
-  total("peak", peak_bytes);
-  total("  arguments", argument_bytes);
-  total("  constants", constant_bytes);
-  total("  outputs", output_bytes);
-  if (donated_bytes) total("    donated", donated_bytes);
-  total("  arena", arena_bytes);
-  if (disk_bytes > 0) total("on disk", disk_bytes);
-  if (extra_time > 0)
-    out += fmt::format("recomputed   {:>+11.2f} % time, at least {:+.2f} % in any plan within the budget\n",
-                       100 * extra_time, 100 * extra_time_bound);
-  if (live.empty()) return out;
-  out += "alive in the arena where it is fullest:\n";
+std::string list_of(const char* heading, const std::vector<LiveValue>& values) {
+  if (values.empty()) return "";
+  std::string out = heading;
   constexpr std::size_t most = 16;
-  std::vector<Group> groups = groups_of(live, false);
-  if (groups.size() > most) groups = groups_of(live, true);
+  std::vector<Group> groups = groups_of(values, false);
+  if (groups.size() > most) groups = groups_of(values, true);
   const std::size_t shown = std::min(most, groups.size());
   std::size_t size = 0, type = 0, left = 0, left_count = 0;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -196,6 +191,32 @@ std::string MemoryPlan::str() const {
     out +=
         fmt::format("  {:>{}}  {:>9}  in {} more\n", left, size, readable_bytes(static_cast<double>(left)), left_count);
   return out;
+}
+
+}  // namespace
+
+std::string MemoryPlan::str() const {
+  std::string out;
+  auto total = [&](const char* what, std::size_t bytes) {
+    out += fmt::format("{:<12} {:>14}", what, fmt::format("{} bytes", bytes));
+    if (bytes >= 1024) out += fmt::format("  {:>10}", readable_bytes(static_cast<double>(bytes)));
+    out += '\n';
+  };
+  total("peak", peak_bytes);
+  total("  arguments", argument_bytes);
+  total("  constants", constant_bytes);
+  total("  outputs", output_bytes);
+  if (donated_bytes) total("    donated", donated_bytes);
+  total("  arena", arena_bytes);
+  if (disk_bytes > 0) total("on disk", disk_bytes);
+  if (extra_time > 0)
+    out += fmt::format("{:<12} {:>+11.2f} % time, at least {:+.2f} % in any plan within the budget\n",
+                       !compiled::moves_values(*this) ? "recomputed"
+                       : recomputed.empty()           ? "moved"
+                                                      : "again, moved",
+                       100 * extra_time, 100 * extra_time_bound);
+  out += list_of("alive in the arena where it is fullest:\n", live);
+  return out + list_of("on disk meanwhile:\n", offloaded);
 }
 
 std::ostream& operator<<(std::ostream& os, const MemoryPlan& plan) { return os << plan.str(); }

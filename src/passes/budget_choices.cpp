@@ -11,11 +11,12 @@ constexpr std::size_t most_points = 48;   // of a curve
 
 }  // namespace
 
-BudgetChoices::BudgetChoices(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated)
-    : program_(program), inputs_(inputs), donated_(donated) {}
+BudgetChoices::BudgetChoices(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated,
+                             std::string disk)
+    : program_(program), inputs_(inputs), donated_(donated), disk_(std::move(disk)) {}
 
 const LoopForms& BudgetChoices::forms() {
-  if (!forms_) forms_ = std::make_unique<LoopForms>(program_);
+  if (!forms_) forms_ = std::make_unique<LoopForms>(program_, disk_);
   return *forms_;
 }
 
@@ -23,7 +24,7 @@ BudgetPlans& BudgetChoices::plans(std::size_t form) {
   Lowered& l = lowered_[form];
   if (l.plans) return *l.plans;
   if (form > 0) l.program = forms().program(form);
-  l.plans = std::make_unique<BudgetPlans>(form > 0 ? l.program : program_, inputs_, donated_);
+  l.plans = std::make_unique<BudgetPlans>(form > 0 ? l.program : program_, inputs_, donated_, disk_);
   return *l.plans;
 }
 

@@ -1,6 +1,6 @@
 // All that a budget chooses from: the forms of a Program's loops, and of each the plan without repeats; of some forms
-// also those in which steps run again. The set depends on the Program alone, and the choice is the one of least time
-// that fits; so a smaller budget never has a larger peak, and a larger one never takes more time. Forms are looked at
+// also those in which steps run again, or values lie in a file meanwhile. The set depends on the Program alone, and the
+// choice is the one of least time that fits; so a smaller budget never has a larger peak, and a larger one never takes more time. Forms are looked at
 // by rising time, and lowered only when it is their turn.
 #pragma once
 #include "passes/loop_forms.h"
@@ -11,7 +11,8 @@ namespace anew::passes {
 class BudgetChoices {
  public:
   // The arguments outlive it.
-  BudgetChoices(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated);
+  BudgetChoices(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated,
+                std::string disk);
 
   struct Choice {
     std::size_t form = 0, plan = 0;
@@ -51,6 +52,7 @@ class BudgetChoices {
   const ir::Program& program_;
   std::span<const Strides> inputs_;
   std::span<const int> donated_;
+  std::string disk_;
   std::unique_ptr<LoopForms> forms_;  // found when the plain plan does not do
   struct Lowered {
     ir::Program program;

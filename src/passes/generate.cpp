@@ -139,7 +139,7 @@ class Generator {
       if (s.kind != Storage::Kind::disk) continue;
       code->disks.push_back({i.number, static_cast<int>(regions_.size())});
       region_of_[i] = regions_.size();
-      regions_.push_back({s.bytes, {"offload", "", {}, "an array"}});
+      regions_.push_back({s.bytes, {s.folder.empty() ? "offload" : "jit", s.folder, {}, "an array"}});
     }
     code->temporaries.push_back({base_, 0});
     for (ValueId v : b_.inputs) code->inputs.push_back(value(v).storage.number);

@@ -100,10 +100,14 @@ std::size_t most_forms(const ir::Program& p) {
 
 class Menus {
  public:
-  explicit Menus(int count) : levels_(static_cast<std::size_t>(count)) {}
+  // `disk`: a folder for states of loops that are not inside of others, or nothing.
+  Menus(int count, std::string disk) : levels_(static_cast<std::size_t>(count)), disk_(std::move(disk)) {}
 
+  std::vector<LoopMenu> of(const ir::Program& p, const LoopsIn& loops) { return of(p, loops, 1, disk_); }
+
+ private:
   // Of the loops in a Program that runs so often.
-  std::vector<LoopMenu> of(const ir::Program& p, const LoopsIn& loops, double runs) {
+  std::vector<LoopMenu> of(const ir::Program& p, const LoopsIn& loops, double runs, const std::string& disk = {}) {
     std::vector<LoopMenu> out;
     auto add_inner = [&](const ir::Program& inner, const LoopsIn& there, double times) {
       for (LoopMenu& m : of(inner, there, times)) {
@@ -112,7 +116,7 @@ class Menus {
       }
     };
     for (const LoopPair& pair : loops.pairs) {
-      if (pair.kind == LoopPair::Kind::scans) out.push_back(of_scan(p, pair));
+      if (pair.kind == LoopPair::Kind::scans) out.push_back(of_scan(p, pair, disk));
       else if (pair.kind == LoopPair::Kind::whiles) out.push_back({of_while(p, pair)});
       else
         for (std::size_t k = 0; k < pair.whole.size(); ++k) add_inner(*pair.whole[k], pair.inner[k], 1);
@@ -128,7 +132,6 @@ class Menus {
     return out;
   }
 
- private:
   static void repeat(Form& f, double runs) {
     f.time *= runs;
     f.price *= runs;
@@ -144,7 +147,7 @@ class Menus {
     return static_cast<double>(length < 0 ? usual_length : length);
   }
 
-  LoopMenu of_scan(const ir::Program& p, const LoopPair& pair) {
+  LoopMenu of_scan(const ir::Program& p, const LoopPair& pair, const std::string& disk) {
     const LoopParams& loop = loop_of(p.eqns[pair.first].params);
     const auto steps = static_cast<double>(loop.length);
     double step = -1;
@@ -167,7 +170,7 @@ class Menus {
       for (double share : shares()) bytes.push_back(b.carry + static_cast<std::int64_t>(share * steps) * b.residual);
       for (std::int64_t n : bytes)
         if (n >= least && n < all)
-          for (Form& f : within(n, inner, b, p, pair, step)) points.push_back(std::move(f));
+          for (Form& f : within(n, inner, b, p, pair, step, disk)) points.push_back(std::move(f));
     }
     floor.step = std::min(step, time_of(*loop.body));
     if (!has_floor(pair, loop)) floor.inside.clear();
@@ -197,19 +200,20 @@ class Menus {
     return loop.unroll == 1 && !moves;
   }
 
-  // A scan that keeps so many bytes: in two parts, or as one.
+  // A scan that keeps so many bytes: in two parts, or as one; with states in memory, or in a file, then one for each
+  // run of steps whose residuals fit.
   static Menu within(std::int64_t bytes, const Form& inner, const ScanBack& b, const ir::Program& p,
-                     const LoopPair& pair, double step) {
+                     const LoopPair& pair, double step, const std::string& disk) {
     const ir::Eqn& e = p.eqns[pair.first];
     const std::int64_t length = loop_of(e.params).length;
     const plan::MixedSchedule schedule(length, {bytes - b.carry, b.carry, b.residual}, 1e6);
     const auto extra = static_cast<double>(schedule.extra_steps());
     Menu out;
-    auto add = [&](bool as_one, double again, double more) {
+    auto add = [&](LoopLevel level, double again, double more, double moves = 0) {
       Form& f = out.emplace_back(inner);
       f.bytes = static_cast<double>(bytes) + more;
-      f.levels.push_back({pair.number, {bytes, as_one}});
-      f.time += again * step;
+      f.levels.push_back({pair.number, std::move(level)});
+      f.time += again * step + moves;
       f.again.push_back({fmt::format("scan[{}]", length), e.at, again, again * step});
     };
     double rows = 0;  // that are made in two parts
@@ -218,8 +222,16 @@ class Menus {
       for (std::size_t k = static_cast<std::size_t>(from); k < p.eqns[eqn].outputs.size(); ++k)
         if (eqn == pair.second || pair.kept[k]) rows += static_cast<double>(p.type(p.eqns[eqn].outputs[k]).bytes());
     const std::int64_t last = length - schedule.forward().taped;
-    add(false, extra, rows);
-    if (rows > 0) add(true, extra + static_cast<double>(last), 0);
+    add({bytes}, extra, rows);
+    if (rows > 0) add({bytes, true}, extra + static_cast<double>(last), 0);
+    if (disk.empty() || b.carry == 0) return out;
+    const std::int64_t together = rows_within({length, {std::max(bytes - b.carry, b.residual), 0, b.residual}});
+    const auto state = static_cast<std::size_t>(b.carry);
+    const double moves = modelled_time_to_write(state) + modelled_time_to_read(state);
+    auto states = [&](std::int64_t steps) { return static_cast<double>((steps + together - 1) / together); };
+    const std::int64_t first = length - together;
+    if (first > 0) add({bytes, false, disk}, static_cast<double>(first), rows, states(first) * moves);
+    if (rows > 0) add({bytes, true, disk}, static_cast<double>(length), 0, states(length) * moves);
     return out;
   }
 
@@ -243,15 +255,22 @@ class Menus {
   }
 
   LoopLevels levels_;  // all as they are
+  std::string disk_;
 };
 
 }  // namespace
 
-LoopForms::LoopForms(const ir::Program& program) {
+LoopForms::LoopForms(const ir::Program& program, std::string disk) {
   program_ = eliminate_dead_code(without_calls(program));
   loops_ = find_loops(program_, kept_names(program_), count_);
-  const std::vector<LoopMenu> menus = Menus(count_).of(program_, loops_, 1);
+  if (count_ == 0) {
+    forms_.resize(1);
+    return;
+  }
+  const bool bounded = disk.empty();  // residuals may come back from a file
+  const std::vector<LoopMenu> menus = Menus(count_, std::move(disk)).of(program_, loops_);
   forms_ = together(menus, most_forms(program_));
+  if (!bounded) return;
   std::vector<LoopFloor> floors;
   for (const LoopMenu& m : menus) floors.push_back(m.floor);
   bound_ = LoopBound(program_, std::move(floors));

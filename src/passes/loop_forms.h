@@ -1,7 +1,8 @@
 // The forms of a Program in which loops keep less for their way back, for plans within a budget: from all that is kept
 // without one down to the least that is possible, by rising time. Every scan that stacks residuals, and every while,
 // has a menu of bytes and times (plan/mixed.h); that of a loop around others is made of theirs. Menus are walked down
-// one step at a time, what costs least for a byte first. Neither depends on the budget.
+// one step at a time, what costs least for a byte first. Neither depends on the budget. Where there is a folder, states
+// of scans that are in no other loop may lie in a file there.
 #pragma once
 #include "passes/loop_bound.h"
 #include "passes/loop_pairs.h"
@@ -10,7 +11,7 @@ namespace anew::passes {
 
 class LoopForms {
  public:
-  explicit LoopForms(const ir::Program& program);
+  explicit LoopForms(const ir::Program& program, std::string disk = {});
 
   // Steps of a loop that run again.
   struct Again {

@@ -53,9 +53,11 @@ ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::Program
 
 // What a loop keeps: the bytes of a scan, the states of a while; -1: as it is. A scan may go back as one unwind, though
 // that takes the last steps once more: their rows are then not made apart from those of the others, and put together.
+// `disk`: a folder for the states of a scan; empty: they stay in memory.
 struct LoopLevel {
   std::int64_t keeps = -1;
   bool as_one = false;
+  std::string disk = {};
 };
 using LoopLevels = std::vector<LoopLevel>;  // by the number of a loop
 ir::Program with_levels(const ir::Program& p, const LoopsIn& loops, const LoopLevels& levels);

@@ -42,8 +42,9 @@ struct Storage {
   int index = -1;
   ir::Literal literal = {};
   std::size_t bytes = 0;
-  bool donated = false;  // an input whose memory is the Body's once it has been read
-  bool moved = false;    // of the outermost Body: an input or output that may lie on disk; set by `offload`
+  bool donated = false;     // an input whose memory is the Body's once it has been read
+  bool moved = false;       // of the outermost Body: an input or output that may lie on disk; set by `offload`
+  std::string folder = {};  // of one on disk: where a budget was given one; empty: that of policies
   bool on_disk() const { return kind == Kind::disk || (kind == Kind::output && moved); }
 };
 

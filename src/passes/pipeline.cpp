@@ -146,6 +146,7 @@ Planned plan_program(const ir::Program& program, std::span<const Strides> inputs
 
 std::shared_ptr<const Body> plan_tightly(std::shared_ptr<Body> body) {
   alias(*body);
+  spill(*body);
   plan_memory(*body, 0);
   attach_epilogues(*body);
   if (environment::verifies()) verify(*body);

@@ -55,8 +55,13 @@ std::set<std::string> kept_names(const ir::Program& program) {
   return kept;
 }
 
-BudgetPlans::BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated)
-    : program_(program), inputs_(inputs), plain_(plan_program(program, inputs, donated, true)), donated_(donated) {
+BudgetPlans::BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated,
+                         std::string disk)
+    : program_(program),
+      inputs_(inputs),
+      plain_(plan_program(program, inputs, donated, true)),
+      donated_(donated),
+      disk_(std::move(disk)) {
   for (int i : donated) donated_bytes_ += program.type(program.inputs[i]).bytes();
   plans_.push_back({{}, 0, output_bytes(*plain_.placed) + plain_.placed->bytes, plain_.placed});
   time_ = std::max(modelled_time(*plain_.steps), 1e-30);
@@ -72,7 +77,7 @@ void BudgetPlans::find_plans() {
   Body counted = clone(*plain_.steps);
   alias(counted);
   plan_memory(counted, 0);
-  steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept);
+  steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept, disk_);
   for (plan::RematPlan& p : thinned(plan::budget_curve(steps_->graph()))) {
     const std::size_t least = steps_->least_bytes(p.sequence);
     plans_.push_back({std::move(p.sequence), p.extra, least - std::min(least, donated_bytes_)});
@@ -116,7 +121,7 @@ std::vector<BudgetPlans::Repeat> BudgetPlans::repeats(std::size_t plan) const {
   std::vector<int> runs(steps_->graph().kernels.size());
   for (int k : plans_[plan].sequence) ++runs[static_cast<std::size_t>(k)];
   std::vector<Repeat> out;
-  for (std::size_t k = 0; k < runs.size(); ++k)
+  for (std::size_t k = 0; k < static_cast<std::size_t>(steps_->graph().size()); ++k)
     for (int i : steps_->steps_of(static_cast<int>(k)))
       if (const Step& s = steps_->body().steps[static_cast<std::size_t>(i)]; runs[k] > 1)
         out.push_back({&s, runs[k] - 1, modelled_time(steps_->body(), s)});

@@ -1,5 +1,6 @@
-// Plans of one Program for every budget: which steps run again, so that less is in memory at once. Only what is
-// computed twice changes: a step that runs again is the same step on storages of its own, so every bit stays. Plans are
+// Plans of one Program for every budget: which steps run again, and which values lie in a file meanwhile, so that less
+// is in memory at once. Only that changes: a step that runs again is the same step on storages of its own, so every bit
+// stays. Plans are
 // found on a fixed ladder (plan/remat.h), ordered by time; the plan for a budget is the first that fits. So a smaller
 // budget never has a larger peak, and a larger one never takes more time.
 #pragma once
@@ -22,7 +23,8 @@ std::set<std::string> kept_names(const ir::Program& program);
 class BudgetPlans {
  public:
   // The arguments outlive it.
-  BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated = {});
+  BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated = {},
+              std::string disk = {});
 
   // The first is the plan without a budget; the others are found when that does not do.
   std::size_t size() { return find_plans(), plans_.size(); }
@@ -58,6 +60,7 @@ class BudgetPlans {
   std::span<const Strides> inputs_;
   Planned plain_;
   std::span<const int> donated_;
+  std::string disk_;
   std::size_t donated_bytes_ = 0;
   std::unique_ptr<StepGraph> steps_;
   double time_ = 0;

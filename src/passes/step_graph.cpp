@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "ops/device_put.h"
 #include "plan/offsets.h"
 
 namespace anew::passes {
@@ -42,6 +43,21 @@ std::vector<Group> groups_of(const Body& body) {
   for (Group& g : groups)
     for (StorageId s : g.writes) g.reads.erase(s);
   return groups;
+}
+
+// Temporaries that one group makes and that are not read at once, or not for the last time: others could use their
+// memory meanwhile, if they lay in a file.
+std::vector<StorageId> fetchable(const Body& body, const std::vector<Group>& groups) {
+  Table<StorageId, int> writes(body.storages.size()), last(body.storages.size()), gap(body.storages.size());
+  for (int i = 0; i < std::ssize(groups); ++i) {
+    for (StorageId s : groups[i].reads) gap[s] = std::max(gap[s], i - std::exchange(last[s], i));
+    for (StorageId s : groups[i].writes) ++writes[s], last[s] = i;
+  }
+  std::vector<StorageId> out;
+  for (StorageId s : body.storages.ids())
+    if (body.storages[s].kind == Storage::Kind::temporary && body.storages[s].bytes > 0 && writes[s] == 1 && gap[s] > 1)
+      out.push_back(s);
+  return out;
 }
 
 // Whether `alias` could let output o of a step take the place of input i, as far as can be told without lifetimes.
@@ -95,10 +111,12 @@ Table<StorageId, std::int64_t> lendable(const Body& body) {
 class Builder {
  public:
   using Outputs = Table<StorageId, std::int64_t>;  // bytes of each, from when it is written
-  Builder(const Body& body, const Body& placed, const std::vector<StorageId>& kept, const std::vector<Group>& groups)
+  Builder(const Body& body, const Body& placed, const std::vector<StorageId>& kept, const std::vector<Group>& groups,
+          const std::vector<StorageId>& fetched)
       : b_(body),
         placed_(placed),
         groups_(groups),
+        fetched_(fetched),
         kept_(kept.begin(), kept.end()),
         writes_(body.storages.size()),
         written_(body.storages.size()),
@@ -129,6 +147,10 @@ class Builder {
           if (written_[to] == 1 && g.bytes(value_[from]) == g.bytes(value_[to]))
             k.reuses.push_back({value_[from], value_[to]});
       g.add_kernel(std::move(k));
+    }
+    for (StorageId s : fetched_) {
+      const std::size_t bytes = b_.storages[s].bytes;
+      g.add_fetch(value_[s], modelled_time_to_write(bytes), modelled_time_to_read(bytes));
     }
     return g;
   }
@@ -190,6 +212,7 @@ class Builder {
   const Body &b_, &placed_;
   const Outputs* outputs_ = nullptr;
   const std::vector<Group>& groups_;
+  const std::vector<StorageId>& fetched_;
   std::set<StorageId> kept_;
   Table<StorageId, int> writes_, written_;  // groups that write it, in all and so far
   Table<StorageId, int> value_;
@@ -197,7 +220,7 @@ class Builder {
   std::vector<std::pair<StorageId, int>> later_;  // tokens of this group's reads
 };
 
-// Storages and values of repeats.
+// Storages and values of repeats and of what lies in files.
 class Repeats {
  public:
   explicit Repeats(Body& to) : to_(to), current_(to.storages.size()) {
@@ -231,8 +254,54 @@ class Repeats {
     }
     to_.steps.push_back(std::move(s));
   }
+  // What the steps that were added last have made, to a file.
+  void store(StorageId s, const std::string& folder) {
+    const Value whole = whole_value(s);
+    Storage file{Storage::Kind::disk, -1, {}, to_.storages[s].bytes};
+    file.folder = folder;
+    const StorageId there = to_.storages.add(std::move(file));
+    files_[s] = move(whole, s, there, true);
+  }
+  void fetch(StorageId s) {
+    const StorageId fresh = to_.storages.add({Storage::Kind::temporary, -1, {}, to_.storages[s].bytes});
+    move(to_.values[files_.at(s)], to_.values[files_.at(s)].storage, fresh, false);
+    current_[s] = fresh;
+  }
 
  private:
+  // All of a storage: as the value that lies there, or as bytes where several do.
+  Value whole_value(StorageId s) const {
+    for (auto step = to_.steps.rbegin(); step != to_.steps.rend(); ++step)
+      for (ValueId v : step->out) {
+        Value whole = to_.values[v];
+        if (whole.storage != s) continue;
+        if (whole.type.bytes() != to_.storages[s].bytes || !whole.packed())
+          whole.type = {{static_cast<std::int64_t>(to_.storages[s].bytes)}, bool_};
+        whole.offset = 0;
+        whole.strides = row_major(whole.type.shape);
+        return whole;
+      }
+    throw InternalError("[rematerialize] what goes to a file was not made");
+  }
+  // Gives the value there.
+  ValueId move(Value value, StorageId from, StorageId to, bool out) {
+    const ir::ParamsRef params = device_put_params(out);
+    const Type types[] = {value.type};
+    ir::Lowered lowered = device_put_row().lower(*params, types, types);
+    Step s;
+    for (const auto& [at, operands] : {std::pair(from, &s.in), std::pair(to, &s.out)}) {
+      value.storage = at;
+      operands->push_back(to_.values.add(value));
+    }
+    Call call{std::move(lowered.call), std::move(lowered.scratch_of)};
+    call.moves = out ? Call::Moves::out : Call::Moves::in;
+    s.work = std::move(call);
+    s.primitive = &device_put_row();
+    s.at = value.at;
+    s.made.push_back({s.primitive, s.at});
+    to_.steps.push_back(std::move(s));
+    return to_.steps.back().out[0];
+  }
   ValueId look(ValueId v, StorageId at) {
     if (to_.values[v].storage == at) return v;
     auto [known, fresh] = looks_.try_emplace({v, at});
@@ -247,12 +316,15 @@ class Repeats {
   Table<StorageId, StorageId> current_;
   std::map<StorageId, StorageId> temporary_;
   std::map<std::pair<ValueId, StorageId>, ValueId> looks_;
+  std::map<StorageId, ValueId> files_;  // where a storage lies on disk
 };
 
 }  // namespace
 
-StepGraph::StepGraph(const Body& body, const Body& placed, const std::vector<StorageId>& kept) : body_(body) {
+StepGraph::StepGraph(const Body& body, const Body& placed, const std::vector<StorageId>& kept, std::string folder)
+    : body_(body), folder_(std::move(folder)) {
   const std::vector<Group> groups = groups_of(body);
+  if (!folder_.empty()) fetched_ = fetchable(body, groups);
   for (const Group& g : groups) steps_.push_back(g.steps);
   const Table<StorageId, std::int64_t> lent = lendable(body), none(body.storages.size());
   Table<StorageId, std::int64_t> all = none;
@@ -261,9 +333,9 @@ StepGraph::StepGraph(const Body& body, const Body& placed, const std::vector<Sto
       all[s] = static_cast<std::int64_t>(bytes_of(body.storages[s]));
       unlent_ += all[s] - lent[s];
     }
-  graph_ = Builder(body, placed, kept, groups).run(lent, false);
-  written_ = Builder(body, placed, kept, groups).run(all, true);
-  always_ = Builder(body, placed, kept, groups).run(none, true);
+  graph_ = Builder(body, placed, kept, groups, fetched_).run(lent, false);
+  written_ = Builder(body, placed, kept, groups, fetched_).run(all, true);
+  always_ = Builder(body, placed, kept, groups, fetched_).run(none, true);
 }
 
 std::size_t StepGraph::least_bytes(const plan::Sequence& sequence) const {
@@ -282,11 +354,21 @@ std::shared_ptr<Body> StepGraph::with_sequence(const plan::Sequence& sequence) c
   auto out = std::make_shared<Body>(clone(body_));
   std::vector<Step> steps = std::exchange(out->steps, {});
   std::vector<char> ran(steps_.size());
+  std::set<StorageId> stored;
+  for (int k : sequence)
+    if (k >= graph_.size()) stored.insert(fetched_of(k));
   Repeats repeats(*out);
   for (int k : sequence) {
+    if (k >= graph_.size()) {
+      repeats.fetch(fetched_of(k));
+      continue;
+    }
     const bool again = std::exchange(ran[static_cast<std::size_t>(k)], true);
     repeats.begin(body_, steps_of(k), again);
     for (int i : steps_of(k)) repeats.add(steps[static_cast<std::size_t>(i)], again);
+    for (int v : graph_.kernel(k).makes)
+      if (const int f = graph_.value(v).fetch; !again && f >= 0 && stored.count(fetched_of(f)))
+        repeats.store(fetched_of(f), folder_);
   }
   return out;
 }

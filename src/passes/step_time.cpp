@@ -13,8 +13,9 @@ namespace {
 constexpr double start = 0.2e-6;  // of a step
 constexpr double unknown_length = 100;
 // Per second: multiplications and additions of products and convolutions, those of other calls (sorts, factorizations,
-// transforms), bytes from memory and from the cache, to a file and back.
-constexpr double product_flops = 100e9, call_flops = 5e9, memory_bytes = 20e9, cache_bytes = 100e9, file_bytes = 1e9;
+// transforms), bytes from memory and from the cache, to a file and back (another thread has to be woken there).
+constexpr double product_flops = 100e9, call_flops = 5e9, memory_bytes = 20e9, cache_bytes = 100e9;
+constexpr double written_bytes = 0.42e9, read_bytes = 2e9, file_start = 10e-6;
 // Of an element in four bytes.
 constexpr double simple = 0.03e-9, division = 0.15e-9, function = 0.5e-9, remainder = 3e-9;
 
@@ -91,8 +92,10 @@ double time_of(const Body& body, const Step& s, Near* near) {
     Near seen;
     return begin + count * time_of(*s.bodies[0], &seen);
   }
-  if (auto* call = s.as<Call>(); call && call->moves != Call::Moves::no)
-    return begin + time_to_move(body, s, nullptr) * (memory_bytes / file_bytes);
+  if (auto* call = s.as<Call>(); call && call->moves != Call::Moves::no) {
+    const std::size_t bytes = body.type(s.in[0]).bytes();
+    return call->moves == Call::Moves::out ? modelled_time_to_write(bytes) : modelled_time_to_read(bytes);
+  }
   const double work = s.is<Kernel>() ? arithmetic(s.kernel()) : s.flops / flops_of(body, s);
   return begin + std::max(work, time_to_move(body, s, near));
 }
@@ -101,5 +104,7 @@ double time_of(const Body& body, const Step& s, Near* near) {
 
 double modelled_time(const Body& body, const Step& step) { return time_of(body, step, nullptr); }
 double modelled_time(const Body& body) { return time_of(body); }
+double modelled_time_to_write(std::size_t bytes) { return file_start + static_cast<double>(bytes) / written_bytes; }
+double modelled_time_to_read(std::size_t bytes) { return file_start + static_cast<double>(bytes) / read_bytes; }
 
 }  // namespace anew::passes

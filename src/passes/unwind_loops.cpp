@@ -51,10 +51,15 @@ class CutScan {
         takes_(takes_of(f_, r_, pair)),
         back_(scan_back(p, pair, whole)),
         taped_(taped_step(whole, takes_, count(pair.kept), p.eqns[pair.first].at)) {
-    const plan::LoopBytes there{std::max(level.keeps - back_.carry, back_.residual), back_.carry, back_.residual};
+    const LoopBudget there{
+        f_.length,
+        {std::max(level.keeps - back_.carry, back_.residual), level.disk.empty() ? back_.carry : 0, back_.residual}};
     bytes_ = level.keeps;
-    budget_ = LoopBudget{f_.length, there}.numbers();
-    cut_ = level.as_one ? f_.length : plan::schedule_of(f_.length, there)->forward().taped;
+    disk_ = level.disk;
+    budget_ = there.numbers();
+    cut_ = level.as_one     ? f_.length
+           : !disk_.empty() ? f_.length - rows_within(there)
+                            : plan::schedule_of(f_.length, there.bytes)->forward().taped;
   }
 
   // What the first equation gives, without what nobody keeps.
@@ -109,7 +114,7 @@ class CutScan {
     if (cut_ > 0) {
       auto u = std::make_shared<UnwindParams>(back_.unwind);
       u->length = cut_;
-      if (u->carries > 0) u->budget = budget_;
+      if (u->carries > 0) u->budget = budget_, u->disk = disk_;
       for (Role role : {Role::xs, Role::linear_xs}) now[role] = early_rows(now[role], at);
       now[Role::carries] = states_;
       const Lists<Array> given =
@@ -133,6 +138,7 @@ class CutScan {
     if (back_.recorded.empty()) return q;
     q.memory = bytes_;
     q.budget = budget_;
+    q.disk = disk_;
     q.records = true;
     q.record = back_.recorded;
     return q;
@@ -182,6 +188,7 @@ class CutScan {
   TapedStep taped_;
   std::int64_t bytes_ = 0, cut_ = 0;  // steps that record
   Shape budget_;
+  std::string disk_;
   Lists<Array> in_;  // of the first equation
   Arrays states_, rows_;
 };

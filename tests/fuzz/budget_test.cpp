@@ -1,5 +1,8 @@
-// Random programs with their gradients within budgets, from the plain peak down to the smallest: 500 of them and forty
-// budgets with ANEW_LONG, else few. How to run one of them: shard.h.
+// Random programs with their gradients within budgets, from the plain peak down to the smallest, every second one with a
+// folder where plans may keep values: 500 of them and forty budgets with ANEW_LONG, else few. How to run one of them:
+// shard.h.
+#include <filesystem>
+
 #include "fuzz/program.h"
 #include "fuzz/shard.h"
 #include "support/budget_sweep.h"
@@ -8,6 +11,8 @@
 
 namespace anew::fuzz {
 namespace {
+
+constexpr std::uint64_t shards = 4;
 
 std::string check_budgets(const Block& b, std::uint64_t seed) {
   const test::Warnings quiet;
@@ -27,6 +32,7 @@ std::string check_budgets(const Block& b, std::uint64_t seed) {
     require(below.empty(), "least: " + below);
     const std::string above = test::above_a_plan(sweep.program(), sweep.strides());
     require(above.empty(), "bound: " + above);
+    if (seed / shards % 2) sweep.disk = std::filesystem::temp_directory_path().string();
     const std::string wrong = sweep.run(test::BudgetSweep::number_of_budgets(4));
     require(wrong.empty(), wrong);
   });
@@ -35,7 +41,6 @@ std::string check_budgets(const Block& b, std::uint64_t seed) {
 Block program(std::uint64_t seed) { return generate(seed, {.nodes = 24, .scale = seed % 3 ? 8 : 1}); }
 
 class FuzzBudgets : public testing::TestWithParam<std::uint64_t> {};
-constexpr std::uint64_t shards = 4;
 
 TEST_P(FuzzBudgets, Shard) { Shard{GetParam(), shards, 1, 125, program, check_budgets, 500000}.run(); }
 // Budgets were refused that can be met: of a step with several results not all were counted in place.

@@ -70,6 +70,8 @@ TEST(Offload, TextsOfResiduals) {
   EXPECT_EQ(r.primitive, "device_put");
   EXPECT_EQ(r.bytes, 64u);
   EXPECT_EQ(r.type.str(), "f32[16]");
+  EXPECT_TRUE(r.offloaded);
+  EXPECT_FALSE(saved_residuals(checkpoint(sines, offload_names), x)[0].offloaded);
 }
 
 // The sines named a, b and c: c is not needed, so that two values go and come back (spec, 1.10).
@@ -217,6 +219,8 @@ TEST(Offload, CompiledTakesLessMemory) {
   EXPECT_EQ(plan.disk_bytes, 12 * layer);
   EXPECT_LE(plan.peak_bytes + 8 * layer, kept.peak_bytes) << plan << kept;
   EXPECT_NE(plan.str().find("on disk"), std::string::npos);
+  ASSERT_EQ(plan.offloaded.size(), 12u);
+  EXPECT_EQ(plan.offloaded[0].what, "dot_general");
   // With ANEW_VERIFY each call is held to its plan.
   const auto want = saved(W, x), got = offloaded(W, x);
   EXPECT_TRUE(same_bits(std::get<0>(got), std::get<0>(want)) && same_bits(std::get<1>(got), std::get<1>(want)));
@@ -407,6 +411,41 @@ TEST(Offload, TextsOfErrors) {
   EXPECT_EQ(ERROR_OF((void)jit(grad(checkpoint(sines, offload_names)))(x)), unwritable);
   EXPECT_EQ(ERROR_OF((void)parse_program("{ lambda ; a:f32[]. let b:f32[] = device_put[dst=tape] a in (b,) }")),
             "[parse] 1:35: [device_put] dst is 'tape'; hint: it is 'pinned_host' or 'device'");
+}
+
+// The folder of policies: set, kept to by eager and compiled code, and given back.
+TEST(Offload, SpillFolder) {
+  Warnings quiet;
+  const Folder folder;
+  const Array x = ones({16});
+  const std::string full_there = folder.path +
+                                 ": No space left on device; hint: free space there, or give "
+                                 "set_spill_folder a folder on another disk";
+  ::setenv("ANEW_SPILL", "/nowhere", 1);
+  EXPECT_EQ(set_spill_folder(folder.path), "/nowhere");
+  EXPECT_TRUE(same_bits(grad(checkpoint(sines, offload_names))(x), grad(sines)(x)));
+  EXPECT_TRUE(same_bits(jit(grad(checkpoint(sines, offload_names)))(x), grad(sines)(x)));
+  set_file_fault(full);
+  EXPECT_EQ(ERROR_OF((void)grad(checkpoint(sines, offload_names))(x)),
+            "[offload] cannot write an array in " + full_there);
+  EXPECT_EQ(ERROR_OF((void)jit(grad(checkpoint(sines, offload_names)))(x)),
+            "[offload] cannot write an array in " + full_there);
+  set_file_fault(nullptr);
+  // One that can not be used changes nothing.
+  EXPECT_EQ(ERROR_OF((void)set_spill_folder("/nowhere")),
+            "[set_spill_folder] cannot open a file in /nowhere: No such file or directory; hint: give a folder that "
+            "exists and may be written to");
+  EXPECT_EQ(set_spill_folder(""), folder.path);
+  EXPECT_EQ(set_spill_folder(""), "/nowhere");
+  // An array that is there does not hold others in its folder.
+  EXPECT_EQ(set_spill_folder(folder.path), "/nowhere");
+  const Array away = bind1(device_put_row(), device_put_params(true), {x}, Location::current());
+  EXPECT_EQ(set_spill_folder(""), folder.path);
+  EXPECT_EQ(ERROR_OF((void)bind1(device_put_row(), device_put_params(true), {x}, Location::current())),
+            "[offload] cannot open a file in /nowhere: No such file or directory; hint: set ANEW_SPILL to a folder "
+            "that exists and may be written to");
+  EXPECT_TRUE(same_bits(away + 0, x));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
 }
 
 // An array on disk is an array like any other to whoever reads it.

@@ -34,6 +34,8 @@ class BudgetSweep {
   std::size_t plans() const { return plans_; }  // different ones that were run
   const ir::Program& program() const { return *program_; }
   const std::vector<ir::Strides>& strides() const { return strides_; }
+  std::string disk = {};                        // a folder where plans may keep values
+  std::size_t most_on_disk = 0;                 // of them
 
  private:
   using Code = compiled::CompiledProgram;
@@ -46,7 +48,7 @@ class BudgetSweep {
     const Code plain(program_, strides_);
     want_ = plain.run(in_, Location());
     const std::size_t most = plain.plan().peak_bytes;
-    const std::vector<BudgetPoint> curve = compiled::budget_curve(*program_, strides_, {});
+    const std::vector<BudgetPoint> curve = compiled::budget_curve(*program_, strides_, {{}, {}, disk});
     if (curve.empty() || curve[0].extra_time != 0 || curve[0].peak_bytes > most) return "the curve has another begin";
     for (std::size_t i = 1; i < curve.size(); ++i)
       if (curve[i].peak_bytes >= curve[i - 1].peak_bytes || curve[i].extra_time <= curve[i - 1].extra_time ||
@@ -58,14 +60,16 @@ class BudgetSweep {
     for (int i = 0; i <= budgets; ++i) {
       const std::size_t budget =
           most - (most - least) * static_cast<std::size_t>(i) / static_cast<std::size_t>(budgets);
-      const Code c(program_, strides_, {budget});
+      const Code c(program_, strides_, {budget, {}, disk});
       const MemoryPlan& p = c.plan();
       const std::string at =
           fmt::format(" with {} of {} bytes: peak {}, extra {}", budget, most, p.peak_bytes, p.extra_time);
       if (p.peak_bytes > budget) return "not kept" + at;
       if (p.peak_bytes > peak || p.extra_time < extra) return "not monotone" + at;
       if (p.extra_time < p.extra_time_bound) return "below its bound" + at;
-      if (p.recomputed.empty() != (p.extra_time == 0)) return "recomputed steps are not listed" + at;
+      const bool nothing = p.recomputed.empty() && (disk.empty() || p.offloaded.empty());
+      if (nothing != (p.extra_time == 0)) return "what takes the time is not listed" + at;
+      most_on_disk = std::max(most_on_disk, p.disk_bytes);
       const bool known = p.peak_bytes == peak && p.extra_time == extra;
       peak = p.peak_bytes;
       extra = p.extra_time;
@@ -80,7 +84,7 @@ class BudgetSweep {
       if (std::string wrong = compare(c, threads); !wrong.empty()) return wrong;
     if (!interpreted || compiled::backend() == compiled::Backend::interpreter) return "";
     compiled::set_backend(compiled::Backend::interpreter);
-    const Code again(program_, strides_, {budget});
+    const Code again(program_, strides_, {budget, {}, disk});
     compiled::set_backend(compiled::Backend::machine_code);
     if (again.plan().peak_bytes != c.plan().peak_bytes) return "another plan by the interpreter";
     for (int threads : {1, 2})
