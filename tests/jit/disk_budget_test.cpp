@@ -67,7 +67,7 @@ void sweep(const FlatFunction& f, const Arrays& x, int budgets) {
 class DiskBudgets : public testing::TestWithParam<std::size_t> {};
 TEST_P(DiskBudgets, AreKept) {
   const PlanProgram& p = plan_programs()[GetParam()];
-  sweep(p.f, p.x, 6);
+  sweep(p.f, p.x, 4);
 }
 INSTANTIATE_TEST_SUITE_P(Programs, DiskBudgets, testing::Range(std::size_t{0}, plan_programs().size()),
                          [](const auto& info) { return plan_programs()[info.param].name; });

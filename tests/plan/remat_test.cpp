@@ -240,5 +240,28 @@ TEST(Remat, PlanningTime) {
   }
 }
 
+// With files of 0.42 and 2 GB a second: less time within small budgets, and close to the bound.
+TEST(Remat, TransformerWithFetches) {
+  RematGraph g = transformer_graph(12);
+  const std::int64_t peak = evaluate(g, plain_sequence(g)).peak;
+  const std::vector<RematPlan> memory = budget_curve(g);
+  const auto values = static_cast<int>(g.values.size());
+  for (int v = 0; v < values; ++v)
+    if (const RematValue& x = g.value(v); !x.kept && !x.readers.empty() && x.readers.back() > x.maker + 1)
+      g.add_fetch(v, 10 + static_cast<double>(g.bytes(v)) / 420, 10 + static_cast<double>(g.bytes(v)) / 2000);
+  const std::vector<RematPlan> disk = budget_curve(g);
+  const RematBounds bounds(g);
+  for (std::int64_t percent : {90, 70, 50, 40, 30, 25}) {
+    const std::int64_t budget = peak * percent / 100;
+    auto first = [&](const std::vector<RematPlan>& curve) {
+      return std::find_if(curve.begin(), curve.end(), [&](const RematPlan& p) { return p.peak <= budget; })->extra;
+    };
+    EXPECT_LE(first(disk), percent > 40 ? first(memory) : 0.8 * first(memory)) << percent;
+    EXPECT_LE(bounds.within(budget).extra, first(disk));
+    EXPECT_GE(bounds.within(budget).extra, 0.85 * first(disk)) << percent;
+  }
+  EXPECT_LT(disk.back().peak, memory.back().peak);
+}
+
 }  // namespace
 }  // namespace anew::test
