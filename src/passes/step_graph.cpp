@@ -45,17 +45,17 @@ std::vector<Group> groups_of(const Body& body) {
   return groups;
 }
 
-// Temporaries that one group makes and that are not read at once, or not for the last time: others could use their
-// memory meanwhile, if they lay in a file.
+// Temporaries that one group makes and others read.
 std::vector<StorageId> fetchable(const Body& body, const std::vector<Group>& groups) {
-  Table<StorageId, int> writes(body.storages.size()), last(body.storages.size()), gap(body.storages.size());
-  for (int i = 0; i < std::ssize(groups); ++i) {
-    for (StorageId s : groups[i].reads) gap[s] = std::max(gap[s], i - std::exchange(last[s], i));
-    for (StorageId s : groups[i].writes) ++writes[s], last[s] = i;
+  Table<StorageId, int> writes(body.storages.size()), reads(body.storages.size());
+  for (const Group& g : groups) {
+    for (StorageId s : g.writes) ++writes[s];
+    for (StorageId s : g.reads) ++reads[s];
   }
   std::vector<StorageId> out;
   for (StorageId s : body.storages.ids())
-    if (body.storages[s].kind == Storage::Kind::temporary && body.storages[s].bytes > 0 && writes[s] == 1 && gap[s] > 1)
+    if (body.storages[s].kind == Storage::Kind::temporary && body.storages[s].bytes > 0 && writes[s] == 1 &&
+        reads[s] > 0)
       out.push_back(s);
   return out;
 }

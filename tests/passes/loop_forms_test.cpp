@@ -3,6 +3,8 @@
 
 #include <anew/anew.h>
 
+#include <filesystem>
+
 #include "support/support.h"
 
 namespace anew {
@@ -78,18 +80,20 @@ TEST_P(Forms, KeepBits) {
   const Arrays x{numbers({3, 3}), numbers({9, 2, 3})};
   const ir::Program program = stage(s.f, types_of(x, Location()), "test", Location()).program;
   const Arrays want = evaluate(program, x);
-  const LoopForms forms(program);
-  EXPECT_GE(forms.forms().size(), s.least);
-  double time = -1;
-  for (std::size_t i = 0; i < forms.forms().size(); ++i) {
-    EXPECT_GE(forms.forms()[i].time, time);
-    time = forms.forms()[i].time;
-    EXPECT_LE(forms.least_time(static_cast<std::int64_t>(forms.forms()[i].bytes)), time * (1 + 1e-9));
-    EXPECT_EQ(forms.forms()[i].levels.empty(), i == 0);
-    const ir::Program form = forms.program(i);
-    ir::verify(form);
-    const Arrays got = evaluate(form, x);
-    for (std::size_t k = 0; k < want.size(); ++k) EXPECT_TRUE(same_bits(got[k], want[k])) << i << " " << k;
+  for (const std::string& disk : {std::string(), std::filesystem::temp_directory_path().string()}) {
+    const LoopForms forms(program, disk);
+    EXPECT_GE(forms.forms().size(), s.least);
+    double time = -1;
+    for (std::size_t i = 0; i < forms.forms().size(); ++i) {
+      EXPECT_GE(forms.forms()[i].time, time);
+      time = forms.forms()[i].time;
+      EXPECT_LE(forms.least_time(static_cast<std::int64_t>(forms.forms()[i].bytes)), time * (1 + 1e-9));
+      EXPECT_EQ(forms.forms()[i].levels.empty(), i == 0);
+      const ir::Program form = forms.program(i);
+      ir::verify(form);
+      const Arrays got = evaluate(form, x);
+      for (std::size_t k = 0; k < want.size(); ++k) EXPECT_TRUE(same_bits(got[k], want[k])) << i << " " << k;
+    }
   }
 }
 INSTANTIATE_TEST_SUITE_P(All, Forms, testing::Range(std::size_t{0}, subjects().size()),
@@ -147,6 +151,31 @@ TEST(LoopForms, LeastTimeOfOtherLoops) {
   EXPECT_EQ(least({.length = 20, .unroll = 4}, nullptr), 0);
   const Policy offload = checkpoint_policies::save_and_offload_only_these_names({.offload = {"s"}});
   EXPECT_EQ(least({.length = 20}, &offload), 0);
+}
+
+// Of scans that are in no other loop, where a step is dear.
+TEST(LoopForms, StatesMayLieInAFolder) {
+  auto forms = [](auto f, const std::string& disk) {
+    const Types types{{{64, 64}, f32}};
+    const ir::Program p = stage([&](In x) { return Arrays{grad(f)(x[0])}; }, types, "test", Location()).program;
+    const LoopForms all(p, disk);
+    int on_disk = 0;
+    for (const LoopForms::Form& form : all.forms())
+      for (const auto& [number, level] : form.levels) on_disk += level.disk == disk && !disk.empty();
+    return on_disk;
+  };
+  auto step = [](Array c, none_t) {
+    for (int i = 0; i < 8; ++i) c = sin(matmul(matmul(c, c), c));
+    return std::pair(c, none);
+  };
+  auto loop = [=](Array x) { return sum(scan(step, x, none, {.length = 50}).first); };
+  auto inside = [=](Array x) {
+    auto outer = [=](Array c, none_t) { return std::pair(scan(step, c, none, {.length = 50}).first, none); };
+    return sum(scan(outer, x, none, {.length = 1}).first);
+  };
+  EXPECT_EQ(forms(loop, ""), 0);
+  EXPECT_GT(forms(loop, "there"), 0);
+  EXPECT_EQ(forms(inside, "there"), 0);
 }
 
 // What users said of their loops, and what others read of what is stacked.

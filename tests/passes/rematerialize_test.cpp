@@ -16,9 +16,9 @@ using passes::BudgetPlans;
 // A Program, how its inputs lie, and the plans of both.
 struct Subject {
   template <class F>
-  Subject(F f, const Array& x) : program(make_program(f)(x)) {
+  Subject(F f, const Array& x, std::string disk = {}) : program(make_program(f)(x)) {
     for (const ir::Type& t : program.code()->input_types()) inputs.push_back(row_major(t.shape));
-    plans.emplace(*program.code(), inputs);
+    plans.emplace(*program.code(), inputs, std::span<const int>{}, std::move(disk));
   }
   Program program;
   std::vector<ir::Strides> inputs;
@@ -31,9 +31,10 @@ Array deep(Array x) {
 }
 // Parts of one storage are written by several steps.
 Array in_parts(Array x) {
+  const std::int64_t n = x.shape()[0];
   for (int i = 0; i < 4; ++i) {
     Array y = matmul(x, x);
-    x = concatenate({y[{Slice(0, 16)}], sin(x)[{Slice(16, 32)}]}, 0);
+    x = concatenate({y[{Slice(0, n / 2)}], sin(x)[{Slice(n / 2, n)}]}, 0);
     x = tanh(matmul(x, y) * 0.1);
   }
   return sum(x);
@@ -81,6 +82,34 @@ TEST(Rematerialize, PlansAreWholeBodies) {
   }
 }
 
+// What lies in a file is moved there once, behind its maker, and back as often as it is fetched.
+TEST(Rematerialize, PlansWithAFolderMoveValues) {
+  for (auto f : {deep, in_parts, looped}) {
+    Subject memory(grad(f), ones({512, 512})), disk(grad(f), ones({512, 512}), "there");
+    BudgetPlans& plans = *disk.plans;
+    bool moved = false;
+    for (std::size_t i = 1; i < plans.size(); ++i) {
+      const passes::Body& body = *plans.body(i);
+      passes::verify(body);
+      EXPECT_LE(plans.least_bytes(i), plans.bytes(i));
+      EXPECT_GE(plans.extra_time(i), plans.extra_time(i - 1));
+      std::map<passes::StorageId, int> out;
+      for (const passes::Step& s : body.steps) {
+        const auto* call = s.as<passes::Call>();
+        if (!call || call->moves == passes::Call::Moves::no) continue;
+        const bool there = call->moves == passes::Call::Moves::out;
+        const passes::ValueId file = there ? s.out[0] : s.in[0];
+        EXPECT_EQ(body.storage_of(file).kind, passes::Storage::Kind::disk);
+        EXPECT_EQ(body.storage_of(file).folder, "there");
+        EXPECT_EQ(out[body.values[file].storage] += there, 1);
+        moved = true;
+      }
+    }
+    EXPECT_TRUE(moved);
+    EXPECT_LE(plans.bytes(plans.smallest()), memory.plans->bytes(memory.plans->smallest()));
+  }
+}
+
 TEST(Rematerialize, BoundsFallWithTheBudget) {
   Subject subject(grad(deep), ones({32, 32}));
   BudgetPlans& plans = *subject.plans;
@@ -111,6 +140,8 @@ TEST(Rematerialize, TimesAreModelled) {
   const double n = 1 << 20;
   EXPECT_NEAR(time_of_one_step([](In x) { return Arrays{x[0] + 1}; }, ones({1 << 20})), 0.2e-6 + 8 * n / 20e9, 1e-9);
   EXPECT_NEAR(time_of_one_step([](In x) { return Arrays{sin(exp(x[0]))}; }, ones({1 << 20})), 0.2e-6 + n * 1e-9, 1e-9);
+  EXPECT_NEAR(passes::modelled_time_to_write(1 << 20), 10e-6 + n / 0.42e9, 1e-9);
+  EXPECT_NEAR(passes::modelled_time_to_read(1 << 20), 10e-6 + n / 2e9, 1e-9);
 }
 
 }  // namespace
