@@ -150,8 +150,9 @@ std::string budget_text(const MemoryPlan& plan) {
   constexpr std::size_t most = 8;
   for (std::size_t i = 0; i < std::min(most, plan.offloaded.size()); ++i) {
     const LiveValue& v = plan.offloaded[i];
-    out += fmt::format("        {:>9}  {} {} {}\n", readable_bytes(static_cast<double>(v.bytes)), fit(v.what, 24),
-                       v.type.str(), fitting_line(v.at.line() ? source_line(v.at) : SourceLine{}, 20));
+    out += fmt::format("        {:>9}  {} {}\n", readable_bytes(static_cast<double>(v.bytes)),
+                       fit(v.what + " " + v.type.str(), 44),
+                       fitting_line(v.at.line() ? source_line(v.at) : SourceLine{}, 20));
   }
   if (plan.offloaded.size() > most) out += fmt::format("        and {} more\n", plan.offloaded.size() - most);
   if (plan.extra_time <= 0) return out;

@@ -280,6 +280,31 @@ TEST(MemoryReport, FormatsHaveTheBudget) {
   EXPECT_EQ(j["budget_curve"].size(), 3u);
 }
 
+TEST(MemoryReport, FormatsSayWhatLiesOnDisk) {
+  MemoryReport r = by_hand();
+  r.plan.extra_time = 0.05;
+  r.plan.disk_bytes = 3 << 20;
+  r.plan.offloaded = {{"dot_general", {{512, 1024}, f32}, 2 << 20}, {"sin", {{256, 1024}, f32}, 1 << 20}};
+  r.budget_curve = {{8192, 0, 0}, {5124, 0.05, 0.03, 3 << 20}};
+  const std::string text = r.str(), page = r.html();
+  EXPECT_TRUE(contains(text,
+                       "disk    3.0 MiB\n"
+                       "          2.0 MiB  dot_general f32[512,1024]"))
+      << text;
+  EXPECT_TRUE(contains(text, "again   +5.00 % time is recomputation and files; any plan")) << text;
+  check_page(page);
+  EXPECT_TRUE(contains(page, "<div>recomputed and moved<b>+5.00 %</b></div>")) << page;
+  EXPECT_TRUE(contains(page, "<h2>On disk</h2>"));
+  EXPECT_TRUE(contains(page, "<tr><td>dot_general f32[512,1024]</td>"));
+  auto j = nlohmann::json::parse(r.json());
+  EXPECT_EQ(j["offloaded"][0]["bytes"], 2 << 20);
+  EXPECT_EQ(j["offloaded"].size(), 2u);
+  EXPECT_EQ(j["budget_curve"][1]["disk_bytes"], 3 << 20);
+  EXPECT_TRUE(contains(r.plan.str(), "moved              +5.00 % time, at least +0.00 %")) << r.plan;
+  r.plan.recomputed = {{"sin", {}, 1, 0.02}};
+  EXPECT_TRUE(contains(r.plan.str(), "again, moved       +5.00 % time")) << r.plan;
+}
+
 TEST(MemoryReport, OfAFunctionWithABudget) {
   std::vector<Array> ws(12, fill({32, 32}, 1));
   const Array x = fill({64, 32}, 3);
