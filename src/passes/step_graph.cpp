@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "base/strides.h"
 #include "ops/device_put.h"
 #include "plan/offsets.h"
 
