@@ -14,6 +14,8 @@ struct Split {
   std::int64_t outer, inner;
 };
 
+Split split_of(const Sizes& s) { return {s["outer"], s["inner"]}; }
+
 // The last carry after outer * inner steps, as the variant says. `slots`: of eqx_ckpt.
 template <class C, class F>
 C run_loop(const std::string& variant, F step, C start, Split n, int slots) {
@@ -40,10 +42,10 @@ struct Wave {
   Array now, before;
 };
 
-Case wave(const std::string& variant, bool small) {
-  const std::int64_t side = small ? 24 : 512;
-  const Split n = small ? Split{4, 5} : Split{20, 25};
-  const int slots = small ? 4 : 20;
+Case wave(const std::string& variant, const Sizes& sizes) {
+  const std::int64_t side = sizes["side"];
+  const Split n = split_of(sizes);
+  const int slots = static_cast<int>(sizes["slots"]);
   auto loss = [=](const Array& c, const Array& u0) {
     auto step = [c](Wave w) -> Wave { return {2 * w.now - w.before + square(0.5 * c) * laplacian(w.now), w.now}; };
     return sum(square(run_loop(variant, step, Wave{u0, u0}, n, slots).now[{side * 3 / 4, slice()}]));
@@ -60,9 +62,9 @@ struct State {
   Array h, c;
 };
 
-Case lstm(const std::string& variant, bool small) {
-  const std::int64_t steps = small ? 12 : 200, width = small ? 20 : 256, batch = small ? 6 : 32;
-  const Split n = small ? Split{4, 3} : Split{20, 10};
+Case lstm(const std::string& variant, const Sizes& sizes) {
+  const Split n = split_of(sizes);
+  const std::int64_t steps = n.outer * n.inner, width = sizes["width"], batch = sizes["batch"];
   auto loss = [=](const Weights& p, const Array& xs) {
     auto cell = [p](State s, Array x) {
       auto gates = split(matmul(x, p.wx) + matmul(s.h, p.wh) + p.b, 4, -1);
@@ -89,9 +91,9 @@ Array lorenz_rhs(const Array& s) {
   return stack({10 * (y - x), x * (28 - z) - y, x * y - (8.0 / 3.0) * z});
 }
 
-Case lorenz(const std::string& variant, bool small) {
-  const Split n = small ? Split{6, 10} : Split{400, 250};
-  const int slots = small ? 5 : 400;
+Case lorenz(const std::string& variant, const Sizes& sizes) {
+  const Split n = split_of(sizes);
+  const int slots = static_cast<int>(sizes["slots"]);
   const double dt = 1e-4;
   auto loss = [=](const Array& s0) {
     auto step = [dt](Array s) {
@@ -104,21 +106,36 @@ Case lorenz(const std::string& variant, bool small) {
     return mean(square(run_loop(variant, step, s0, n, slots)));
   };
   const Array above = array({0.0, 0.0, 25.0}, f64).reshape({3, 1});
-  return case_of(value_and_grad(loss), fill(120, {3, 64}, 5, 0, f64) + above);
+  return case_of(value_and_grad(loss), fill(120, {3, sizes["systems"]}, 5, 0, f64) + above);
 }
 
 }  // namespace
 
 std::vector<Workload> loop_workloads() {
-  return {
-      {"wave2d", {"scan", "scan_ckpt", "scan_sqrt", "eqx_ckpt20"}, wave, 0.2819950, 0.1274437, 5e-6},
-      {"lstm", {"scan", "scan_ckpt", "scan_sqrt"}, lstm, 0.01985328, 0.002776837, 5e-6},
-      {"lorenz",
-       {"scan", "scan_ckpt", "scan_sqrt", "scan_sqrt_body", "eqx_ckpt400"},
-       lorenz,
-       195.3018264,
-       110993.2807,
-       3e-9}};  // chaotic: in f80 the gradient is 110993.28095, and the peers' arithmetic rounds otherwise than ours
+  return {{"wave2d",
+           {"scan", "scan_ckpt", "scan_sqrt", "eqx_ckpt20"},
+           {{"side", 512}, {"outer", 20}, {"inner", 25}, {"slots", 20}},
+           {{"side", 24}, {"outer", 4}, {"inner", 5}, {"slots", 4}},
+           wave,
+           5e-6,
+           0.2819950,
+           0.1274437},
+          {"lstm",
+           {"scan", "scan_ckpt", "scan_sqrt"},
+           {{"outer", 20}, {"inner", 10}, {"width", 256}, {"batch", 32}},
+           {{"outer", 4}, {"inner", 3}, {"width", 20}, {"batch", 6}},
+           lstm,
+           5e-6,
+           0.01985328,
+           0.002776837},
+          {"lorenz",
+           {"scan", "scan_ckpt", "scan_sqrt", "scan_sqrt_body", "eqx_ckpt400"},
+           {{"outer", 400}, {"inner", 250}, {"slots", 400}, {"systems", 64}},
+           {{"outer", 6}, {"inner", 10}, {"slots", 5}, {"systems", 64}},
+           lorenz,
+           3e-9,  // chaotic: in f80 the gradient is 110993.28095, and the peers' arithmetic rounds otherwise than ours
+           195.3018264,
+           110993.2807}};
 }
 
 }  // namespace workloads

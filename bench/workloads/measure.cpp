@@ -52,25 +52,33 @@ std::optional<long> reset_peak() {
 }
 long peak_bytes() { return status("VmHWM"); }
 
-Timing measure(const std::function<void()>& step, int repeat, double max_seconds, int inner) {
-  for (int i = 0; i < 2; ++i) step();
-  std::vector<double> times, cpu;
+int calls_per_sample(const std::function<void()>& step) {
+  step();
+  const double start = wall_seconds();
+  int calls = 0;
+  do step(), ++calls;
+  while (calls < 20 && wall_seconds() - start < 2e-3);
+  return std::clamp(static_cast<int>(1e-3 * calls / (wall_seconds() - start + 1e-9)), 1, 10000);
+}
+
+Samples sample(const std::function<void()>& step, int calls, int least, int repeat, double max_seconds) {
+  Samples out;
   const double start = wall_seconds(), foreign = foreign_seconds();
-  while (static_cast<int>(times.size()) < repeat && (times.size() < 3 || wall_seconds() - start < max_seconds)) {
+  auto count = [&] { return static_cast<int>(out.wall.size()); };
+  while (count() < repeat && (count() < least || wall_seconds() - start < max_seconds)) {
     const double c = cpu_seconds(), t = wall_seconds();
-    for (int i = 0; i < inner; ++i) step();
-    times.push_back((wall_seconds() - t) / inner);
-    cpu.push_back((cpu_seconds() - c) / inner);
+    for (int i = 0; i < calls; ++i) step();
+    out.wall.push_back((wall_seconds() - t) / calls);
+    out.cpu.push_back((cpu_seconds() - c) / calls);
   }
-  Timing out;
   const double wall = wall_seconds() - start;
-  if (wall > 0.2) out.foreign_cores = std::max(0.0, foreign_seconds() - foreign) / wall;
-  std::sort(times.begin(), times.end());
-  std::sort(cpu.begin(), cpu.end());
-  out.samples = static_cast<int>(times.size());
-  out.best = times.front(), out.median = times[times.size() / 2];
-  out.cpu_best = cpu.front(), out.cpu_median = cpu[cpu.size() / 2];
+  if (wall > 0.1) out.foreign_cores = std::max(0.0, foreign_seconds() - foreign) / wall;
   return out;
+}
+
+double median(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  return x[x.size() / 2];
 }
 
 }  // namespace workloads

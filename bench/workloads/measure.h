@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace workloads {
 
@@ -13,12 +14,16 @@ double foreign_seconds();  // CPU time of the whole machine so far, without ours
 std::optional<long> reset_peak();
 long peak_bytes();  // the high-water mark
 
-struct Timing {
-  double best = 0, median = 0, cpu_best = 0, cpu_median = 0;  // seconds per call
-  int samples = 0;
+// Calls that make a sample long enough for the clock; the step has run a few times then.
+int calls_per_sample(const std::function<void()>& step);
+
+struct Samples {
+  std::vector<double> wall, cpu;             // seconds per call, in the order of time
   std::optional<double> foreign_cores = {};  // used by others meanwhile; unknown where it took too short
 };
-// Samples of `inner` calls each: at most `repeat`, and from the third on no longer than `max_seconds`.
-Timing measure(const std::function<void()>& step, int repeat, double max_seconds, int inner);
+// At most `repeat`, and from number `least` on no longer than `max_seconds`.
+Samples sample(const std::function<void()>& step, int calls, int least, int repeat, double max_seconds);
+
+double median(std::vector<double> x);
 
 }  // namespace workloads

@@ -73,15 +73,17 @@ Case build(Size s, const std::string& variant, bool second_order) {
 
 std::vector<Workload> mlp_workloads() {
   const std::vector<std::string> all{"plain", "ckpt", "dots", "scan", "scan_ckpt", "scan_dots"};
-  const Size deep{8, 1024, 128}, shallow{32, 256, 32}, small{3, 20, 6};
-  auto of = [=](Size full, bool second_order) {
-    return [=](const std::string& variant, bool is_small) {
-      return build(is_small ? small : full, variant, second_order);
+  const Sizes deep{{"layers", 8}, {"width", 1024}, {"batch", 128}},
+      shallow{{"layers", 32}, {"width", 256}, {"batch", 32}};
+  const Sizes small{{"layers", 3}, {"width", 20}, {"batch", 6}};
+  auto of = [](bool second_order) {
+    return [=](const std::string& variant, const Sizes& s) {
+      return build({s["layers"], s["width"], s["batch"]}, variant, second_order);
     };
   };
-  return {{"mlp_deep", all, of(deep, false), 0.2950535, 1.607823, 5e-6},
-          {"mlp_small", all, of(shallow, false), 0.1488032, 3.709142, 5e-6},
-          {"hvp", {"plain", "scan"}, of(shallow, true), 0.1488032, 1.486318, 5e-6}};
+  return {{"mlp_deep", all, deep, small, of(false), 5e-6, 0.2950535, 1.607823},
+          {"mlp_small", all, shallow, small, of(false), 5e-6, 0.1488032, 3.709142},
+          {"hvp", {"plain", "scan"}, shallow, small, of(true), 5e-6, 0.1488032, 1.486318}};
 }
 
 }  // namespace workloads

@@ -12,24 +12,26 @@ namespace {
 
 Array logreg_loss(Array w, Array x, Array t) { return mean(logaddexp(0.0, -t * matmul(x, w))); }
 
-Case logreg(const std::string&, bool) {
-  const Array t = 2.0 * astype(ints(61, {100}, 2), f64) - 1.0;
-  return case_of(value_and_grad(logreg_loss), fill(62, {10}, 1, 0, f64), fill(60, {100, 10}, 1, 0, f64), t);
+Case logreg(const std::string&, const Sizes& s) {
+  const std::int64_t rows = s["rows"], features = s["features"];
+  const Array t = 2.0 * astype(ints(61, {rows}, 2), f64) - 1.0;
+  return case_of(value_and_grad(logreg_loss), fill(62, {features}, 1, 0, f64), fill(60, {rows, features}, 1, 0, f64),
+                 t);
 }
 
 Array sinsin(Array x) { return sin(sin(x)); }
-Case scalar(const std::string&, bool) { return case_of(value_and_grad(sinsin), array(0.7, f64)); }
+Case scalar(const std::string&, const Sizes&) { return case_of(value_and_grad(sinsin), array(0.7, f64)); }
 
 Array pointwise_loss(Array x) { return sum(tanh(x) * exp(-x * x) + log1p(x * x)); }
 auto pointwise(DType dtype) {
-  return [dtype](const std::string&, bool small) {
-    return case_of(value_and_grad(pointwise_loss), fill(70, {small ? 5000 : 4194304}, 3, 0, dtype));
+  return [dtype](const std::string&, const Sizes& s) {
+    return case_of(value_and_grad(pointwise_loss), fill(70, {s["n"]}, 3, 0, dtype));
   };
 }
 
 Array cross_entropy(Array logits, Array labels) { return mean(nn::softmax_cross_entropy(logits, labels)); }
-Case softmax_ce(const std::string&, bool small) {
-  const std::int64_t rows = small ? 37 : 4096, classes = small ? 50 : 1000;
+Case softmax_ce(const std::string&, const Sizes& s) {
+  const std::int64_t rows = s["rows"], classes = s["classes"];
   return case_of(value_and_grad(cross_entropy), fill(80, {rows, classes}, 4),
                  ints(81, {rows}, static_cast<std::uint32_t>(classes)));
 }
@@ -43,8 +45,8 @@ Array conv(Array x, Array k, Array b, bool pool) {
   const Shape& s = y.shape();
   return mean(reshape(y, {s[0], s[1] / 2, 2, s[2] / 2, 2, s[3]}), {2, 4});
 }
-Case convnet(const std::string& variant, bool small) {
-  const std::int64_t n = small ? 3 : 32, side = small ? 8 : 32, first = small ? 5 : 32, second = small ? 6 : 64;
+Case convnet(const std::string& variant, const Sizes& s) {
+  const std::int64_t n = s["batch"], side = s["side"], first = s["first"], second = s["second"];
   const std::int64_t features = side / 4 * (side / 4) * second;
   auto layer = wrapped(variant, conv);
   auto loss = [layer, n](const ConvNet& p, const Array& x, const Array& labels) {
@@ -71,7 +73,7 @@ Array chain_loss(Array x) {
   for (int i = 0; i < 50; ++i) x = sin(x) * 1.25;
   return sum(x);
 }
-Case chain(const std::string&, bool) { return case_of(value_and_grad(chain_loss), fill(110, {1000})); }
+Case chain(const std::string&, const Sizes& s) { return case_of(value_and_grad(chain_loss), fill(110, {s["n"]})); }
 
 struct TwoLayers {
   Array w1, b1, w2, b2;
@@ -84,8 +86,8 @@ std::pair<Array, TwoLayers> each_example(TwoLayers p, Array x, Array labels) {
   auto [values, gradients] = vmap(value_and_grad(example_loss), {.in_axes = {no_axis, 0, 0}})(p, x, labels);
   return {sum(values), gradients};
 }
-Case per_example(const std::string&, bool small) {
-  const std::int64_t n = small ? 7 : 256, in = small ? 12 : 128, width = small ? 10 : 256;
+Case per_example(const std::string&, const Sizes& s) {
+  const std::int64_t n = s["batch"], in = s["features"], width = s["width"];
   const TwoLayers p{fill(132, {in, width}, std::sqrt(3.0 / static_cast<double>(in))), fill(133, {width}, 0.1),
                     fill(134, {width, 10}, std::sqrt(3.0 / static_cast<double>(width))), fill(135, {10}, 0.1)};
   return case_of(each_example, p, fill(130, {n, in}), ints(131, {n}, 10));
@@ -94,14 +96,37 @@ Case per_example(const std::string&, bool small) {
 }  // namespace
 
 std::vector<Workload> small_workloads() {
-  return {{"logreg_small", {"jit"}, logreg, 0.8254417846427, 0.1328746322830, 1e-12, 2000},
-          {"scalar_sinsin", {"jit", "eager"}, scalar, 0.6005731086611, 0.6115447511070, 1e-12, 2000},
-          {"elementwise_f32", {"jit"}, pointwise(f32), 4761788, 1793.087, 5e-6},
-          {"elementwise_f64", {"jit"}, pointwise(f64), 4761788.177568, 1793.087030856, 1e-12},
-          {"softmax_ce", {"jit"}, softmax_ce, 8.882213, 0.01564149, 5e-6},
-          {"convnet", {"jit", "ckpt"}, convnet, 2.297440, 2.390158, 5e-6},
-          {"eager_chain", {"eager", "jit"}, chain, -20.35985, 6.38931e-05, 5e-6, 100},
-          {"per_example", {"vmap"}, per_example, 601.8728, 139.2830, 5e-6}};
+  const Sizes logreg_sizes{{"rows", 100}, {"features", 10}}, chain_sizes{{"n", 1000}};
+  const Sizes many{{"n", 4194304}}, few{{"n", 5000}};
+  return {{"logreg_small", {"jit"}, logreg_sizes, logreg_sizes, logreg, 1e-12, 0.8254417846427, 0.1328746322830},
+          {"scalar_sinsin", {"jit", "eager"}, {}, {}, scalar, 1e-12, 0.6005731086611, 0.6115447511070},
+          {"elementwise_f32", {"jit"}, many, few, pointwise(f32), 5e-6, 4761788, 1793.087},
+          {"elementwise_f64", {"jit"}, many, few, pointwise(f64), 1e-12, 4761788.177568, 1793.087030856},
+          {"softmax_ce",
+           {"jit"},
+           {{"rows", 4096}, {"classes", 1000}},
+           {{"rows", 37}, {"classes", 50}},
+           softmax_ce,
+           5e-6,
+           8.882213,
+           0.01564149},
+          {"convnet",
+           {"jit", "ckpt"},
+           {{"batch", 32}, {"side", 32}, {"first", 32}, {"second", 64}},
+           {{"batch", 3}, {"side", 8}, {"first", 5}, {"second", 6}},
+           convnet,
+           5e-6,
+           2.297440,
+           2.390158},
+          {"eager_chain", {"eager", "jit"}, chain_sizes, chain_sizes, chain, 5e-6, -20.35985, 6.38931e-05},
+          {"per_example",
+           {"vmap"},
+           {{"batch", 256}, {"features", 128}, {"width", 256}},
+           {{"batch", 7}, {"features", 12}, {"width", 10}},
+           per_example,
+           5e-6,
+           601.8728,
+           139.2830}};
 }
 
 }  // namespace workloads

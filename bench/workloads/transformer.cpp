@@ -104,16 +104,17 @@ Case build(Size s, const std::string& variant) {
 
 std::vector<Workload> transformer_workloads() {
   const std::vector<std::string> all{"plain", "ckpt", "dots", "scan", "scan_ckpt", "scan_dots"};
-  auto of = [](Size full) {
-    const Size small{3, 24, 4, 10, 2, 15};
-    return [=](const std::string& variant, bool is_small) { return build(is_small ? small : full, variant); };
-  };
-  auto deep = [](std::int64_t blocks) { return Size{blocks, 128, 4, 64, 8, 512}; };
   const std::vector<std::string> compiled{"plain", "ckpt", "scan"};
-  return {{"transformer", all, of({12, 256, 8, 128, 8, 512}), 6.653703, 3.944539, 5e-6},
-          {"compile_12", compiled, of(deep(12)), 6.715542, 3.964486, 5e-6},
-          {"compile_24", compiled, of(deep(24)), 6.702066, 5.548231, 5e-6},
-          {"compile_48", compiled, of(deep(48)), 6.711960, 7.862850, 5e-6}};
+  const Sizes small{{"blocks", 3}, {"width", 24}, {"heads", 4}, {"length", 10}, {"batch", 2}, {"vocabulary", 15}};
+  const Sizes full{{"blocks", 12}, {"width", 256}, {"heads", 8}, {"length", 128}, {"batch", 8}, {"vocabulary", 512}};
+  auto deep = [&](const std::string& blocks) { return full.with("width=128,heads=4,length=64,blocks=" + blocks); };
+  auto of = [](const std::string& variant, const Sizes& s) {
+    return build({s["blocks"], s["width"], s["heads"], s["length"], s["batch"], s["vocabulary"]}, variant);
+  };
+  return {{"transformer", all, full, small, of, 5e-6, 6.653703, 3.944539},
+          {"compile_12", compiled, deep("12"), small, of, 5e-6, 6.715542, 3.964486},
+          {"compile_24", compiled, deep("24"), small, of, 5e-6, 6.702066, 5.548231},
+          {"compile_48", compiled, deep("48"), small, of, 5e-6, 6.711960, 7.862850}};
 }
 
 }  // namespace workloads

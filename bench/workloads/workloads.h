@@ -1,9 +1,10 @@
 // What is measured: a workload is a named program with inputs of its own, in several variants, each of which returns a
-// value and gradients (or what stands for them). `small` is the same program with small sizes, for tests of bits.
+// value and gradients (or what stands for them). Sizes have names and can be set; the small ones are for tests of bits.
 #pragma once
 #include <anew/anew.h>
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -54,20 +55,48 @@ Case case_of(F f, A... args) {
   return c;
 }
 
+// Numbers by name, such as layers and width, in the order in which a workload lists them.
+class Sizes {
+ public:
+  using Entry = std::pair<std::string, std::int64_t>;
+  Sizes(std::initializer_list<Entry> entries) : entries_(entries) {}
+  std::int64_t operator[](std::string_view name) const;
+  Sizes with(std::string_view text) const;  // "layers=8,width=1000" instead of its own
+  std::string json() const;
+  bool operator==(const Sizes&) const = default;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
 struct Workload {
   std::string name;
   std::vector<std::string> variants;
-  std::function<Case(const std::string& variant, bool small)> build;
-  double value, grad_norm;  // what other libraries compute
-  double tolerance;         // relative
-  int inner = 1;            // calls per sample
+  Sizes full, small;
+  std::function<Case(const std::string& variant, const Sizes& sizes)> build;
+  double tolerance;                             // relative, of value and norm among libraries
+  std::optional<double> value = {}, norm = {};  // what other libraries compute at the full sizes
 };
+const Workload& find(const std::vector<Workload>& all, const std::string& name);
 
 std::vector<Workload> mlp_workloads();
 std::vector<Workload> transformer_workloads();
 std::vector<Workload> loop_workloads();
 std::vector<Workload> small_workloads();
+std::vector<Workload> operation_workloads();
 std::vector<Workload> all_workloads();
+
+// How a program is run by itself (one.cpp): `run_one` prints one line of JSON and says whether all was as expected;
+// `serve` prints the line without times, then for each line of its input, which is a number of seconds, a line of
+// samples.
+struct RunOptions {
+  int repeat = 50;
+  double max_seconds = 8;
+  bool eager_too = false, timed = true, runs = true;
+};
+bool run_one(const Workload& w, const std::string& variant, const Sizes& sizes, const RunOptions& options);
+bool serve(const Workload& w, const std::string& variant, const Sizes& sizes);
+std::string difference(const Arrays& a, const Arrays& b);  // empty: the same bits
 
 // The cost of budgets, as it is modelled and as it is (extra_time.cpp).
 void print_extra_time(const std::string& workload, const std::string& variant, const Case& c, int repeat,
