@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What others reach on the transformer of docs/benchmarks.md (12 blocks) when they are to use less memory: JAX with
+"""What others reach on the transformer of docs/performance.md (12 blocks) when they are to use less memory: JAX with
 jax.checkpoint around 1, 2, 3 or 6 blocks and with its policies, the blocks one by one or (group 0) as a scan; PyTorch with torch.compile and its memory budget from 1 to 0. One
 process a line: peak in MB (JAX: arguments + outputs + temporaries of the compiled program; PyTorch: weights and input + what the kernel saw
 resident on top of them), best time of a step in ms. Needs jax and torch; nothing else in the repository does.

@@ -3,7 +3,7 @@
 
 Lines of `workloads extra_time`. Of each plan within a budget that recomputes anything: what the model says it adds to
 the time of the plain call, and what it adds; the last line of the table is the largest difference. The table goes to
-benchmarks.md, between its marks, the picture to extra_time.svg. `cpu`: by CPU time, where others use the machine.
+performance.md, between its marks, the picture to extra_time.svg. `cpu`: by CPU time, where others use the machine.
 """
 import json
 import os
@@ -23,9 +23,9 @@ def main():
     measure = "cpu" if "cpu" in sys.argv[3:] else "wall"
     shown = {k: v for k, v in runs.items() if any(r["modelled"] > 0 for r in v.values())}
     folder = sys.argv[2]
-    with open(os.path.join(folder, "benchmarks.md")) as file:
+    with open(os.path.join(folder, "performance.md")) as file:
         before, _, after = file.read().split(MARK)
-    with open(os.path.join(folder, "benchmarks.md"), "w") as file:
+    with open(os.path.join(folder, "performance.md"), "w") as file:
         file.write(MARK.join([before, "\n".join(table(shown, measure)) + "\n", after]))
     with open(os.path.join(folder, "extra_time.svg"), "w") as file:
         file.write(picture(shown, measure))
