@@ -152,7 +152,12 @@ def thread_curve(cores):
 
 
 def untuned():
-    return []
+    r = lambda name, ours, peers: row("untuned", name, ours, peers)
+    both = "torch:eager torch:compile"
+    return [r("gpt_step", "jit", "jax:jit " + both), r("gru", "scan", "jax:scan torch:nn_gru torch:compile"),
+            r("resnet", "jit", "jax:jit " + both), r("unet", "jit", "jax:jit " + both), r("nbody", "scan", "jax:scan " + both),
+            r("navier_stokes_f64", "scan", "jax:scan " + both), r("hmc_f64", "jit", "jax:jit " + both),
+            r("gauss_newton_f64", "jit", "jax:jit " + both)]
 
 
 SETS = ("workloads", "operations", "sizes", "untuned", "curves")

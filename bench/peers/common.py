@@ -168,6 +168,72 @@ def scatter_data(s):
     return fill(153, (s["rows"], s["width"])), ints(154, (s["n"],), s["rows"]), fill(155, (s["n"], s["width"]))
 
 
+# ---------------------------------------------------------------- inputs of programs that nobody tuned for
+def gpt_data(s):
+    """Weights, first and second moments, each ((tokens, positions, ln, head), blocks); a text, and what follows."""
+    d, words, r = s["width"], s["vocabulary"], math.sqrt(3.0 / s["width"])
+    outer = (((words, d), 1, 0), ((s["length"], d), 0.1, 0), ((d,), 0.1, 1), ((d, words), r, 0))
+    block = (((d,), 0.1, 1), ((d, 3 * d), r, 0), ((d, d), 0.3 * r, 0), ((d,), 0.1, 1), ((d, 4 * d), r, 0), ((4 * d, d), 0.2 * r, 0))
+
+    def tree(seed, of):
+        part = lambda shapes, first: tuple(of(first + i, *shape) for i, shape in enumerate(shapes))
+        return part(outer, seed), tuple(part(block, seed + 4 + 6 * i) for i in range(s["blocks"]))
+    shape = (s["batch"], s["length"])
+    return (tree(500, lambda seed, shape, scale, shift: fill(seed, shape, scale, shift=shift)),
+            tree(700, lambda seed, shape, scale, shift: fill(seed, shape, 1e-3)),
+            tree(900, lambda seed, shape, scale, shift: fill(seed, shape, 5e-7, shift=1e-6)),
+            ints(1100, shape, words), ints(1101, shape, words))
+
+
+def gru_data(s):
+    d, r = s["width"], math.sqrt(3.0 / s["width"])
+    p = fill(1110, (d, 3 * d), r), fill(1111, (d, 3 * d), r), fill(1112, (3 * d,), 0.1), fill(1113, (3 * d,), 0.1)
+    return p, fill(1114, (s["length"], s["batch"], d))
+
+
+def kernel(seed, side, inputs, outputs):
+    return fill(seed, (side, side, inputs, outputs), math.sqrt(6.0 / (side * side * inputs)))
+
+
+def resnet_data(s):
+    c = s["channels"]
+    p = [(kernel(1120 + 3 * i, 3, c, c), fill(1121 + 3 * i, (c,), 0.1, shift=1.0), fill(1122 + 3 * i, (c,), 0.1))
+         for i in range(2 * s["blocks"])]
+    return p, fill(1119, (s["batch"], s["side"], s["side"], c))
+
+
+def unet_data(s):
+    n, side, c = s["batch"], s["side"], s["channels"]
+    k = [kernel(1150, 3, 3, c), kernel(1151, 3, c, 2 * c), kernel(1152, 3, 2 * c, 4 * c), kernel(1153, 3, 6 * c, 2 * c),
+         kernel(1154, 3, 3 * c, c), kernel(1155, 1, c, 1)]
+    return k, fill(1156, (n, side, side, 3)), fill(1157, (n, side, side, 1))
+
+
+def flow_data(s):
+    n = s["side"]
+    eigenvalues = 2 - 2 * np.cos(2 * np.pi * np.arange(n) / n)
+    both = eigenvalues[:, None] + eigenvalues[None, :n // 2 + 1]
+    both[0, 0] = np.inf
+    return fill(1210, (n, n), 1.0, np.float64), 1 / both
+
+
+def hmc_data(s):
+    rows, d, chains, draws = s["rows"], s["features"], s["chains"], s["draws"]
+    f = lambda seed, shape, scale, shift=0.0: fill(seed, shape, scale, np.float64, shift)
+    return (f(1220, (rows, d), 1.0), 2.0 * ints(1221, (rows,), 2).astype(np.float64) - 1.0, f(1222, (chains, d), 0.1),
+            f(1223, (draws, chains, d), 1.7), f(1224, (draws, chains), 0.5, 0.5))
+
+
+def peaks_data(s):
+    """Heights, places and widths to start from; times; the curve."""
+    n, m = s["peaks"], s["points"]
+    width, centres, t = 0.5 / n, (np.arange(n) + 0.5) / n, np.arange(m) / m
+    f = lambda seed, scale, shift=0.0: fill(seed, (n,), scale, np.float64, shift)
+    height, place, wide = f(1230, 0.3, 1.0), centres + f(1231, 0.1 * width), f(1232, 0.1 * width, width)
+    y = np.exp(-np.square((t[:, None] - place) / wide)) @ height
+    return np.concatenate([np.ones(n), centres, width * np.ones(n)]), t, y
+
+
 # ---------------------------------------------------------------- memory and time
 def status(key):
     with open("/proc/self/status") as f:

@@ -45,8 +45,8 @@ const Workload& find(const std::vector<Workload>& all, const std::string& name) 
 
 std::vector<Workload> all_workloads() {
   std::vector<Workload> all;
-  for (auto& part :
-       {mlp_workloads(), transformer_workloads(), loop_workloads(), small_workloads(), operation_workloads()})
+  for (auto& part : {mlp_workloads(), transformer_workloads(), loop_workloads(), small_workloads(),
+                     operation_workloads(), untuned_networks(), untuned_science()})
     all.insert(all.end(), part.begin(), part.end());
   return all;
 }

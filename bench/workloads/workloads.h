@@ -84,6 +84,8 @@ std::vector<Workload> transformer_workloads();
 std::vector<Workload> loop_workloads();
 std::vector<Workload> small_workloads();
 std::vector<Workload> operation_workloads();
+std::vector<Workload> untuned_networks();
+std::vector<Workload> untuned_science();
 std::vector<Workload> all_workloads();
 
 // How a program is run by itself (one.cpp): `run_one` prints one line of JSON and says whether all was as expected;
