@@ -3,7 +3,7 @@
 
     ./dev bench --peers --json results.json && python3 bench/report.py results.json docs
 
-A part that the file has nothing of stays as it was.
+Several files are parts of one run on one machine (--only). A table that the files have nothing of stays as it was.
 """
 import json
 import os
@@ -31,11 +31,14 @@ def machine_text(report):
     m = report["machine"]
     size = lambda b: f"{b / 2**20:g} MiB" if b >= 2**20 else f"{b / 2**10:g} KiB"
     caches = ", ".join(f"{k} {size(v)}" for k, v in m["caches"].items())
-    out = [f"Measured on {m['date']}: {m['processor']}, {m['cores']} cores, {caches}; {m['system']}; beside {versions(report)}."]
+    out = [f"Measured on {m['date']}: {m['processor']}, {m['cores']} cores, {caches}; {m['system']};",
+           f"beside {versions(report)}. What the machine can do, measured in the same run:", "",
+           "| threads | multiply-adds f32, GF/s | f64 | reading, GB/s | writing | a = b + s c |", "|--:" * 6 + "|"]
     for f in report["floors"]:
-        out.append(f"The machine gives {f['threads']} thread{'s' if f['threads'] > 1 else ''} {f['fma_f32'] / 1e9:.0f} GF/s in f32 and "
-                   f"{f['fma_f64'] / 1e9:.0f} in f64 (multiply-adds, registers of {f['register_bytes']} bytes), and {f['read'] / 1e9:.1f} GB/s "
-                   f"reading, {f['write'] / 1e9:.1f} writing, {f['triad'] / 1e9:.1f} for a = b + s c.")
+        rates = [f"{f[k] / 1e9:.3g}" for k in ("fma_f32", "fma_f64", "read", "write", "triad")]
+        out.append(f"| {f['threads']} | " + " | ".join(rates) + " |")
+    if report["quick"] or report["left_out"]:
+        out.append("")
     if report["quick"]:
         out.append("This was one short round.")
     if report["left_out"]:
@@ -45,13 +48,14 @@ def machine_text(report):
 
 def losses(lines):
     """Where a peer is faster, the worst first; what could not be measured undisturbed is left to the tables."""
-    behind = sorted((f for f in lines if f["ratio"] and f["ratio"] > 1 and f["set"] != "curves"), key=lambda f: -f["ratio"])
     compared = [f for f in lines if f["ratio"] and f["set"] != "curves"]
-    out = [f"Of {len(compared)} lines, {len(compared) - len(behind)} are as fast as the best peer or faster. Slower are:", ""]
+    behind = sorted((f for f in compared if f["ratio"] > 1), key=lambda f: -f["ratio"])
+    ahead = len(compared) - len(behind)
+    out = [f"Of {len(compared)} lines, {ahead} are as fast as the best peer or faster. Slower are:", ""]
     for f in behind:
         t = f["theirs"]
-        out.append(f"- {f['name']}: {f['ratio']:.2f} of {t['peer']}:{t['variant']} ({table.time_text(f['ours']['best_ms'])} against "
-                   f"{table.time_text(t['best_ms'])})")
+        times = f"{table.time_text(f['ours']['best_ms'])} against {table.time_text(t['best_ms'])}"
+        out.append(f"- {f['name']}: {f['ratio']:.2f} of {t['peer']}:{t['variant']} ({times})")
     failed = [f"{f['name']} ({who})" for f in lines for who in f["errors"]]
     if failed:
         out += ["", f"Did not run: {'; '.join(failed)}."]
@@ -67,10 +71,22 @@ def between(text, mark, new):
     return mark.join([parts[0], new + "\n", parts[2]])
 
 
+def joined(reports):
+    first = reports[0]
+    for r in reports[1:]:
+        if r["machine"]["processor"] != first["machine"]["processor"]:
+            sys.exit(f"of two machines: {first['machine']['processor']}, {r['machine']['processor']}")
+        first["floors"] = table.best_floors(first["floors"], r["floors"])
+        for key in ("results", "left_out"):
+            first[key] += r[key]
+        first["quick"] |= r["quick"]
+    return first
+
+
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    report, folder = json.load(open(sys.argv[1])), sys.argv[2]
+    report, folder = joined([json.load(open(name)) for name in sys.argv[1:-1]]), sys.argv[-1]
     path = os.path.join(folder, "performance.md")
     text = open(path).read()
     cache = max(report["machine"]["caches"].values(), default=0)

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Runs our workloads and those of other libraries beside each other and prints one table; `./dev bench` builds and calls it.
+"""Runs our workloads and those of other libraries beside each other and prints one table; `./dev bench` builds and
+calls it.
 
-Every line of the table is a contest (harness/rows.py): all programs are started, then asked for samples in turns, while the
-others sleep, and again where something else used the machine meanwhile. What the machine can do at all is measured in the same
-run (bench/floors). A column of two numbers is ours / the best peer's: CPU seconds to compile; arguments, results and temporaries.
+Every line of the table is a contest (harness/rows.py): all programs are started, then asked for samples in turns,
+while the others sleep, and again where something else used the machine meanwhile. What the machine can do at all is
+measured in the same run (bench/floors). A column of two numbers is ours / the best peer's: CPU seconds to compile;
+arguments, results and temporaries.
 """
 import argparse
 import datetime
+import functools
 import json
 import os
 import platform
@@ -24,7 +27,8 @@ import table
 
 
 def arguments():
-    p = argparse.ArgumentParser(prog="./dev bench", description="Measures ours and, with --peers, JAX, PyTorch, NumPy and SciPy in one run.")
+    about = "Measures ours and, with --peers, JAX, PyTorch, NumPy and SciPy in one run."
+    p = argparse.ArgumentParser(prog="./dev bench", description=about)
     p.add_argument("filter", nargs="?", default="", help="only lines whose name matches this regular expression")
     p.add_argument("--peers", metavar="PYTHON", help="a Python that has the other libraries (./dev bench makes one)")
     p.add_argument("--only", choices=rows.SETS, help="one part: the workloads, single operations, other sizes, untuned "
@@ -40,7 +44,7 @@ def arguments():
 
 def machine():
     """Name, cores and the last cache of this machine."""
-    model = next((l.split(":", 1)[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), platform.machine())
+    models = [l.split(":", 1)[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")]
     caches, folder = {}, "/sys/devices/system/cpu/cpu0/cache"
     for index in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         if not index.startswith("index"):
@@ -48,7 +52,7 @@ def machine():
         read = lambda name: open(os.path.join(folder, index, name)).read().strip()
         if read("type") != "Instruction":
             caches["L" + read("level")] = int(read("size").rstrip("K")) * 1024
-    return {"processor": model, "cores": len(os.sched_getaffinity(0)), "caches": caches,
+    return {"processor": (models or [platform.machine()])[0], "cores": len(os.sched_getaffinity(0)), "caches": caches,
             "system": f"{platform.system()} {platform.release().split('-')[0]}",
             "date": datetime.date.today().isoformat()}
 
@@ -76,11 +80,15 @@ class Runner:
         listing = subprocess.run([self.program, "list", "--json"], check=True, capture_output=True, text=True).stdout
         self.known = {w["workload"]: w for w in map(json.loads, listing.splitlines())}
         self.cores = len(os.sched_getaffinity(0))
-        self.rounds, self.seconds, self.repeats = (1, 0.05, 0) if a.quick else (5, 0.25, 3)
+        self.rounds, self.seconds, self.repeats = (1, 0.05, 0) if a.quick else (4, 0.2, 3)
 
     def floors(self):
-        out = subprocess.run([os.path.join(self.a.build, "bench/floors"), str(self.cores)], check=True, capture_output=True, text=True)
-        return json.loads(out.stdout)
+        """The best of three measurements of the machine, or of one."""
+        self.tell("what the machine can do")
+        command = [os.path.join(self.a.build, "bench/floors"), str(self.cores)]
+        runs = [json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+                for _ in range(1 if self.a.quick else 3)]
+        return functools.reduce(table.best_floors, runs)
 
     def makers(self, row, sizes, threads):
         size = ",".join(f"{k}={v}" for k, v in sizes.items())
@@ -110,7 +118,8 @@ class Runner:
         contestants = []
         for c in children:
             peer, variant = c.name.split(":")
-            contestants.append({**c.info, "peer": peer, "variant": variant, **(contest.summary(c.blocks) if c.blocks else {})})
+            times = contest.summary(c.blocks) if c.blocks else {}
+            contestants.append({**c.info, "peer": peer, "variant": variant, **times})
             if peer == "anew" and c.last_words:
                 self.say(c.last_words)
         return {"set": row.set, "name": row.name, "workload": row.workload, "sizes": sizes, "threads": threads,
@@ -127,10 +136,6 @@ def chosen(a, cores):
             and not (a.small and r.set in ("sizes", "curves"))]
 
 
-def best_floors(one, other):
-    return [{k: max(x[k], y[k]) for k in x} for x, y in zip(one, other)]
-
-
 def save(a, report):
     if a.json:
         with open(a.json + ".part", "w") as f:
@@ -144,9 +149,10 @@ def print_report(say, report):
     for name in rows.SETS:
         if part := [f for f in lines if f["set"] == name]:
             say(f"\n{name}\n" + table.text_table(part))
-    say("\n" + "\n".join(
-        f"{f['threads']} thread{'s' if f['threads'] > 1 else ''}: {f['fma_f32'] / 1e9:.0f} GF/s f32, {f['fma_f64'] / 1e9:.0f} GF/s f64; "
-        f"read {f['read'] / 1e9:.1f}, write {f['write'] / 1e9:.1f}, triad {f['triad'] / 1e9:.1f} GB/s" for f in report["floors"]))
+    say("")
+    for f in report["floors"]:
+        say(f"{f['threads']} threads: {f['fma_f32'] / 1e9:.0f} GF/s in f32, {f['fma_f64'] / 1e9:.0f} in f64; reading "
+            f"{f['read'] / 1e9:.1f} GB/s, writing {f['write'] / 1e9:.1f}, a = b + s c {f['triad'] / 1e9:.1f}")
     for f in lines:
         for who, error in f["errors"].items():
             say(f"{f['name']}, {who}: {error}")
@@ -169,7 +175,8 @@ def main():
     if not todo:
         sys.exit(f"no line matches {a.filter!r}; ./dev bench --list names them")
     start = time.monotonic()
-    report = {"machine": machine(), "quick": a.quick, "small": a.small, "floors": runner.floors(), "results": [], "left_out": []}
+    report = {"machine": machine(), "quick": a.quick, "small": a.small, "floors": runner.floors(), "results": [],
+              "left_out": []}
     for i, row in enumerate(todo):
         runner.tell.head = f"[{i + 1}/{len(todo)}, {(time.monotonic() - start) / 60:.1f} min] {row.name}:"
         if time.monotonic() - start > 60 * a.minutes:
@@ -177,7 +184,7 @@ def main():
             continue
         report["results"].append(runner.run(row))
         save(a, report)
-    report["floors"] = best_floors(report["floors"], runner.floors())
+    report["floors"] = table.best_floors(report["floors"], runner.floors())
     save(a, report)
     good = print_report(runner.say, report)
     if report["left_out"]:

@@ -1,4 +1,5 @@
-"""Programs that compete: child processes that live on, are asked for samples in turns, and sleep while others are measured."""
+"""Programs that compete: child processes that live on, are asked for samples in turns, and sleep while others are
+measured."""
 import json
 import os
 import select
@@ -128,7 +129,8 @@ def start_all(children, makers, at_once, tell):
 
 
 def race(children, rounds, seconds, repeats, tell):
-    """Blocks of samples in turns, every other round backwards; then again whoever has fewer than half of them undisturbed."""
+    """Blocks of samples in turns, every other round backwards; then again whoever has fewer than half of them
+    undisturbed."""
     for i in range(rounds):
         for c in children[::-1] if i % 2 else children:
             if c.alive():

@@ -30,13 +30,15 @@ def picture(title, label, lines):
         out.append(f'<text x="{across(x):.1f}" y="{TOP + HEIGHT + 16}" text-anchor="middle">{x}</text>')
     out.append(f'<path d="M{LEFT} {TOP}V{TOP + HEIGHT}H{LEFT + WIDTH}" fill="none" stroke="#444"/>')
     out.append(f'<text x="{LEFT + WIDTH / 2}" y="{TOP + HEIGHT + 38}" text-anchor="middle">{label}</text>')
-    out.append(f'<text x="16" y="{TOP + HEIGHT / 2}" text-anchor="middle" transform="rotate(-90 16 {TOP + HEIGHT / 2})">ms</text>')
+    middle = TOP + HEIGHT / 2
+    out.append(f'<text x="16" y="{middle}" text-anchor="middle" transform="rotate(-90 16 {middle})">ms</text>')
     for i, (who, line) in enumerate(lines.items()):
         colour = COLOURS.get(who, "#666")
         path = "L".join(f"{across(x):.1f} {down(y):.1f}" for x, y in line)
         out.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         out += [f'<circle cx="{across(x):.1f}" cy="{down(y):.1f}" r="3.5" fill="{colour}"/>' for x, y in line]
-        out.append(f'<text x="{LEFT + WIDTH + 14}" y="{TOP + 14 + 18 * i}" fill="{colour}">{NAMES.get(who, who)}</text>')
+        name = NAMES.get(who, who)
+        out.append(f'<text x="{LEFT + WIDTH + 14}" y="{TOP + 14 + 18 * i}" fill="{colour}">{name}</text>')
     return "\n".join(out) + "\n</svg>\n"
 
 

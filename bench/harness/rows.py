@@ -1,7 +1,8 @@
-"""The lines of the table: a workload at some sizes, our variants of it, and the variants of other libraries that compete.
+"""The lines of the table: a workload at some sizes, our variants of it, and the variants of other libraries that
+compete.
 
-A line is won by the fastest variant of each side. Variants with checkpoints stand in lines of their own: they are for those who
-have less memory. Sizes are given where they are not the full ones, which bench/workloads lists.
+A line is won by the fastest variant of each side. Variants with checkpoints stand in lines of their own: they are
+for those who have less memory. Sizes are given where they are not the full ones, which bench/workloads lists.
 """
 import dataclasses
 
@@ -27,6 +28,7 @@ LAYERS = "jax:plain jax:scan torch:eager torch:compile"
 LAYERS_CKPT = "jax:ckpt jax:scan_ckpt torch:eager_ckpt torch:compile_ckpt"
 JIT = "jax:jit torch:eager torch:compile"
 EVERY = "jax:jit torch:eager numpy:eager"
+PRODUCT = "jax:nn torch:nn numpy:nn"
 
 
 def workloads():
@@ -43,11 +45,13 @@ def workloads():
         r("lstm, checkpoints", "scan_ckpt scan_sqrt", "jax:scan_ckpt jax:scan_sqrt"),
         r("convnet", "jit ckpt", "jax:jit torch:eager torch:eager_nhwc torch:compile"),
         r("lorenz", "scan", "jax:scan torch:eager_part torch:compile_step_part"),
-        r("lorenz, checkpoints", "scan_sqrt scan_sqrt_body eqx_ckpt400", "jax:scan_sqrt jax:scan_sqrt_body jax:eqx_ckpt400"),
+        r("lorenz, checkpoints", "scan_sqrt scan_sqrt_body eqx_ckpt400",
+          "jax:scan_sqrt jax:scan_sqrt_body jax:eqx_ckpt400"),
         r("elementwise_f32", "jit", JIT), r("elementwise_f64", "jit", JIT), r("softmax_ce", "jit", JIT),
         r("hvp", "plain scan", "jax:plain jax:scan torch:eager_double_backward torch:eager_func torch:compile"),
         r("per_example", "vmap", "jax:vmap torch:vmap torch:compile"),
-        r("logreg_small", "jit", JIT), r("scalar_sinsin", "jit", JIT), r("scalar_sinsin, eager", "eager", "jax:eager torch:eager"),
+        r("logreg_small", "jit", JIT), r("scalar_sinsin", "jit", JIT),
+        r("scalar_sinsin, eager", "eager", "jax:eager torch:eager"),
         r("eager_chain", "eager", "jax:eager torch:eager"), r("eager_chain, compiled", "jit", "jax:jit torch:compile"),
         r("compile_12", "plain scan", "jax:plain jax:scan torch:compile"),
         r("compile_24", "plain scan", "jax:scan"), r("compile_48", "plain scan", "jax:scan"),
@@ -60,18 +64,19 @@ def products():
     out = []
     for threads in (1, 0):
         for batch, m, n, k in shapes:
-            name = f"product_f32, {str(batch) + ' of ' if batch > 1 else ''}{m}x{n}x{k}{', 1 thread' if threads else ''}"
-            out.append(row("operations", name, "nn", "jax:nn torch:nn numpy:nn", threads=threads, batch=batch, m=m, n=n, k=k))
+            shape = f"{f'{batch} of ' if batch > 1 else ''}{m}x{n}x{k}{', 1 thread' if threads else ''}"
+            out.append(row("operations", f"product_f32, {shape}", "nn", PRODUCT, threads=threads, batch=batch, m=m, n=n,
+                           k=k))
     for form in ("nt", "tn"):
-        out.append(row("operations", f"product_f32, 512x512x512 {form}", form, f"jax:{form} torch:{form} numpy:{form}", m=512, n=512,
-                       k=512))
-    out.append(row("operations", "product_f64, 1024x1024x1024", "nn", "jax:nn torch:nn numpy:nn"))
+        out.append(row("operations", f"product_f32, 512x512x512 {form}", form, PRODUCT.replace("nn", form), m=512,
+                       n=512, k=512))
+    out.append(row("operations", "product_f64, 1024x1024x1024", "nn", PRODUCT))
     return out
 
 
 def transforms():
-    out = [row("operations", "rfftn_irfftn, 64x64", "jit", "jax:jit torch:eager numpy:eager numpy:scipy"),
-           row("operations", "rfftn_irfftn, 512x512", "jit", "jax:jit torch:eager numpy:eager numpy:scipy", rows=512, columns=512)]
+    out = [row("operations", "rfftn_irfftn, 64x64", "jit", EVERY + " numpy:scipy"),
+           row("operations", "rfftn_irfftn, 512x512", "jit", EVERY + " numpy:scipy", rows=512, columns=512)]
     for batch, n in ((1, 1024), (256, 1024), (1, 1 << 20), (64, 1000), (64, 1009)):
         for kind in ("complex", "real"):
             if kind == "complex" or n == 1024:
@@ -105,7 +110,8 @@ def sizes():
         for word, s in zip(("larger", "smaller", "odd"), each):
             out.append(row("sizes", f"{workload}, {word}", ours, peers, **s))
     layers = "jax:plain torch:eager torch:compile"
-    three("mlp_deep", "plain", layers, dict(width=1232, batch=152), dict(width=816, batch=104), dict(width=1013, batch=131))
+    three("mlp_deep", "plain", layers, dict(width=1232, batch=152), dict(width=816, batch=104),
+          dict(width=1013, batch=131))
     three("mlp_small", "plain", layers, dict(width=304, batch=40), dict(width=208, batch=24), dict(width=251, batch=29))
     three("transformer", "plain", "jax:scan torch:eager_sdpa torch:eager", dict(width=304, length=152),
           dict(width=208, length=104), dict(width=248, length=127, batch=7))
@@ -116,11 +122,12 @@ def sizes():
           dict(side=24, first=24, second=52), dict(side=36, first=31, second=61, batch=29))
     three("lorenz", "scan scan_sqrt", "jax:scan jax:scan_sqrt", dict(systems=76), dict(systems=52), dict(systems=61))
     three("elementwise_f32", "jit", JIT, dict(n=5033165), dict(n=3355443), dict(n=4000037))
-    three("softmax_ce", "jit", JIT, dict(rows=4912, classes=1200), dict(rows=3280, classes=800), dict(rows=4093, classes=997))
+    three("softmax_ce", "jit", JIT, dict(rows=4912, classes=1200), dict(rows=3280, classes=800),
+          dict(rows=4093, classes=997))
     three("hvp", "plain", "jax:plain torch:eager_double_backward", dict(width=304, batch=40), dict(width=208, batch=24),
           dict(width=251, batch=29))
-    three("per_example", "vmap", "jax:vmap torch:vmap torch:compile", dict(batch=304, width=304), dict(batch=208, width=208),
-          dict(batch=251, width=253))
+    three("per_example", "vmap", "jax:vmap torch:vmap torch:compile", dict(batch=304, width=304),
+          dict(batch=208, width=208), dict(batch=251, width=253))
     return out
 
 
@@ -155,9 +162,9 @@ def untuned():
     r = lambda name, ours, peers: row("untuned", name, ours, peers)
     both = "torch:eager torch:compile"
     return [r("gpt_step", "jit", "jax:jit " + both), r("gru", "scan", "jax:scan torch:nn_gru torch:compile"),
-            r("resnet", "jit", "jax:jit " + both), r("unet", "jit", "jax:jit " + both), r("nbody", "scan", "jax:scan " + both),
-            r("navier_stokes_f64", "scan", "jax:scan " + both), r("hmc_f64", "jit", "jax:jit " + both),
-            r("gauss_newton_f64", "jit", "jax:jit " + both)]
+            r("resnet", "jit", "jax:jit " + both), r("unet", "jit", "jax:jit " + both),
+            r("nbody", "scan", "jax:scan " + both), r("navier_stokes_f64", "scan", "jax:scan " + both),
+            r("hmc_f64", "jit", "jax:jit " + both), r("gauss_newton_f64", "jit", "jax:jit " + both)]
 
 
 SETS = ("workloads", "operations", "sizes", "untuned", "curves")

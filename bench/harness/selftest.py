@@ -106,8 +106,8 @@ class Table(unittest.TestCase):
                               contestant("torch", "eager", 8, grad_norm=3.000003)), FLOORS, 100)
         self.assertEqual(list(f["unequal"]), ["jax:jit"])
         self.assertEqual(table.cells(f)[-1], "NO: jax:jit")
-        nan = table.differences([contestant("anew", "plain", 4), contestant("jax", "jit", 4, value=float("nan"))], 1e-6, False)
-        self.assertEqual(nan["jax:jit"], float("inf"))
+        both = [contestant("anew", "plain", 4), contestant("jax", "jit", 4, value=float("nan"))]
+        self.assertEqual(table.differences(both, 1e-6, False)["jax:jit"], float("inf"))
 
     def test_a_sum_that_cancels_is_held_against_the_norm(self):
         both = [contestant("anew", "jit", 1, value=1e-7), contestant("jax", "jit", 1, value=0.0)]
@@ -115,7 +115,8 @@ class Table(unittest.TestCase):
         self.assertLess(table.differences(both, 1e-6, True)["jax:jit"], 2)
 
     def test_failures_have_a_line(self):
-        f = table.line(result({"peer": "anew", "variant": "plain", "error": "x"}, contestant("jax", "jit", 10)), FLOORS, 100)
+        failed = {"peer": "anew", "variant": "plain", "error": "x"}
+        f = table.line(result(failed, contestant("jax", "jit", 10)), FLOORS, 100)
         self.assertEqual(table.cells(f)[:4], ("w", "failed", "–", "–"))
         self.assertEqual(f["errors"], {"anew:plain": "x"})
 
@@ -124,7 +125,8 @@ class Table(unittest.TestCase):
                          ["–", "0.3 us", "123 us", "12.3 ms", "346 ms", "2.35 s"])
         f = table.line(result(contestant("anew", "plain", 4, **OURS),
                               contestant("torch", "eager", 8, undisturbed=0, peak_rss_delta_bytes=2e6)), FLOORS, 100)
-        self.assertEqual(table.cells(f), ("w", "plain", "4 ms", "4.4 ms", "torch:eager", "~8 ms", "0.50", "2", "0.5 / –", "5 / 2", "yes"))
+        self.assertEqual(table.cells(f), ("w", "plain", "4 ms", "4.4 ms", "torch:eager", "~8 ms", "0.50", "2",
+                                          "0.5 / –", "5 / 2", "yes"))
         text = table.text_table([f]).splitlines()
         self.assertEqual(text[0].split()[0], "workload")
         self.assertEqual(len(table.markdown_table([f]).splitlines()), 3)

@@ -1,10 +1,17 @@
 """Results as lines of a table: who is fastest, how far from the machine's limit, and whether all computed the same."""
 
-COLUMNS = ("workload", "anew", "best", "median", "best peer", "best", "ratio", "x floor", "compile s", "peak MB", "equal")
+COLUMNS = ("workload", "anew", "best", "median", "best peer", "best", "ratio", "x floor", "compile s", "peak MB",
+           "equal")
+
+
+def best_floors(one, other):
+    """The higher ones of two measurements of the machine."""
+    return [{k: max(x[k], y[k]) for k in x} for x, y in zip(one, other)]
 
 
 def floor_ms(contestants, floors, cache_bytes, threads):
-    """The least time that arithmetic, and arguments and results beyond the last cache, take at the rates of the machine."""
+    """The least time that arithmetic, and arguments and results beyond the last cache, take at the rates of the
+    machine."""
     ours = [c for c in contestants if c["peer"] == "anew" and c.get("flops") is not None]
     rates = next((f for f in floors if f["threads"] == threads), None)
     if not ours or not rates:
@@ -18,8 +25,8 @@ def floor_ms(contestants, floors, cache_bytes, threads):
 
 
 def differences(contestants, tolerance, scaled):
-    """Of every other program that computes the same: how far value and norm are from ours, as a multiple of the tolerance.
-    scaled: a value is a sum that may cancel, and is held against the norm."""
+    """Of every other program that computes the same: how far value and norm are from ours, as a multiple of the
+    tolerance. scaled: a value is a sum that may cancel, and is held against the norm."""
     ours = next((c for c in contestants if c["peer"] == "anew" and "value" in c), None)
     out = {}
     for c in contestants:
@@ -59,7 +66,8 @@ def time_text(ms):
 
 
 def peak_bytes(c, ours):
-    """Arguments, results and temporaries; of those who do not report them, what the process grew by, and our arguments."""
+    """Arguments, results and temporaries; of those who do not report them, what the process grew by, and our
+    arguments."""
     if c.get("peak_bytes_reported") is not None:
         return c["peak_bytes_reported"]
     if c.get("peak_rss_delta_bytes") is not None and ours and ours.get("argument_bytes") is not None:
@@ -73,7 +81,7 @@ def cells(f):
     mark = lambda c: "" if c is None or c["undisturbed"] else "~"
     both = lambda text: " / ".join(text(c) for c in (ours, theirs) if c)
     mb = lambda c: "–" if (b := peak_bytes(c, ours)) is None else f"{b / 1e6:.3g}" if b < 1e9 else f"{b / 1e6:.0f}"
-    seconds = lambda c: "–" if c.get("compile_cpu_s") is None else f"{c['compile_cpu_s']:.2g}" if c["compile_cpu_s"] < 10 else f"{c['compile_cpu_s']:.0f}"
+    seconds = lambda c: "–" if (s := c.get("compile_cpu_s")) is None else f"{s:.2g}" if s < 10 else f"{s:.0f}"
     equal = "NO: " + ", ".join(f["unequal"]) if f["unequal"] else "yes" if f["compared"] else "–"
     return (f["name"], ours["variant"] if ours else "failed",
             mark(ours) + time_text(ours["best_ms"]) if ours else "–", time_text(ours["median_ms"]) if ours else "–",

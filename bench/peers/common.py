@@ -2,8 +2,9 @@
 
     python jax_peer.py WORKLOAD VARIANT --size layers=8,width=1024,batch=128 [--threads N]
 
-prints one line of JSON: what compiling took, memory, value and norm of the gradients (or `error`). Then, for each line of its
-input, a number of seconds, it prints a line of samples. bench/workloads does the same for ours (`workloads serve`).
+prints one line of JSON: what compiling took, memory, value and norm of the gradients (or `error`). Then, for each
+line of its input, a number of seconds, it prints a line of samples. bench/workloads does the same for ours
+(`workloads serve`).
 """
 import argparse
 import ctypes
@@ -36,7 +37,7 @@ def job():
     return a
 
 
-# ---------------------------------------------------------------- inputs: a counter hash that any language repeats bit for bit
+# ---- inputs: a counter hash that any language repeats bit for bit
 def hash_u32(seed, n):
     x = np.arange(n, dtype=np.uint32) + np.uint32((seed * 0x9E3779B9) & M32)
     x ^= x >> np.uint32(16)
@@ -62,7 +63,7 @@ def ints(seed, shape, modulus):
     return (hash_u32(seed, int(np.prod(shape))) % np.uint32(modulus)).astype(np.int32).reshape(shape)
 
 
-# ---------------------------------------------------------------- inputs of the workloads
+# ---- inputs of the workloads
 def mlp_data(s):
     layers, d, batch = s["layers"], s["width"], s["batch"]
     r = math.sqrt(6.0 / d)
@@ -139,11 +140,12 @@ def per_example_data(s):
              fill(134, (width, 10), math.sqrt(3.0 / width)), fill(135, (10,), 0.1)])
 
 
-# ---------------------------------------------------------------- inputs of single operations
+# ---- inputs of single operations
 def product_data(variant, s, dtype):
     batch = (s["batch"],) if s["batch"] > 1 else ()
     shape = lambda rows, columns, t: batch + ((columns, rows) if t == "t" else (rows, columns))
-    return (fill(140, shape(s["m"], s["k"], variant[0]), 1.0, dtype), fill(141, shape(s["k"], s["n"], variant[1]), 1.0, dtype))
+    return (fill(140, shape(s["m"], s["k"], variant[0]), 1.0, dtype),
+            fill(141, shape(s["k"], s["n"], variant[1]), 1.0, dtype))
 
 
 def fourier_data(s, dtype):
@@ -168,12 +170,13 @@ def scatter_data(s):
     return fill(153, (s["rows"], s["width"])), ints(154, (s["n"],), s["rows"]), fill(155, (s["n"], s["width"]))
 
 
-# ---------------------------------------------------------------- inputs of programs that nobody tuned for
+# ---- inputs of programs that nobody tuned for
 def gpt_data(s):
     """Weights, first and second moments, each ((tokens, positions, ln, head), blocks); a text, and what follows."""
     d, words, r = s["width"], s["vocabulary"], math.sqrt(3.0 / s["width"])
     outer = (((words, d), 1, 0), ((s["length"], d), 0.1, 0), ((d,), 0.1, 1), ((d, words), r, 0))
-    block = (((d,), 0.1, 1), ((d, 3 * d), r, 0), ((d, d), 0.3 * r, 0), ((d,), 0.1, 1), ((d, 4 * d), r, 0), ((4 * d, d), 0.2 * r, 0))
+    block = (((d,), 0.1, 1), ((d, 3 * d), r, 0), ((d, d), 0.3 * r, 0), ((d,), 0.1, 1), ((d, 4 * d), r, 0),
+             ((4 * d, d), 0.2 * r, 0))
 
     def tree(seed, of):
         part = lambda shapes, first: tuple(of(first + i, *shape) for i, shape in enumerate(shapes))
@@ -230,11 +233,11 @@ def peaks_data(s):
     width, centres, t = 0.5 / n, (np.arange(n) + 0.5) / n, np.arange(m) / m
     f = lambda seed, scale, shift=0.0: fill(seed, (n,), scale, np.float64, shift)
     height, place, wide = f(1230, 0.3, 1.0), centres + f(1231, 0.1 * width), f(1232, 0.1 * width, width)
-    y = np.exp(-np.square((t[:, None] - place) / wide)) @ height
+    y = np.exp(-np.square((t[:, None] - place) / wide)) @ height + fill(1233, (m,), 0.05, np.float64)
     return np.concatenate([np.ones(n), centres, width * np.ones(n)]), t, y
 
 
-# ---------------------------------------------------------------- memory and time
+# ---- memory and time
 def status(key):
     with open("/proc/self/status") as f:
         for line in f:
@@ -268,8 +271,8 @@ def cpu_seconds():
 
 
 def numbers(leaves):
-    """Two numbers of a result that every library computes: the value and the norm of the gradients; where there is no value,
-    the elements of the first array weighted by their place, and the norm of all."""
+    """Two numbers of a result that every library computes: the value and the norm of the gradients; where there is
+    no value, the elements of the first array weighted by their place, and the norm of all."""
     parts = []
     for a in (np.asarray(a) for a in leaves):
         parts += [a.real, a.imag] if np.iscomplexobj(a) else [a]
@@ -300,13 +303,14 @@ def sample(step, calls, seconds, scale):
         times.append((time.perf_counter() - t) / calls * 1e3 * scale)
         cpu.append((time.process_time() - c) / calls * 1e3 * scale)
     wall = time.perf_counter() - start
-    cores = round(max(0.0, foreign_seconds() - foreign) / wall, 3) if wall > 0.1 else None
+    used = foreign_seconds() - foreign - 2 / os.sysconf("SC_CLK_TCK")  # the kernel counts in ticks
+    cores = round(max(0.0, used) / wall, 3) if wall > 0.1 else None
     return {"times_ms": times, "cpu_ms": sorted(cpu)[len(cpu) // 2], "foreign_cores": cores}
 
 
 def serve(peer, a, start):
-    """start(a) -> (step, leaves, info): step() computes and waits, leaves(result) are its arrays. info["part"]: the step is only
-    this part of the whole, its time is multiplied and its result not compared."""
+    """start(a) -> (step, leaves, info): step() computes and waits, leaves(result) are its arrays. info["part"]: the
+    step is only this part of the whole, its time is multiplied and its result not compared."""
     info = {"peer": peer, "workload": a.workload, "variant": a.variant, "threads": a.threads}
     try:
         step, leaves, more = start(a)

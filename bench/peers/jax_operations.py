@@ -1,4 +1,5 @@
-"""Single operations in JAX (bench/workloads/operations.cpp): PROGRAMS[name](variant, sizes) is a function and its arguments."""
+"""Single operations in JAX (bench/workloads/operations.cpp): PROGRAMS[name](variant, sizes) is a function and its
+arguments."""
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -54,13 +55,13 @@ def scatter(variant, s):
 
 def random(variant, s):
     n = s["n"]
-    draw = (lambda k: jax.random.bits(k, (n,), jnp.uint32)) if variant == "bits" else (lambda k: jax.random.normal(k, (n,)))
-    return draw, (jax.random.key(156),)
+    bits, normal = (lambda k: jax.random.bits(k, (n,), jnp.uint32)), (lambda k: jax.random.normal(k, (n,)))
+    return bits if variant == "bits" else normal, (jax.random.key(156),)
 
 
 def reduction(variant, s):
-    f = {"first": lambda x: jnp.sum(x, 0), "last": lambda x: jnp.sum(x, 1), "argmax": lambda x: jnp.argmax(x, 1)}[variant]
-    return f, (C.fill(157, (s["rows"], s["columns"])),)
+    f = {"first": lambda x: jnp.sum(x, 0), "last": lambda x: jnp.sum(x, 1), "argmax": lambda x: jnp.argmax(x, 1)}
+    return f[variant], (C.fill(157, (s["rows"], s["columns"])),)
 
 
 PROGRAMS = {

@@ -18,8 +18,8 @@ import jax_workloads
 
 
 def start(a):
-    program = next(m.PROGRAMS[a.workload] for m in (jax_workloads, jax_operations, jax_untuned) if a.workload in m.PROGRAMS)
-    fn, args = program(a.variant, a.sizes)
+    programs = {**jax_workloads.PROGRAMS, **jax_operations.PROGRAMS, **jax_untuned.PROGRAMS}
+    fn, args = programs[a.workload](a.variant, a.sizes)
     args = jax.block_until_ready(jax.tree.map(jnp.asarray, args))
     info = {"version": jax.__version__}
     call = fn

@@ -1,5 +1,5 @@
-"""Programs that nobody tuned for, in JAX (bench/workloads/untuned_*.cpp): PROGRAMS[name](variant, sizes) is a function and its
-arguments."""
+"""Programs that nobody tuned for, in JAX (bench/workloads/untuned_*.cpp): PROGRAMS[name](variant, sizes) is a
+function and its arguments."""
 import jax
 import jax.numpy as jnp
 from jax import lax

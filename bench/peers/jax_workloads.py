@@ -1,5 +1,5 @@
-"""The workloads of bench/workloads in JAX: PROGRAMS[name](variant, sizes) is a function returning (value, gradients), and its
-arguments."""
+"""The workloads of bench/workloads in JAX: PROGRAMS[name](variant, sizes) is a function returning (value,
+gradients), and its arguments."""
 import functools
 import math
 

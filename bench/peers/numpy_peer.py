@@ -1,5 +1,5 @@
-"""Single operations in NumPy and SciPy (bench/workloads/operations.cpp): see common.py. Variants that start with `scipy_` use
-SciPy, the others NumPy."""
+"""Single operations in NumPy and SciPy (bench/workloads/operations.cpp): see common.py. Variants that start with
+`scipy_` use SciPy, the others NumPy."""
 import common as C
 
 JOB = C.job()

@@ -1,4 +1,5 @@
-"""Single operations in PyTorch (bench/workloads/operations.cpp): PROGRAMS[name](variant, sizes) is a function of no arguments."""
+"""Single operations in PyTorch (bench/workloads/operations.cpp): PROGRAMS[name](variant, sizes) is a function of no
+arguments."""
 import numpy as np
 import torch
 
@@ -62,7 +63,8 @@ def random(variant, s):
 
 def reduction(variant, s):
     x = torch.from_numpy(C.fill(157, (s["rows"], s["columns"])))
-    return {"first": lambda: torch.sum(x, 0), "last": lambda: torch.sum(x, 1), "argmax": lambda: torch.argmax(x, 1)}[variant]
+    f = {"first": lambda: torch.sum(x, 0), "last": lambda: torch.sum(x, 1), "argmax": lambda: torch.argmax(x, 1)}
+    return f[variant]
 
 
 def eager_add(variant, s):

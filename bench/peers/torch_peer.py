@@ -24,8 +24,8 @@ def leaves(result):
 def start(a):
     torch.set_num_threads(a.threads)
     torch._dynamo.config.recompile_limit = 64
-    program = next(m.PROGRAMS[a.workload] for m in (torch_workloads, torch_operations, torch_untuned) if a.workload in m.PROGRAMS)
-    call = program(a.variant, a.sizes)
+    programs = {**torch_workloads.PROGRAMS, **torch_operations.PROGRAMS, **torch_untuned.PROGRAMS}
+    call = programs[a.workload](a.variant, a.sizes)
     info = {"version": torch.__version__.split("+")[0]}
     if a.variant.endswith("_part"):
         info["part"] = torch_workloads.PART

@@ -1,5 +1,5 @@
-"""Programs that nobody tuned for, in PyTorch (bench/workloads/untuned_*.cpp): PROGRAMS[name](variant, sizes) is a function of no
-arguments. Of long loops the step is compiled, as a user would who does not want to wait for minutes."""
+"""Programs that nobody tuned for, in PyTorch (bench/workloads/untuned_*.cpp): PROGRAMS[name](variant, sizes) is a
+function of no arguments. Of long loops the step is compiled, as a user would who does not want to wait for minutes."""
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -135,7 +135,8 @@ def navier_stokes(variant, s):
     w0, inverse = C.flow_data(s)
     w0, inverse = leaf(w0), const(inverse)
     slope = lambda x, axis: 0.5 * (torch.roll(x, -1, axis) - torch.roll(x, 1, axis))
-    curvature = lambda x: torch.roll(x, -1, 0) + torch.roll(x, 1, 0) + torch.roll(x, -1, 1) + torch.roll(x, 1, 1) - 4 * x
+    around = ((-1, 0), (1, 0), (-1, 1), (1, 1))
+    curvature = lambda x: sum(torch.roll(x, by, axis) for by, axis in around) - 4 * x
 
     def advance(w, psi):
         advected = slope(psi, 1) * slope(w, 0) - slope(psi, 0) * slope(w, 1)

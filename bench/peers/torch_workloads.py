@@ -1,5 +1,5 @@
-"""The workloads of bench/workloads in PyTorch: PROGRAMS[name](variant, sizes) is a function of no arguments returning (value,
-gradients). Variants that start with `compile` go through torch.compile."""
+"""The workloads of bench/workloads in PyTorch: PROGRAMS[name](variant, sizes) is a function of no arguments
+returning (value, gradients). Variants that start with `compile` go through torch.compile."""
 import math
 
 import numpy as np
@@ -151,7 +151,8 @@ def lstm(variant, s):
             m.bias_ih_l0.copy_(torch.from_numpy(b))
             m.bias_hh_l0.zero_()
         xs = const(xs)
-        return with_gradients(lambda: torch.mean(torch.square(m(xs)[0])), [m.weight_ih_l0, m.weight_hh_l0, m.bias_ih_l0])
+        weights = [m.weight_ih_l0, m.weight_hh_l0, m.bias_ih_l0]
+        return with_gradients(lambda: torch.mean(torch.square(m(xs)[0])), weights)
     xs, wx, wh, b = const(xs), leaf(wx), leaf(wh), leaf(b)
     cell = compiled(variant)(lstm_cell)
 
@@ -200,7 +201,8 @@ def convnet(variant, s):
     p = [leaf(v.transpose(3, 2, 0, 1)) if v.ndim == 4 else leaf(v) for v in p]
     if variant != "eager":
         x = x.contiguous(memory_format=torch.channels_last)
-        p = [v.detach().contiguous(memory_format=torch.channels_last).requires_grad_(True) if v.ndim == 4 else v for v in p]
+        last = lambda v: v.detach().contiguous(memory_format=torch.channels_last).requires_grad_(True)
+        p = [last(v) if v.ndim == 4 else v for v in p]
 
     def f(x, labels, p):
         h = F.relu(F.conv2d(x, p[0], p[1], padding=1))
@@ -274,5 +276,6 @@ PROGRAMS = {
     "mlp_deep": mlp, "mlp_small": mlp, "hvp": hvp, "transformer": transformer, "compile_12": transformer,
     "compile_24": transformer, "compile_48": transformer, "wave2d": wave, "lstm": lstm, "logreg_small": logreg,
     "scalar_sinsin": scalar, "elementwise_f32": elementwise(np.float32), "elementwise_f64": elementwise(np.float64),
-    "softmax_ce": softmax_ce, "convnet": convnet, "eager_chain": eager_chain, "lorenz": lorenz, "per_example": per_example,
+    "softmax_ce": softmax_ce, "convnet": convnet, "eager_chain": eager_chain, "lorenz": lorenz,
+    "per_example": per_example,
 }

@@ -72,7 +72,8 @@ Samples sample(const std::function<void()>& step, int calls, int least, int repe
     out.cpu.push_back((cpu_seconds() - c) / calls);
   }
   const double wall = wall_seconds() - start;
-  if (wall > 0.1) out.foreign_cores = std::max(0.0, foreign_seconds() - foreign) / wall;
+  const double ticks = 2.0 / static_cast<double>(sysconf(_SC_CLK_TCK));  // the kernel counts in them
+  if (wall > 0.1) out.foreign_cores = std::max(0.0, foreign_seconds() - foreign - ticks) / wall;
   return out;
 }
 

@@ -121,7 +121,7 @@ Case gauss_newton(const std::string&, const Sizes& s) {
   const Array truth = concatenate({fill(1230, {n}, 0.3, 1, f64), centres + fill(1231, {n}, 0.1 * width, 0, f64),
                                    fill(1232, {n}, 0.1 * width, width, f64)});
   const Array start = concatenate({ones({n}, f64), centres, width * ones({n}, f64)});
-  return case_of(fit, start, t, peaks(truth, t));
+  return case_of(fit, start, t, peaks(truth, t) + fill(1233, {m}, 0.05, 0, f64));
 }
 
 }  // namespace
