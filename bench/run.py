@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -33,10 +34,12 @@ def arguments():
     p.add_argument("--peers", metavar="PYTHON", help="a Python that has the other libraries (./dev bench makes one)")
     p.add_argument("--only", choices=rows.SETS, help="one part: the workloads, single operations, other sizes, untuned "
                    "workloads, or the curves of the plots")
+    p.add_argument("--without", metavar="NAMES", help="no variants that match this regular expression, such as "
+                   "torch:compile, which takes most of the time")
     p.add_argument("--quick", action="store_true", help="one short round, nothing again: does everything run?")
     p.add_argument("--small", action="store_true", help="the small sizes of the tests")
     p.add_argument("--json", metavar="FILE", help="all results, for bench/report.py")
-    p.add_argument("--minutes", type=float, default=25, help="start no more lines after so long (25)")
+    p.add_argument("--minutes", type=float, default=24, help="start no more lines after so long (24)")
     p.add_argument("--list", action="store_true", help="name the lines and run nothing")
     p.add_argument("--build", default="build/release", help=argparse.SUPPRESS)
     return p.parse_args()
@@ -97,6 +100,8 @@ class Runner:
             command = [self.program, "serve", row.workload, v, *options]
             yield f"anew:{v}", lambda command=command, v=v: contest.Child(f"anew:{v}", command)
         for peer, v in row.peers if self.a.peers else ():
+            if self.a.without and re.search(self.a.without, f"{peer}:{v}"):
+                continue
             command = [self.a.peers, os.path.join(HERE, "peers", peer + "_peer.py"), row.workload, v, *options]
             yield f"{peer}:{v}", lambda command=command, name=f"{peer}:{v}": contest.Child(
                 name, command, {"PYTHONDONTWRITEBYTECODE": "1"})
@@ -174,6 +179,7 @@ def main():
         return 0
     if not todo:
         sys.exit(f"no line matches {a.filter!r}; ./dev bench --list names them")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # by way of what ends the children
     start = time.monotonic()
     report = {"machine": machine(), "quick": a.quick, "small": a.small, "floors": runner.floors(), "results": [],
               "left_out": []}

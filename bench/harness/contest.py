@@ -1,5 +1,6 @@
 """Programs that compete: child processes that live on, are asked for samples in turns, and sleep while others are
 measured."""
+import ctypes
 import json
 import os
 import select
@@ -35,6 +36,12 @@ def summary(blocks):
             "foreign_cores": median([b.get("foreign_cores") or 0 for b in blocks])}
 
 
+def end_with_parent():
+    """In a new process: whoever is stopped must not outlive the runner, however that ends."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+
+
 class Child:
     """One program. `info` is its first line once `wait` has returned; where that has `error`, the program is gone."""
 
@@ -42,7 +49,8 @@ class Child:
         self.name, self.timeout, self.blocks, self.info, self.last_words = name, timeout, [], None, ""
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-                                        start_new_session=True, env={**os.environ, **(environment or {})})
+                                        start_new_session=True, env={**os.environ, **(environment or {})},
+                                        preexec_fn=end_with_parent)
         self.buffer = b""
         self.deadline = time.monotonic() + timeout
 

@@ -323,9 +323,10 @@ def serve(peer, a, start):
             info["value"], info["grad_norm"] = numbers(leaves(out))
         del out
         print(json.dumps(info), flush=True)
-        calls = calls_per_sample(step)
     except Exception as e:  # an unsupported case is a result too
         print(json.dumps({**info, "error": (type(e).__name__ + ": " + str(e))[:300]}), flush=True)
         return
+    calls = 0  # counted when first asked: until then others may run beside
     for line in sys.stdin:
+        calls = calls or calls_per_sample(step)
         print(json.dumps(sample(step, calls, float(line), info.get("part", 1))), flush=True)

@@ -143,8 +143,9 @@ bool serve(const Workload& w, const std::string& variant, const Sizes& sizes) {
   one.first_call(false);
   one.count_flops();
   one.print();
-  const int calls = calls_per_sample(one.step());
+  int calls = 0;  // counted when first asked: until then others may run beside
   for (std::string seconds; std::getline(std::cin, seconds);) {
+    if (calls == 0) calls = calls_per_sample(one.step());
     const Samples s = sample(one.step(), calls, 1, 1000, std::stod(seconds));
     std::string times;
     for (double t : s.wall) times += fmt::format("{}{:.7g}", times.empty() ? "" : ", ", t * 1e3);
