@@ -117,7 +117,9 @@ void print_rates(const Loops& loops, int threads) {
   for (int i = 0; i < 3 * threads; ++i)
     arrays.emplace_back(static_cast<float*>(std::aligned_alloc(4096, n * sizeof(float))), &std::free);
   for (auto& a : arrays) std::fill_n(a.get(), n, 1.0f);
-  auto array = [&](int thread, int i) { return arrays[static_cast<std::size_t>(3 * thread + i)].get(); };
+  auto array = [&](int thread, int i) {
+    return arrays[3 * static_cast<std::size_t>(thread) + static_cast<std::size_t>(i)].get();
+  };
   const double bytes = static_cast<double>(n) * sizeof(float);
   std::printf(
       "{\"threads\": %d, \"register_bytes\": %d, \"fma_f32\": %.5g, \"fma_f64\": %.5g, \"read\": %.5g, \"write\": "

@@ -45,7 +45,7 @@ def end_with_parent():
 class Child:
     """One program. `info` is its first line once `wait` has returned; where that has `error`, the program is gone."""
 
-    def __init__(self, name, command, environment=None, timeout=240):
+    def __init__(self, name, command, environment=None, timeout=300):
         self.name, self.timeout, self.blocks, self.info, self.last_words = name, timeout, [], None, ""
         self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,

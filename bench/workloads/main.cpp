@@ -77,7 +77,7 @@ bool sweep_one(const Workload& w, const std::string& variant, const Arguments& a
 template <class F>
 void each(const std::vector<Workload>& all, std::span<const std::string> words, F f) {
   for (const Workload& w : all) {
-    if (words.size() > 0 && words[0] != w.name) continue;
+    if (!words.empty() && words[0] != w.name) continue;
     for (const std::string& v : w.variants)
       if (words.size() < 2 || words[1] == v) f(w, v);
   }
