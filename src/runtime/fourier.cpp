@@ -1,22 +1,19 @@
 // The steps of a transform (Stockham's self-sorting form: each step reads one array and writes another, so that nothing
-// has to be permuted), and Bluestein's way for lengths with a large prime factor.
+// has to be permuted), Bluestein's way for lengths with a large prime factor, and complex signals.
 #include "runtime/fourier.h"
 
-#include <array>
+#include <bit>
 #include <cmath>
+#include <map>
+#include <mutex>
 #include <numbers>
-#include <type_traits>
-#include <utility>
 
-#include "runtime/workspace.h"
+#include "runtime/fourier_signals.h"
+#include "runtime/product.h"
 
 namespace anew {
-namespace {
 
-constexpr int largest_radix = 61;
-
-// exp(2 pi i k / n) for 0 <= k < n. Reduced to an eighth of the circle in integers, so that mirror images are exact.
-std::pair<double, double> root(std::int64_t k, std::int64_t n) {
+std::pair<double, double> root_of_unity(std::int64_t k, std::int64_t n) {
   std::int64_t eighths = 8 * k;  // of a circle of 8 n
   const bool below = eighths > 4 * n;
   if (below) eighths = 8 * n - eighths;
@@ -31,160 +28,227 @@ std::pair<double, double> root(std::int64_t k, std::int64_t n) {
 }
 
 template <class T>
-struct Complexes {
-  T *re, *im;
-};
-
-// One step of radix R (0: `radix`): `length` points that are `stride` apart become `radix` interleaved transforms.
-template <int R, class T>
-void step(int radix, std::int64_t length, std::int64_t stride, const T* roots_re, const T* roots_im, Complexes<T> from,
-          Complexes<T> to) {
-  const int r = R == 0 ? radix : R;
-  const std::int64_t parts = length / r, n = length * stride;
-  std::array<T, R == 0 ? largest_radix : R> x{}, y{};
-  for (std::int64_t p = 0; p < parts; ++p)
-    for (std::int64_t q = 0; q < stride; ++q) {
-      for (int j = 0; j < r; ++j) {
-        const std::size_t at = j;
-        x[at] = from.re[q + stride * (p + j * parts)];
-        y[at] = from.im[q + stride * (p + j * parts)];
-      }
-      auto put = [&](int k, T re, T im) {
-        const std::int64_t w = p * k * stride, at = q + stride * (r * p + k);
-        to.re[at] = re * roots_re[w] - im * roots_im[w];
-        to.im[at] = re * roots_im[w] + im * roots_re[w];
-      };
-      if constexpr (R == 2) {
-        put(0, x[0] + x[1], y[0] + y[1]);
-        put(1, x[0] - x[1], y[0] - y[1]);
-      } else if constexpr (R == 4) {
-        const T even_re = x[0] + x[2], even_im = y[0] + y[2], odd_re = x[1] + x[3], odd_im = y[1] + y[3];
-        const T a_re = x[0] - x[2], a_im = y[0] - y[2], b_re = x[1] - x[3], b_im = y[1] - y[3];
-        put(0, even_re + odd_re, even_im + odd_im);
-        put(1, a_re + b_im, a_im - b_re);
-        put(2, even_re - odd_re, even_im - odd_im);
-        put(3, a_re - b_im, a_im + b_re);
-      } else {
-        using Sum = std::conditional_t<R == 0, double, T>;  // long sums
-        const std::int64_t turn = n / r;
-        for (int k = 0; k < r; ++k) {
-          Sum re = x[0], im = y[0];
-          for (int j = 1; j < r; ++j) {
-            const std::size_t at = j;
-            const Sum c = roots_re[j * k % r * turn], s = roots_im[j * k % r * turn], a = x[at], b = y[at];
-            re = std::fma(a, c, std::fma(-b, s, re));
-            im = std::fma(a, s, std::fma(b, c, im));
-          }
-          put(k, static_cast<T>(re), static_cast<T>(im));
-        }
-      }
-    }
+const FourierKernels<T>& fourier_kernels_here() {
+  const Isa isa = product_isa();
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return *fourier_kernels<T, 64>();
+  if (isa == Isa::avx2) return *fourier_kernels<T, 32>();
+#endif
+  (void)isa;
+  return *fourier_kernels<T, 16>();
 }
-
-}  // namespace
+template const FourierKernels<float>& fourier_kernels_here();
+template const FourierKernels<double>& fourier_kernels_here();
 
 // x_k = w_k sum_j (x_j w_j) conj(w_(k-j)) with w_j = exp(-pi i j^2 / n): a convolution, of a length we choose.
 template <class T>
-struct FourierPlan<T>::Chirp {
-  explicit Chirp(std::int64_t n) : n(n), plan(power(n)) {
-    const std::int64_t m = plan.size();
+struct FourierSteps<T>::Chirp {
+  explicit Chirp(std::int64_t n) : n(n), steps(length(n)) {
+    const std::int64_t m = steps.size();
     re.resize(n), im.resize(n);
     kernel_re.resize(static_cast<std::size_t>(m)), kernel_im.resize(static_cast<std::size_t>(m));
+    std::vector<double> x(static_cast<std::size_t>(m)), y = x, a = x, b = x;
     for (std::int64_t j = 0; j < n; ++j) {
-      const auto [c, s] = root(j * j % (2 * n), 2 * n);
+      const auto [c, s] = root_of_unity(j * j % (2 * n), 2 * n);
       const auto at = static_cast<std::size_t>(j), mirror = static_cast<std::size_t>((m - j) % m);
       re[at] = c, im[at] = -s;
-      kernel_re[at] = kernel_re[mirror] = c / static_cast<double>(m);
-      kernel_im[at] = kernel_im[mirror] = s / static_cast<double>(m);
+      x[at] = x[mirror] = c / static_cast<double>(m);
+      y[at] = y[mirror] = s / static_cast<double>(m);
     }
-    std::vector<std::byte> memory(plan.scratch() + scratch_alignment);
-    plan.transform(kernel_re.data(), kernel_im.data(), aligned(memory.data()));
+    const FourierParts<double> done =
+        steps.run(1, x.data(), y.data(), 1, {kernel_re.data(), kernel_im.data()}, {a.data(), b.data()}, nullptr);
+    std::copy_n(done.re, m, kernel_re.data());
+    std::copy_n(done.im, m, kernel_im.data());
   }
-  static std::byte* aligned(std::byte* p) {
-    return p + (scratch_alignment - reinterpret_cast<std::uintptr_t>(p) % scratch_alignment) % scratch_alignment;
-  }
-  static std::int64_t power(std::int64_t n) {
+  static std::int64_t length(std::int64_t n) {
     std::int64_t m = 1;
     while (m < 2 * n - 1) m *= 2;
     return m;
   }
-  std::size_t scratch() const { return 2 * scratch_bytes<double>(plan.size()) + plan.scratch(); }
-  void transform(T* x, T* y, std::byte* memory) const {
-    const std::int64_t m = plan.size();
+  std::size_t scratch() const { return 4 * scratch_bytes<double>(steps.size()); }
+  void run(const T* from_re, const T* from_im, std::int64_t stride, FourierParts<T> to, std::byte* memory) const {
+    const std::int64_t m = steps.size();
     Pieces pieces(memory);
-    double *a = pieces.take<double>(m), *b = pieces.take<double>(m);
-    std::byte* rest = pieces.take<std::byte>(0);
-    std::fill(a, a + m, 0.0);
-    std::fill(b, b + m, 0.0);
+    FourierParts<double> a{pieces.take<double>(m), pieces.take<double>(m)},
+        b{pieces.take<double>(m), pieces.take<double>(m)};
     for (std::int64_t j = 0; j < n; ++j) {
       const std::size_t at = j;
-      a[j] = x[j] * re[at] - y[j] * im[at];
-      b[j] = x[j] * im[at] + y[j] * re[at];
+      const double x = from_re[j * stride], y = from_im[j * stride];
+      a.re[j] = std::fma(x, re[at], -(y * im[at]));
+      a.im[j] = std::fma(x, im[at], y * re[at]);
     }
-    plan.transform(a, b, rest);
+    std::fill(a.re + n, a.re + m, 0.0);
+    std::fill(a.im + n, a.im + m, 0.0);
+    FourierParts<double> z = steps.run(1, a.re, a.im, 1, b, a, nullptr);
     for (std::int64_t j = 0; j < m; ++j) {
       const std::size_t at = j;
-      const double c = a[j] * kernel_re[at] - b[j] * kernel_im[at];
-      b[j] = a[j] * kernel_im[at] + b[j] * kernel_re[at];
-      a[j] = c;
+      const double x = z.re[j], y = z.im[j];
+      z.re[j] = std::fma(x, kernel_re[at], -(y * kernel_im[at]));
+      z.im[j] = std::fma(x, kernel_im[at], y * kernel_re[at]);
     }
-    plan.transform(b, a, rest);  // back
+    z = steps.run(1, z.im, z.re, 1, z.re == a.re ? b : a, z, nullptr);  // back: parts are exchanged
     for (std::int64_t j = 0; j < n; ++j) {
       const std::size_t at = j;
-      x[j] = static_cast<T>(a[j] * re[at] - b[j] * im[at]);
-      y[j] = static_cast<T>(a[j] * im[at] + b[j] * re[at]);
+      to.re[j] = static_cast<T>(std::fma(z.im[j], re[at], -(z.re[j] * im[at])));
+      to.im[j] = static_cast<T>(std::fma(z.im[j], im[at], z.re[j] * re[at]));
     }
   }
   std::int64_t n;
-  FourierPlan<double> plan;
+  FourierSteps<double> steps;
   std::vector<double> re, im, kernel_re, kernel_im;
 };
 
 template <class T>
-FourierPlan<T>::FourierPlan(std::int64_t n) : n_(n) {
-  std::int64_t rest = std::max<std::int64_t>(n, 1);
+FourierSteps<T>::FourierSteps(std::int64_t n) : n_(n) {
+  std::vector<int> radices;
+  std::int64_t rest = n;
+  // By eights, the last ones by fours: a two only where it is alone.
+  for (int twos = std::countr_zero(static_cast<std::uint64_t>(n)); twos == 3 || twos > 4; twos -= 3)
+    radices.push_back(8), rest /= 8;
   for (int r : {4, 2, 3, 5})
-    for (; rest % r == 0; rest /= r) radices_.push_back(r);
-  for (int r = 7; r <= largest_radix; r += 2)
-    for (; rest % r == 0; rest /= r) radices_.push_back(r);
+    for (; rest % r == 0; rest /= r) radices.push_back(r);
+  for (int r = 7; r <= fourier_most_radix; r += 2)
+    for (; rest % r == 0; rest /= r) radices.push_back(r);
   if (rest > 1) {
     chirp_ = std::make_unique<Chirp>(n);
     return;
   }
-  for (std::int64_t k = 0; k < n; ++k) {
-    const auto [c, s] = root(k, n);
-    cos_.push_back(static_cast<T>(c));
-    sin_.push_back(static_cast<T>(-s));
+  std::int64_t length = n, stride = 1;
+  for (int r : radices) {
+    add_step(r, length / r, stride);
+    length /= r, stride *= r;
   }
 }
 
 template <class T>
-FourierPlan<T>::~FourierPlan() = default;
+FourierSteps<T>::~FourierSteps() = default;
+
+template <class T>
+void FourierSteps<T>::add_step(int radix, std::int64_t parts, std::int64_t stride) {
+  const std::int64_t repeat = stride < fourier_narrow ? stride : 1, length = parts * radix;
+  std::vector<T> cos, sin;
+  for (std::int64_t k = 1; k < radix && parts > 1; ++k)
+    for (std::int64_t p = 0; p < parts; ++p) {
+      const auto [c, s] = root_of_unity(p * k % length, length);
+      cos.insert(cos.end(), static_cast<std::size_t>(repeat), static_cast<T>(c));
+      sin.insert(sin.end(), static_cast<std::size_t>(repeat), static_cast<T>(-s));
+    }
+  const auto count = static_cast<std::int64_t>(cos.size());
+  cos.insert(cos.end(), sin.begin(), sin.end());
+  factors_.push_back(std::move(cos));
+  std::vector<double> roots(static_cast<std::size_t>(2 * radix));
+  for (int k = 0; k < radix; ++k) {
+    const auto [c, s] = root_of_unity(k, radix);
+    roots[static_cast<std::size_t>(k)] = c, roots[static_cast<std::size_t>(radix + k)] = s;
+  }
+  unit_roots_.push_back(std::move(roots));
+  const T* f = factors_.back().data();
+  const double* u = unit_roots_.back().data();
+  steps_.push_back({radix, parts, stride, repeat, f, f + count, u, u + radix});
+}
+
+template <class T>
+std::size_t FourierSteps<T>::scratch() const {
+  return chirp_ ? chirp_->scratch() : 0;
+}
+
+template <class T>
+FourierParts<T> FourierSteps<T>::run(std::int64_t lanes, const T* re, const T* im, std::int64_t distance,
+                                     FourierParts<T> a, FourierParts<T> b, std::byte* scratch) const {
+  if (chirp_) {
+    chirp_->run(re, im, distance, a, scratch);
+    return a;
+  }
+  if (steps_.empty()) {
+    std::copy_n(re, lanes, a.re);
+    std::copy_n(im, lanes, a.im);
+    return a;
+  }
+  const FourierKernels<T>& kernels = fourier_kernels_here<T>();
+  for (const FourierStep<T>& s : steps_) {
+    kernels.step(s, lanes, re, im, distance, a.re, a.im);
+    re = a.re, im = a.im, distance = lanes * s.stride * s.radix;
+    std::swap(a, b);
+  }
+  return b;
+}
+
+template class FourierSteps<float>;
+template class FourierSteps<double>;
+
+template <class T>
+FourierPlan<T>::FourierPlan(std::int64_t n) : steps_(n), lanes_(steps_.prime() ? 1 : signals_together<T>(n)) {}
 
 template <class T>
 std::size_t FourierPlan<T>::scratch() const {
-  return n_ < 2 ? 0 : chirp_ ? chirp_->scratch() : scratch_bytes<T>(2 * n_);
+  if (lanes_ > 1) return scratch_bytes<T>(4 * size() * lanes_);
+  return steps_.prime() ? steps_.scratch() : scratch_bytes<T>(2 * size());
 }
 
 template <class T>
-void FourierPlan<T>::transform(T* re, T* im, std::byte* memory) const {
-  if (n_ < 2) return;
-  if (chirp_) return chirp_->transform(re, im, memory);
-  T* scratch = Pieces(memory).take<T>(2 * n_);
-  Complexes<T> from{re, im}, to{scratch, scratch + n_};
-  std::int64_t length = n_, stride = 1;
-  for (int r : radices_) {
-    auto run = r == 4 ? step<4, T> : r == 2 ? step<2, T> : r == 3 ? step<3, T> : r == 5 ? step<5, T> : step<0, T>;
-    run(r, length, stride, cos_.data(), sin_.data(), from, to);
-    length /= r, stride *= r;
-    std::swap(from, to);
+void FourierPlan<T>::transform_row(const T* re, std::int64_t re_stride, const T* im, std::int64_t im_stride,
+                                   FourierParts<T> to, std::byte* memory) const {
+  const std::int64_t n = size();
+  FourierParts<T> first = to, second = to;
+  if (!steps_.prime()) {
+    T* work = Pieces(memory).take<T>(2 * n);
+    second = {work, work + n};
+    if (!steps_.ends_in_first()) std::swap(first, second);
   }
-  if (from.re == re) return;
-  std::copy(from.re, from.re + n_, re);
-  std::copy(from.im, from.im + n_, im);
+  if (re_stride != 1 || im_stride != 1) {
+    for (std::int64_t j = 0; j < n; ++j) second.re[j] = re[j * re_stride], second.im[j] = im[j * im_stride];
+    re = second.re, im = second.im;
+  }
+  steps_.run(1, re, im, 1, first, second, memory);
+}
+
+template <class T>
+void FourierPlan<T>::transform(const FourierSignals<T>& re, const FourierSignals<T>& im, T* to_re, T* to_im,
+                               std::byte* scratch) const {
+  const std::int64_t n = size();
+  if (as_rows(lanes_, re, im, n)) {
+    for (std::int64_t l = 0; l < re.count; ++l) {
+      const std::size_t at = l;
+      transform_row(re.start[at], re.stride, im.start[at], im.stride, {to_re + l * n, to_im + l * n}, scratch);
+    }
+    return;
+  }
+  Pieces pieces(scratch);
+  T* memory = pieces.take<T>(4 * n * lanes_);
+  const FourierParts<T> a{memory, memory + n * lanes_}, b{memory + 2 * n * lanes_, memory + 3 * n * lanes_};
+  const T *x = side_by_side(re), *y = side_by_side(im);
+  const bool in_place = x && y && re.stride == im.stride;
+  if (!in_place) {
+    bring(re, n, b.re);
+    bring(im, n, b.im);
+  }
+  const FourierParts<T> z = in_place ? steps_.run(lanes_, x, y, re.stride, a, b, nullptr)
+                                     : steps_.run(lanes_, b.re, b.im, lanes_, a, b, nullptr);
+  take_rows(n, re.count, z.re, to_re);
+  take_rows(n, re.count, z.im, to_im);
 }
 
 template class FourierPlan<float>;
 template class FourierPlan<double>;
+
+template <class Plan>
+std::shared_ptr<const Plan> fourier_plan(std::int64_t n) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& plans = *new std::map<std::int64_t, std::weak_ptr<const Plan>>;
+  {
+    std::lock_guard lock(mutex);
+    if (auto it = plans.find(n); it != plans.end())
+      if (auto plan = it->second.lock()) return plan;
+  }
+  auto plan = std::make_shared<const Plan>(n);
+  std::lock_guard lock(mutex);
+  std::erase_if(plans, [](const auto& entry) { return entry.second.expired(); });
+  plans[n] = plan;
+  return plan;
+}
+template std::shared_ptr<const FourierPlan<float>> fourier_plan(std::int64_t n);
+template std::shared_ptr<const FourierPlan<double>> fourier_plan(std::int64_t n);
+template std::shared_ptr<const RealFourierPlan<float>> fourier_plan(std::int64_t n);
+template std::shared_ptr<const RealFourierPlan<double>> fourier_plan(std::int64_t n);
 
 }  // namespace anew

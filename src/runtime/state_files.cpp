@@ -43,7 +43,7 @@ std::string more_space(const FileOwner& o) {
 
 constexpr std::size_t most_ahead = 2;                 // reads that nobody has asked for yet
 constexpr std::size_t window = std::size_t{8} << 20;  // bytes of a file that may lie in the system's cache, twice
-constexpr std::size_t page = 4096;
+constexpr std::size_t file_page = 4096;
 
 class File {
  public:
@@ -161,7 +161,7 @@ class Unnamed final : public StateBackend {
       free_.erase(it);
       return e;
     }
-    const std::size_t capacity = size < page ? size : (size + page - 1) / page * page;
+    const std::size_t capacity = size < file_page ? size : (size + file_page - 1) / file_page * file_page;
     return {std::exchange(end_, end_ + static_cast<std::int64_t>(capacity)), capacity};
   }
   // The cache of the system keeps what was written last; what was written before that is on disk.
