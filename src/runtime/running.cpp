@@ -1,8 +1,10 @@
-// Running operations. Neighbours along the last other axis go together, so that a running sum down the columns of a
-// matrix reads rows.
+// Running operations. Axes other than the one that is run along are merged where all arrays allow it. Neighbours along
+// the innermost of them go together: a row at a time where they lie side by side, else a few lines at a time, so that
+// one line need not wait for each of its own results.
 #include "runtime/running.h"
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 
 #include "base/dtype.h"
@@ -22,96 +24,151 @@ T wrapped_product(T a, T b) {
   return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
 }
 
-// Lines along `axis`, in groups of neighbours along `inner` (-1: lines alone).
-struct Groups {
-  const Shape& shape;
-  int axis, inner;
-  std::int64_t count = 1;
-
-  Groups(const Shape& shape, int axis)
-      : shape(shape), axis(axis), inner(axis == shape.ndim() - 1 ? -1 : shape.ndim() - 1) {
-    for (int i = 0; i < shape.ndim(); ++i)
-      if (i != axis && i != inner) count *= shape[i];
-  }
-  std::int64_t width() const { return inner < 0 ? 1 : shape[inner]; }
-  std::int64_t start(std::int64_t group, const Shape& strides) const {
-    std::int64_t offset = 0;
-    for (int i = shape.ndim(); i-- > 0;) {
-      if (i == axis || i == inner) continue;
-      offset += group % shape[i] * strides[i];
-      group /= shape[i];
+// Lines along an axis of several arrays of one shape, the result last.
+template <std::size_t arrays>
+class RunningLines {
+ public:
+  using Strides = std::array<std::int64_t, arrays>;
+  struct Dim {
+    std::int64_t count;
+    Strides strides;
+  };
+  RunningLines(const std::array<const Strided*, arrays>& all, int axis) {
+    const Shape& shape = all[0]->shape;
+    along = dim(all, axis);
+    for (int i = 0; i < shape.ndim(); ++i) {
+      if (i == axis || shape[i] == 1) continue;
+      const Dim d = dim(all, i);
+      if (others.empty() || !runs_on(others.back(), d)) others.push_back(d);
+      else others.back() = {others.back().count * d.count, d.strides};
     }
-    return offset;
+    if (others.empty()) others.push_back({1, {}});
+    inner = others.back();
+    others.pop_back();
+    for (const Dim& d : others) groups *= d.count;
   }
-  std::int64_t stride(const Shape& strides) const { return inner < 0 ? 0 : strides[inner]; }
+  Strides start(std::int64_t group) const {
+    Strides at{};
+    for (std::size_t i = others.size(); i-- > 0; group /= others[i].count)
+      for (std::size_t k = 0; k < arrays; ++k) at[k] += group % others[i].count * others[i].strides[k];
+    return at;
+  }
+  bool side_by_side() const {
+    return inner.count > 1 && std::all_of(inner.strides.begin(), inner.strides.end(), [](auto s) { return s == 1; });
+  }
+  // part(offsets, neighbours) on several threads: groups are shared out, and neighbours where groups are few.
+  template <class F>
+  void each_part(F part) const {
+    constexpr std::int64_t worth = 1 << 15, least = 256;  // elements, neighbours
+    const std::int64_t length = std::max<std::int64_t>(1, along.count), width = inner.count;
+    if (groups * width == 0 || along.count == 0) return;
+    const std::int64_t columns = std::clamp<std::int64_t>(worth / length, std::min(width, least), width);
+    const std::int64_t pieces = (width + columns - 1) / columns;
+    const std::int64_t grain = std::max<std::int64_t>(1, worth / (length * columns));
+    parallel_for(groups * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t first = i % pieces * columns;
+        Strides at = start(i / pieces);
+        for (std::size_t k = 0; k < arrays; ++k) at[k] += first * inner.strides[k];
+        part(at, std::min(columns, width - first));
+      }
+    });
+  }
+
+  Dim along, inner;
+  std::vector<Dim> others;  // outermost first
+  std::int64_t groups = 1;
+
+ private:
+  static Dim dim(const std::array<const Strided*, arrays>& all, int axis) {
+    Dim d{all[0]->shape[axis], {}};
+    for (std::size_t k = 0; k < arrays; ++k) d.strides[k] = all[k]->strides[axis];
+    return d;
+  }
+  static bool runs_on(const Dim& outer, const Dim& inner) {
+    for (std::size_t k = 0; k < arrays; ++k)
+      if (outer.strides[k] != inner.count * inner.strides[k]) return false;
+    return true;
+  }
 };
 
-// line(group, first neighbour, end) on several threads: groups are shared out, and neighbours where groups are few.
-template <class F>
-void for_each_group(const Groups& g, F line) {
-  constexpr std::int64_t worth = 1 << 14;  // elements
-  const std::int64_t length = std::max<std::int64_t>(1, g.shape[g.axis]), width = g.width();
-  if (g.count * width == 0) return;
-  const std::int64_t columns = std::clamp<std::int64_t>(worth / length, std::min<std::int64_t>(width, 64), width);
-  const std::int64_t pieces = (width + columns - 1) / columns;
-  const std::int64_t grain = std::max<std::int64_t>(1, worth / (length * columns));
-  parallel_for(g.count * pieces, grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t first = i % pieces * columns;
-      line(i / pieces, first, std::min(width, first + columns));
-    }
-  });
+// Neighbours that lie side by side, a row after the other. step(element before, offset in the row, operands of it).
+template <class T, std::size_t inputs, class First, class Step>
+void run_rows(std::array<const T*, inputs> in, T* __restrict out, std::int64_t length, std::int64_t width,
+              const std::array<std::int64_t, inputs + 1>& stride, First first, Step step) {
+  const auto value = [&](auto f, T before, std::int64_t w) {
+    if constexpr (inputs == 1) return f(before, in[0][w]);
+    else return f(before, in[0][w], in[1][w]);
+  };
+  for (std::int64_t w = 0; w < width; ++w) out[w] = value(first, T(), w);
+  for (std::int64_t i = 1; i < length; ++i) {
+    const T* before = out;
+    out += stride[inputs];
+    for (std::size_t k = 0; k < inputs; ++k) in[k] += stride[k];
+#pragma GCC ivdep
+    for (std::int64_t w = 0; w < width; ++w) out[w] = value(step, before[w], w);
+  }
 }
 
-template <class T, class Step>
-void run_typed(const Strided& x, int axis, bool reverse, const Strided& out, Step step) {
-  const Groups g(x.shape, axis);
-  const std::int64_t n = x.shape[axis];
-  const T* in = reinterpret_cast<const T*>(x.data);
-  T* to = reinterpret_cast<T*>(out.data);
-  for_each_group(g, [&](std::int64_t group, std::int64_t first, std::int64_t end) {
-    const std::int64_t xs = g.start(group, x.strides), os = g.start(group, out.strides), xw = g.stride(x.strides),
-                       ow = g.stride(out.strides);
-    for (std::int64_t k = 0; k < n; ++k) {
-      const std::int64_t i = reverse ? n - 1 - k : k, before = reverse ? i + 1 : i - 1;
-      const std::int64_t xi = xs + i * x.strides[axis], oi = os + i * out.strides[axis],
-                         ob = os + before * out.strides[axis];
-      for (std::int64_t w = first; w < end; ++w)
-        to[oi + w * ow] = k == 0 ? in[xi + w * xw] : step(to[ob + w * ow], in[xi + w * xw]);
-    }
+// `count` lines at a time, each of which waits for its own results only.
+template <int count, class T, std::size_t inputs, class First, class Step>
+void run_lines(const std::array<const T*, inputs>& in, T* out, std::int64_t length,
+               const std::array<std::int64_t, inputs + 1>& stride, const std::array<std::int64_t, inputs + 1>& next,
+               First first, Step step) {
+  T state[count];
+  const auto value = [&](auto f, int l, std::int64_t i) {
+    if constexpr (inputs == 1) return f(state[l], in[0][l * next[0] + i * stride[0]]);
+    else return f(state[l], in[0][l * next[0] + i * stride[0]], in[1][l * next[1] + i * stride[1]]);
+  };
+  for (int l = 0; l < count; ++l) state[l] = T(), out[l * next[inputs]] = state[l] = value(first, l, 0);
+  for (std::int64_t i = 1; i < length; ++i)
+    for (int l = 0; l < count; ++l) out[l * next[inputs] + i * stride[inputs]] = state[l] = value(step, l, i);
+}
+
+// first(nothing, operands) is the first element of a line, step(element before, operands) each other one.
+template <class T, std::size_t inputs, class First, class Step>
+void run_all(const std::array<const Strided*, inputs + 1>& arrays, int axis, bool reverse, First first, Step step) {
+  const RunningLines<inputs + 1> lines(arrays, axis);
+  const std::int64_t length = lines.along.count;
+  auto stride = lines.along.strides;
+  lines.each_part([&](auto at, std::int64_t width) {
+    auto by = stride;
+    if (reverse)
+      for (std::size_t k = 0; k <= inputs; ++k) at[k] += (length - 1) * by[k], by[k] = -by[k];
+    std::array<const T*, inputs> in;
+    for (std::size_t k = 0; k < inputs; ++k) in[k] = reinterpret_cast<const T*>(arrays[k]->data) + at[k];
+    T* out = reinterpret_cast<T*>(arrays[inputs]->data) + at[inputs];
+    if (lines.side_by_side()) return run_rows<T, inputs>(in, out, length, width, by, first, step);
+    constexpr int some = 8;
+    std::int64_t w = 0;
+    const auto move = [&](std::int64_t n) {
+      for (std::size_t k = 0; k < inputs; ++k) in[k] += n * lines.inner.strides[k];
+      out += n * lines.inner.strides[inputs];
+      w += n;
+    };
+    for (; w + some <= width; move(some))
+      run_lines<some, T, inputs>(in, out, length, by, lines.inner.strides, first, step);
+    for (; w < width; move(1)) run_lines<1, T, inputs>(in, out, length, by, lines.inner.strides, first, step);
   });
 }
 
 template <class T>
 void run_kind(Running kind, const Strided& x, int axis, bool reverse, const Strided& out) {
+  const auto run = [&](auto step) { run_all<T, 1>({&x, &out}, axis, reverse, [](T, T b) { return b; }, step); };
   switch (kind) {
-    case Running::sum: return run_typed<T>(x, axis, reverse, out, [](T a, T b) { return wrapped_sum(a, b); });
-    case Running::product: return run_typed<T>(x, axis, reverse, out, [](T a, T b) { return wrapped_product(a, b); });
-    case Running::max:  // nan wins, the earlier of two equal values stays
-      return run_typed<T>(x, axis, reverse, out, [](T a, T b) { return b > a || b != b ? b : a; });
-    case Running::min: return run_typed<T>(x, axis, reverse, out, [](T a, T b) { return b < a || b != b ? b : a; });
+    case Running::sum: return run([](T a, T b) { return wrapped_sum(a, b); });
+    case Running::product: return run([](T a, T b) { return wrapped_product(a, b); });
+    // nan wins, the earlier of two equal values stays
+    case Running::max: return run([](T a, T b) { return (b > a) | (b != b) ? b : a; });
+    case Running::min: return run([](T a, T b) { return (b < a) | (b != b) ? b : a; });
   }
 }
 
 template <class T>
 void recur_typed(const Strided& a, const Strided& b, int axis, bool reverse, const Strided& out) {
-  const Groups g(a.shape, axis);
-  const std::int64_t n = a.shape[axis];
-  const T *factor = reinterpret_cast<const T*>(a.data), *term = reinterpret_cast<const T*>(b.data);
-  T* to = reinterpret_cast<T*>(out.data);
-  for_each_group(g, [&](std::int64_t group, std::int64_t first, std::int64_t end) {
-    const std::int64_t as = g.start(group, a.strides), bs = g.start(group, b.strides), os = g.start(group, out.strides);
-    const std::int64_t aw = g.stride(a.strides), bw = g.stride(b.strides), ow = g.stride(out.strides);
-    for (std::int64_t k = 0; k < n; ++k) {
-      const std::int64_t i = reverse ? n - 1 - k : k, before = reverse ? i + 1 : i - 1;
-      for (std::int64_t w = first; w < end; ++w) {
-        T value = term[bs + i * b.strides[axis] + w * bw];
-        if (k > 0)
-          value = factor[as + i * a.strides[axis] + w * aw] * to[os + before * out.strides[axis] + w * ow] + value;
-        to[os + i * out.strides[axis] + w * ow] = value;
-      }
-    }
-  });
+  run_all<T, 2>(
+      {&a, &b, &out}, axis, reverse, [](T, T, T term) { return term; },
+      [](T before, T factor, T term) { return factor * before + term; });
 }
 
 }  // namespace
