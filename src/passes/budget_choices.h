@@ -1,7 +1,7 @@
 // All that a budget chooses from: the forms of a Program's loops, and of each the plan without repeats; of some forms
 // also those in which steps run again, or values lie in a file meanwhile. The set depends on the Program alone, and the
-// choice is the one of least time that fits; so a smaller budget never has a larger peak, and a larger one never takes more time. Forms are looked at
-// by rising time, and lowered only when it is their turn.
+// choice is the one of least time that fits; so a smaller budget never has a larger peak, and a larger one never takes
+// more time. Forms are looked at by rising time, and lowered only when it is their turn.
 #pragma once
 #include "passes/loop_forms.h"
 #include "passes/rematerialize.h"
@@ -12,7 +12,7 @@ class BudgetChoices {
  public:
   // The arguments outlive it.
   BudgetChoices(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated,
-                std::string disk);
+                std::string disk = {});
 
   struct Choice {
     std::size_t form = 0, plan = 0;
