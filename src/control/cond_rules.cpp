@@ -1,5 +1,6 @@
 // Rules of cond, branch by branch. What is true of an output in one branch (nonzero, unknown, mapped) is made true in
-// all. Residuals of the branches share slots by type, so that memory is the union over branches and not their sum.
+// all. Residuals of the branches share slots by type, so that memory is the union over branches and not their sum; what
+// is offloaded has slots of its own.
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -8,6 +9,8 @@
 
 #include "control/cond.h"
 #include "control/nested_rules.h"
+#include "control/offloaded.h"
+#include "ops/device_put.h"
 #include "transforms/jvp.h"
 #include "transforms/split.h"
 #include "transforms/vmap.h"
@@ -60,6 +63,7 @@ struct Residuals {
   struct Slot {
     Type type;
     std::vector<int> residual;  // per branch: which of its residuals is here; -1: none
+    bool offloaded;
   };
   std::vector<Slot> slots;
   std::vector<std::size_t> handed_on;   // known inputs
@@ -74,15 +78,19 @@ Residuals place_residuals(const Cut& c) {
     const ir::Program& p = c.splits[b].known;
     return p.outputs[p.outputs.size() - static_cast<std::size_t>(c.splits[b].residuals) + i];
   };
+  auto offloaded = [&](std::size_t b, std::size_t i) {
+    const ir::Program& p = c.splits[b].known;
+    return gives_host(p, p.outputs.size() - static_cast<std::size_t>(c.splits[b].residuals) + i);
+  };
   // Integers have slots of their own: the numbers of steps of a loop must not stand for those of another branch's,
   // where vmap runs both and one was not taken. There they are zero.
-  auto take_slot = [&](std::size_t b, std::size_t i, const Type& type, bool may_add) {
+  auto take_slot = [&](std::size_t b, std::size_t i, const Type& type, bool may_add, bool offloaded = false) {
     auto free = std::find_if(r.slots.begin(), r.slots.end(), [&](const auto& s) {
-      return s.type == type && !is_integer(type.dtype) && s.residual[b] < 0;
+      return s.type == type && s.offloaded == offloaded && !is_integer(type.dtype) && s.residual[b] < 0;
     });
     if (free == r.slots.end()) {
       if (!may_add) return false;
-      free = r.slots.insert(free, {type, std::vector<int>(n, -1)});
+      free = r.slots.insert(free, {type, std::vector<int>(n, -1), offloaded});
     }
     free->residual[b] = static_cast<int>(i);
     r.place[b][i] = static_cast<int>(free - r.slots.begin());
@@ -96,7 +104,7 @@ Residuals place_residuals(const Cut& c) {
     for (std::size_t i = 0; i < r.place[b].size(); ++i) {
       ir::Atom a = atom(b, i);
       auto in = std::find(p.inputs.begin(), p.inputs.end(), a.var);
-      if (in == p.inputs.end()) take_slot(b, i, p.type(a), true);
+      if (in == p.inputs.end()) take_slot(b, i, p.type(a), true, offloaded(b, i));
       else operands[static_cast<std::size_t>(in - p.inputs.begin())].emplace_back(b, i);
     }
   }
@@ -118,7 +126,7 @@ Residuals place_residuals(const Cut& c) {
 
 // The known half: outputs known in every branch, then the slots. A branch fills a slot that it does not own: with the
 // output that the owners have there, where that is one, so that the slot is this output; otherwise with zeros, which
-// are only a view of a number.
+// are only a view of a number. Those of a slot that is offloaded are moved too, for it to lie on disk.
 BranchPrograms known_branches(const Cut& c, const Residuals& r) {
   BranchPrograms out;
   std::size_t n = c.splits.size();
@@ -155,9 +163,11 @@ BranchPrograms known_branches(const Cut& c, const Residuals& r) {
         whole.outputs.push_back(slot.residual[b] < 0 ? ir::Atom(ir::Literal{}) : residual(b, slot.residual[b]));
       Arrays made = evaluate(whole, in);
       for (std::size_t k = 0; k < r.slots.size(); ++k) {
-        if (r.slots[k].residual[b] >= 0) continue;
-        made[known[b].size() + k] =
-            is_output[k] < 0 ? zeros_inside(r.slots[k].type) : made[static_cast<std::size_t>(is_output[k])];
+        const Residuals::Slot& slot = r.slots[k];
+        if (slot.residual[b] >= 0) continue;
+        Array& here = made[known[b].size() + k];
+        here = is_output[k] < 0 ? zeros_inside(slot.type) : made[static_cast<std::size_t>(is_output[k])];
+        if (slot.offloaded) here = bind1(device_put_row(), device_put_params(true), {here}, Location::current());
       }
       return made;
     };

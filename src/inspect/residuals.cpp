@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "control/loop.h"
-#include "ops/device_put.h"
+#include "control/offloaded.h"
 #include "transforms/linearize.h"
 
 namespace anew {
@@ -22,28 +22,6 @@ std::string reason_of(const ResidualSource& s) {
   }
   if (s.reader) why += fmt::format("; read by {} for {}", s.reader->name, source_line(s.reader_at).str());
   return why;
-}
-
-bool gives_host(const Primitive& primitive, const ParamsRef& params, int output);
-// Whether an output of a Program was moved out of memory where it was made, in all Programs nested there too.
-bool gives_host(const ir::Program& p, std::size_t output) {
-  const ir::Atom& a = p.outputs[output];
-  for (const ir::Eqn& e : p.eqns) {
-    const auto found = std::find(e.outputs.begin(), e.outputs.end(), a.is_var() ? a.var : -1);
-    if (found != e.outputs.end())
-      return gives_host(*e.primitive, e.params, static_cast<int>(found - e.outputs.begin()));
-  }
-  return false;
-}
-bool gives_host(const Primitive& primitive, const ParamsRef& params, int output) {
-  if (auto* put = params->if_a<DevicePutParams>()) return put->to_host();
-  if (!primitive.higher_order()) return false;
-  const auto* loop = params->if_a<LoopParams>();
-  const std::vector<ir::ProgramRef> programs = loop ? std::vector{loop->body} : params->programs();
-  const auto k = static_cast<std::size_t>(output);
-  return !programs.empty() && std::all_of(programs.begin(), programs.end(), [&](const ir::ProgramRef& p) {
-    return k < p->outputs.size() && gives_host(*p, k);
-  });
 }
 
 // "f32<host>[16]", as JAX writes it.

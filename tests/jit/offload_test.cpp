@@ -259,8 +259,9 @@ TEST(Offload, CallsInsideEager) {
   EXPECT_LE(peak(offload_names) + 8 * layer, peak(save_only_these_names("a")));
 }
 
-// What one branch keeps and the other does not stays in memory in compiled code.
-TEST(Offload, WhatStays) {
+// What one branch offloads lies on disk whatever the other does: has nothing like it, keeps something of its type in
+// memory, or offloads too.
+TEST(Offload, Branches) {
   Warnings quiet;
   const Array x = cos(arange(100.0));
   auto f = [](const Policy& p) {
@@ -269,8 +270,23 @@ TEST(Offload, WhatStays) {
     return jit(
         grad([=](Array x) { return sum(checkpoint([=](Array x) { return cond(x[0] > 0, one, other, x); }, p)(x)); }));
   };
-  EXPECT_TRUE(same_bits(f(offload_names)(x), f(everything_saveable)(x)));
-  EXPECT_EQ(f(offload_names).plan(x).disk_bytes, 0u);
+  for (const Array& at : {x, -x}) EXPECT_TRUE(same_bits(f(offload_names)(at), f(everything_saveable)(at)));
+  EXPECT_EQ(f(offload_names).plan(x).disk_bytes, 400u);
+  auto kept = [](const Policy& p) {
+    auto one = [](Array x) { return sin(checkpoint_name(sin(x), "a")); };
+    auto other = [](Array x) { return sin(checkpoint_name(cos(x), "s")); };
+    return [=](Array x) { return sum(checkpoint([=](Array x) { return cond(x[0] > 0, one, other, x); }, p)(x)); };
+  };
+  for (const Array& at : {x, -x}) {
+    EXPECT_TRUE(same_bits(jit(grad(kept(offload_names)))(at), grad(kept(everything_saveable))(at)));
+    EXPECT_TRUE(same_bits(grad(kept(offload_names))(at), grad(kept(everything_saveable))(at)));
+    EXPECT_TRUE(same_bits(vmap(grad(kept(offload_names)))(stack({at, -at})),
+                          vmap(grad(kept(everything_saveable)))(stack({at, -at}))));
+  }
+  EXPECT_EQ(jit(grad(kept(offload_names))).plan(x).disk_bytes, 400u);
+  const Lines lines = texts(kept(offload_names), x);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "f32<host>[100] output of cond"), 1);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), "f32[100] output of cond"), 1);
   auto both = [](const Policy& p) {
     auto one = [](Array x) { return sin(checkpoint_name(sin(x), "a")); };
     auto other = [](Array x) { return cos(checkpoint_name(cos(x), "b")); };
