@@ -136,16 +136,21 @@ def start_all(children, makers, at_once, tell):
         child.wait()
 
 
-def race(children, rounds, seconds, repeats, tell):
+def race(children, rounds, seconds, repeats, tell, limit=45, clock=time.monotonic):
     """Blocks of samples in turns, every other round backwards; then again whoever has fewer than half of them
-    undisturbed."""
+    undisturbed. No round but the first begins after `limit` seconds."""
+    end = clock() + limit
     for i in range(rounds):
+        if i > 0 and clock() > end:
+            return
         for c in children[::-1] if i % 2 else children:
             if c.alive():
                 tell(f"{c.name}, round {i + 1} of {rounds}")
                 c.ask(seconds)
     for i in range(repeats):
         again = [c for c in children if c.alive() and 2 * len(undisturbed(c.blocks)) < rounds]
+        if clock() > end:
+            return
         for c in again:
             tell(f"{c.name} was disturbed, again ({i + 1} of {repeats})")
             c.ask(seconds)

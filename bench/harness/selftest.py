@@ -72,6 +72,11 @@ class Race(unittest.TestCase):
         contest.race([never], rounds=2, seconds=0, repeats=3, tell=lambda text: None)
         self.assertEqual(len(never.blocks), 5)
 
+    def test_no_round_but_the_first_begins_late(self):
+        slow, time = Scripted(*[block(1, foreign=1.0)] * 9), iter(range(0, 1000, 20))
+        contest.race([slow], rounds=4, seconds=0, repeats=3, tell=lambda text: None, limit=45, clock=lambda: next(time))
+        self.assertEqual(len(slow.blocks), 3)
+
     def test_a_child_that_ends_is_an_error_and_not_the_end(self):
         child = contest.Child("gone", [sys.executable, "-c", "import sys; sys.exit('no such thing')"], timeout=20)
         child.wait()
