@@ -93,13 +93,12 @@ class One {
         R"(, "step_ms_best": {:.6g}, "step_ms_median": {:.6g}, "samples": {}, "cpu_ms_best": {:.6g}, "cpu_ms_median": {:.6g})",
         least(s.wall) * 1e3, median(s.wall) * 1e3, s.wall.size(), least(s.cpu) * 1e3, median(s.cpu) * 1e3);
     if (s.foreign_cores) line_ += fmt::format(R"(, "foreign_cores": {:.3f})", *s.foreign_cores);
-    if (least(s.wall) > 1e-4 || eager()) return;
-    const int calls = calls_per_sample(case_.call_jit);
-    line_ += fmt::format(R"(, "jit_ms_best": {:.6g})",
-                         least(sample(case_.call_jit, calls, 3, o.repeat, o.max_seconds).wall) * 1e3);
   }
 
-  const std::function<void()>& step() const { return eager() ? case_.call_eager : case_.call; }
+  // `through_jit` looks the code up at each call, as users of jit(f) do; the others call what was compiled ahead of time.
+  const std::function<void()>& step() const {
+    return eager() ? case_.call_eager : variant_ == "through_jit" ? case_.call_jit : case_.call;
+  }
   void print() const { std::cout << line_ << "}" << std::endl; }
   bool good() const { return good_; }
 
