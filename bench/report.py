@@ -79,7 +79,8 @@ def joined(reports):
         first["floors"] = table.best_floors(first["floors"], r["floors"])
         for key in ("results", "left_out"):
             first[key] += r[key]
-        first["quick"] |= r["quick"]
+        for key in ("quick", "small"):
+            first[key] |= r[key]
     return first
 
 
@@ -87,6 +88,8 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     report, folder = joined([json.load(open(name)) for name in sys.argv[1:-1]]), sys.argv[-1]
+    if report["small"]:
+        sys.exit("these are the small sizes of the tests, which say nothing about speed")
     path = os.path.join(folder, "performance.md")
     text = open(path).read()
     cache = max(report["machine"]["caches"].values(), default=0)
