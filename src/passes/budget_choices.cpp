@@ -94,8 +94,8 @@ std::vector<BudgetChoices::Again> BudgetChoices::again(Choice c) {
   std::vector<Again> out;
   const double whole = plans(0).time();
   if (c.form > 0)
-    for (const LoopForms::Again& a : forms().forms()[c.form].again)
-      out.push_back({nullptr, &a, a.steps, a.time / whole / std::max(a.steps, 1.0)});
+    for (const LoopForms::Again& a : forms().forms()[c.form].again)  // some take no time: their steps do nothing
+      if (a.time > 0) out.push_back({nullptr, &a, a.steps, a.time / whole / std::max(a.steps, 1.0)});
   if (c.plan > 0)
     for (const BudgetPlans::Repeat& r : plans(c.form).repeats(c.plan))
       out.push_back({r.step, nullptr, static_cast<double>(r.times), r.time / whole});

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "plan/remat_plans.h"
 
@@ -47,12 +48,22 @@ class Ladder {
   // Keeps what no other plan beats in both.
   void found(const Sequence& s, const Evaluation& e) {
     if (!e.valid) return;
-    // Another order costs nothing; sums of the same numbers in another order differ by their rounding.
-    const double extra = s.size() == static_cast<std::size_t>(g_.size()) ? 0 : std::max(0.0, e.cost - base_);
+    const double extra = extra_of(s, e.cost);
     auto above = plans_.upper_bound(e.peak);
     if (above != plans_.begin() && std::prev(above)->second.extra <= extra * (1 + 1e-12)) return;
     while (above != plans_.end() && above->second.extra >= extra) above = plans_.erase(above);
     plans_[e.peak] = {s, extra, e.peak};
+  }
+  // Another order costs nothing; sums of the same numbers in another order differ by their rounding. What nobody reads
+  // need not run, and pays for nothing else. A fetch is something more, however often it runs.
+  double extra_of(const Sequence& s, double cost) const {
+    std::vector<char> runs(g_.kernels.size());
+    bool more = false;
+    for (int k : s) more = std::exchange(runs[static_cast<std::size_t>(k)], true) || k >= g_.size() || more;
+    double once = base_;
+    for (int k = 0; k < g_.size(); ++k)
+      if (!runs[static_cast<std::size_t>(k)]) once -= g_.kernel(k).cost;
+    return more ? std::max(0.0, cost - once) : 0;
   }
   const RematPlan* best(std::int64_t budget) const {
     auto above = plans_.upper_bound(budget);

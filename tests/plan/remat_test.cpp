@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
@@ -187,6 +188,23 @@ TEST(Remat, CurvesFallAndRise) {
     const std::vector<RematPlan> again = budget_curve(g);
     ASSERT_EQ(again.size(), curve.size());
     for (std::size_t i = 0; i < curve.size(); ++i) EXPECT_EQ(again[i].sequence, curve[i].sequence);
+  }
+}
+
+// A kernel whose result nobody reads need not run; the time of what runs again is counted all the same.
+TEST(Remat, WhatNobodyReadsPaysForNothing) {
+  RematGraph g;
+  const int a = g.add_value(8), unread = g.add_value(1), b = g.add_value(8), c = g.add_value(1, true);
+  const int d = g.add_value(1, true);
+  g.add_kernel({1, {}, {a}});
+  g.add_kernel({5, {}, {unread}});
+  g.add_kernel({1, {a}, {c}});
+  g.add_kernel({1, {}, {b}, 4});
+  g.add_kernel({1, {b, a}, {d}});
+  for (const RematPlan& p : budget_curve(g)) {
+    int again = 0;
+    for (int k = 0; k < g.size(); ++k) again += std::count(p.sequence.begin(), p.sequence.end(), k) > 1;
+    EXPECT_EQ(p.extra, again) << p.peak;
   }
 }
 

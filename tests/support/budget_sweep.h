@@ -68,7 +68,8 @@ class BudgetSweep {
       if (p.peak_bytes > peak || p.extra_time < extra) return "not monotone" + at;
       if (p.extra_time < p.extra_time_bound) return "below its bound" + at;
       const bool nothing = p.recomputed.empty() && (disk.empty() || p.offloaded.empty());
-      if (nothing != (p.extra_time == 0)) return "what takes the time is not listed" + at;
+      if (nothing != (p.extra_time == 0))
+        return "takes time: " + (p.recomputed.empty() ? "nothing" : p.recomputed[0].what) + at;
       most_on_disk = std::max(most_on_disk, p.disk_bytes);
       const bool known = p.peak_bytes == peak && p.extra_time == extra;
       peak = p.peak_bytes;
