@@ -143,12 +143,13 @@ int run(const Arguments& a) {
     const Workload& w = find(all, a.words[0]);
     return run_one(w, a.words[1], a.sizes(w), a.run) ? 0 : 1;
   }
-  std::cerr << "usage: workloads <workload> <variant> [--threads n] [--backend interpreter] [--repeat n]\n"
-               "                 [--max-seconds s] [--size name=n,...] [--small] [--eager] [--no-time] [--no-run]\n"
-               "       workloads serve <workload> <variant> [--threads n] [--size name=n,...] [--small]\n"
-               "       workloads list [--json] | check [workload [variant]] | plan | curve <workload> <variant> [--small]\n"
-               "       workloads budgets [workload [variant]] [--small] [--budgets n]\n"
-               "       workloads extra_time [workload [variant]] | steps <workload> <variant> [--small]\n";
+  std::cerr
+      << "usage: workloads <workload> <variant> [--threads n] [--backend interpreter] [--repeat n]\n"
+         "                 [--max-seconds s] [--size name=n,...] [--small] [--eager] [--no-time] [--no-run]\n"
+         "       workloads serve <workload> <variant> [--threads n] [--size name=n,...] [--small]\n"
+         "       workloads list [--json] | check [workload [variant]] | plan | curve <workload> <variant> [--small]\n"
+         "       workloads budgets [workload [variant]] [--small] [--budgets n]\n"
+         "       workloads extra_time [workload [variant]] | steps <workload> <variant> [--small]\n";
   return 2;
 }
 

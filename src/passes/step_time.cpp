@@ -1,4 +1,4 @@
-// The cost model of plans: analytic, so that the same Program has the same plan on every machine and at every time. What
+// The cost model of plans: analytic, so that the same Program has the same plan on every machine at any time. What
 // counts is how times relate. The unit is one core with wide vectors: products run at its peak; a kernel takes what its
 // instructions or its operands' way from memory take, whichever is longer; what a tile has seen is in the cache. More
 // threads divide all of it by about the same number. docs/memory.md shows the model beside the clock.

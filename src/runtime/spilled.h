@@ -13,7 +13,8 @@ namespace anew {
 
 // A file of pieces, read ahead from what was written last. Several threads may use one.
 class SpillFile;
-// In the folder of `owner`; empty: that of set_spill_folder, or of ANEW_SPILL, or else the system's for temporary files.
+// In the folder of `owner`; empty: that of set_spill_folder, or of ANEW_SPILL, or else the system's for temporary
+// files.
 std::shared_ptr<SpillFile> open_spill_file(FileOwner owner);
 
 class SpilledRegion {

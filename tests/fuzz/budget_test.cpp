@@ -1,4 +1,4 @@
-// Random programs with their gradients within budgets, from the plain peak down to the smallest, every second one with a
+// Random programs with their gradients within budgets, from the plain peak down to the smallest, every second with a
 // folder where plans may keep values: 500 of them and forty budgets with ANEW_LONG, else few. How to run one of them:
 // shard.h.
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Budgets from the plain peak down to the smallest, of one Program: kept to the byte, monotone both ways, the same bits,
+// Budgets from the plain peak down to the smallest, of one Program: kept to the byte, monotone both ways, same bits,
 // on one, two and four threads and by both backends. The suite takes few of them, ANEW_LONG all forty.
 #pragma once
 #include <fmt/format.h>
@@ -34,8 +34,8 @@ class BudgetSweep {
   std::size_t plans() const { return plans_; }  // different ones that were run
   const ir::Program& program() const { return *program_; }
   const std::vector<ir::Strides>& strides() const { return strides_; }
-  std::string disk = {};                        // a folder where plans may keep values
-  std::size_t most_on_disk = 0;                 // of them
+  std::string disk = {};         // a folder where plans may keep values
+  std::size_t most_on_disk = 0;  // of them
 
  private:
   using Code = compiled::CompiledProgram;
