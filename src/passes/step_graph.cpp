@@ -141,8 +141,7 @@ class Builder {
       }
       read(g, group, k);
       write(g, group, k, least);
-      // The least that several steps need is what the first does: all that they read is there, but not what others
-      // write.
+      // The least that several steps need is what the first does: all they read is there, not all they write.
       if (least) k.scratch -= written_later(g, group);
       if (least || group.steps.size() == 1)
         for (const auto& [from, to] : pairs_of(b_, b_.steps[group.steps[0]], least))

@@ -26,7 +26,8 @@ class StepGraph {
   // For planning.
   const plan::RematGraph& graph() const { return graph_; }
   // The fewest bytes that any placement of a sequence could need: pieces not rounded up, every result that could take
-  // the place of an operand does, and outputs lend all the memory that anything could use until they are written.
+  // the place of an operand does, tiles need nothing for themselves, and outputs lend all the memory that anything could
+  // use until they are written.
   std::size_t least_bytes(const plan::Sequence& sequence) const;
   // What every plan within so many bytes takes, besides running every step once, and the price of a byte.
   plan::RematBound bound(std::size_t bytes);
