@@ -1,0 +1,100 @@
+// Sorting against std::stable_sort of the keys: every way of sorting, short and long lines, any layout and threads.
+#include "runtime/sort_lines.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/strides.h"
+#include "runtime/lent_scratch.h"
+#include "runtime/pool.h"
+
+namespace anew {
+namespace {
+
+// Many ties, both zeros, nans of two kinds.
+template <class T>
+std::vector<T> numbers(std::int64_t n) {
+  std::vector<T> x;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::int64_t r = i * i % 251 - i % 17 * 9;
+    if constexpr (std::is_floating_point_v<T>) {
+      const T nan = std::numeric_limits<T>::quiet_NaN();
+      x.push_back(r % 11 == 0   ? (i % 2 ? T(0) : T(-0.0))
+                  : r % 13 == 0 ? (i % 3 ? nan : -nan)
+                  : r % 29 == 0 ? std::numeric_limits<T>::infinity()
+                                : static_cast<T>(r) * T(0.37));
+    } else {
+      x.push_back(static_cast<T>(r * (sizeof(T) == 8 ? std::int64_t{1} << 40 : 1)));
+    }
+  }
+  return x;
+}
+template <class T>
+Strided view(std::vector<T>& x, DType dtype, const Shape& shape, const Shape& strides) {
+  return {reinterpret_cast<std::byte*>(x.data()), dtype, shape, strides};
+}
+
+template <class T>
+void expect_sorted(DType dtype, std::int64_t n, bool alone) {
+  constexpr std::int64_t count = 9;
+  for (int axis : {0, 1}) {
+    const Shape shape = axis == 1 ? Shape{count, n} : Shape{n, count}, rows = row_major(shape), columns{1, shape[0]};
+    for (const Shape& strides : {rows, columns}) {
+      std::vector<T> x = numbers<T>(count * n), y = x;
+      std::vector<std::int32_t> p(x.size()), q = p;
+      std::iota(p.begin(), p.end(), 0);
+      std::vector<Strided> in{view(x, dtype, shape, strides)}, out{view(y, dtype, shape, rows)};
+      if (!alone) in.push_back(view(p, i32, shape, rows)), out.push_back(view(q, i32, shape, rows));
+      const LentScratch scratch(sort_scratch(shape, axis, 1));
+      sort_lines(in, out, axis, 1, scratch.data());
+      EXPECT_TRUE(scratch.intact());
+      for (std::int64_t l = 0; l < count; ++l) {
+        const auto at = [&](const Shape& s, std::int64_t i) {
+          return static_cast<std::size_t>(i * s[axis] + l * s[1 - axis]);
+        };
+        std::vector<std::int64_t> order(static_cast<std::size_t>(n));
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+          const auto key = [&](std::int64_t i) {
+            return sort_key(in[0].data, dtype, static_cast<std::int64_t>(at(strides, i)));
+          };
+          return key(a) < key(b);
+        });
+        for (std::int64_t i = 0; i < n; ++i) {
+          const std::int64_t from = order[static_cast<std::size_t>(i)];
+          ASSERT_EQ(std::memcmp(&y[at(rows, i)], &x[at(strides, from)], sizeof(T)), 0) << n << " " << i;
+          if (!alone) {
+            ASSERT_EQ(q[at(rows, i)], p[at(rows, from)]) << n << " " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(SortLines, AreStable) {
+  const int before = threads();
+  for (int t : {1, 4}) {
+    set_threads(t);
+    for (std::int64_t n : {1, 2, 3, 7, 31, 32, 100, 127, 128, 129, 1000})
+      for (bool alone : {true, false}) {
+        expect_sorted<float>(f32, n, alone);
+        expect_sorted<double>(f64, n, alone);
+        expect_sorted<std::int32_t>(i32, n, alone);
+        expect_sorted<std::uint32_t>(u32, n, alone);
+        expect_sorted<std::int64_t>(i64, n, alone);
+        expect_sorted<std::uint64_t>(u64, n, alone);
+        expect_sorted<std::int8_t>(i8, n, alone);
+      }
+  }
+  set_threads(before);
+}
+
+}  // namespace
+}  // namespace anew
