@@ -92,21 +92,23 @@ class RunningLines {
   }
 };
 
-// Neighbours that lie side by side, a row after the other. step(element before, offset in the row, operands of it).
+// Neighbours that lie side by side, a row after the other.
 template <class T, std::size_t inputs, class First, class Step>
-void run_rows(std::array<const T*, inputs> in, T* __restrict out, std::int64_t length, std::int64_t width,
+void run_rows(std::array<const T*, inputs> in, T* out, std::int64_t length, std::int64_t width,
               const std::array<std::int64_t, inputs + 1>& stride, First first, Step step) {
-  const auto value = [&](auto f, T before, std::int64_t w) {
-    if constexpr (inputs == 1) return f(before, in[0][w]);
-    else return f(before, in[0][w], in[1][w]);
+  const auto row = [&](auto f, const T* __restrict before, T* __restrict to) {
+    const T* __restrict a = in[0], * __restrict b = in[inputs - 1];
+    for (std::int64_t w = 0; w < width; ++w) {
+      if constexpr (inputs == 1) to[w] = f(before[w], a[w]);
+      else to[w] = f(before[w], a[w], b[w]);
+    }
   };
-  for (std::int64_t w = 0; w < width; ++w) out[w] = value(first, T(), w);
+  row(first, in[0], out);  // there is nothing before, and it is not looked at
   for (std::int64_t i = 1; i < length; ++i) {
     const T* before = out;
     out += stride[inputs];
     for (std::size_t k = 0; k < inputs; ++k) in[k] += stride[k];
-#pragma GCC ivdep
-    for (std::int64_t w = 0; w < width; ++w) out[w] = value(step, before[w], w);
+    row(step, before, out);
   }
 }
 
@@ -140,15 +142,14 @@ void run_all(const std::array<const Strided*, inputs + 1>& arrays, int axis, boo
     T* out = reinterpret_cast<T*>(arrays[inputs]->data) + at[inputs];
     if (lines.side_by_side()) return run_rows<T, inputs>(in, out, length, width, by, first, step);
     constexpr int some = 8;
-    std::int64_t w = 0;
-    const auto move = [&](std::int64_t n) {
-      for (std::size_t k = 0; k < inputs; ++k) in[k] += n * lines.inner.strides[k];
-      out += n * lines.inner.strides[inputs];
-      w += n;
-    };
-    for (; w + some <= width; move(some))
-      run_lines<some, T, inputs>(in, out, length, by, lines.inner.strides, first, step);
-    for (; w < width; move(1)) run_lines<1, T, inputs>(in, out, length, by, lines.inner.strides, first, step);
+    const auto next = lines.inner.strides;
+    for (std::int64_t w = 0, n = 0; w < width; w += n) {
+      n = w + some <= width ? some : 1;
+      if (n == some) run_lines<some, T, inputs>(in, out, length, by, next, first, step);
+      else run_lines<1, T, inputs>(in, out, length, by, next, first, step);
+      for (std::size_t k = 0; k < inputs; ++k) in[k] += n * next[k];
+      out += n * next[inputs];
+    }
   });
 }
 
@@ -159,8 +160,8 @@ void run_kind(Running kind, const Strided& x, int axis, bool reverse, const Stri
     case Running::sum: return run([](T a, T b) { return wrapped_sum(a, b); });
     case Running::product: return run([](T a, T b) { return wrapped_product(a, b); });
     // nan wins, the earlier of two equal values stays
-    case Running::max: return run([](T a, T b) { return (b > a) | (b != b) ? b : a; });
-    case Running::min: return run([](T a, T b) { return (b < a) | (b != b) ? b : a; });
+    case Running::max: return run([](T a, T b) { return ((b > a) | (b != b)) ? b : a; });
+    case Running::min: return run([](T a, T b) { return ((b < a) | (b != b)) ? b : a; });
   }
 }
 
