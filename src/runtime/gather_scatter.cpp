@@ -2,6 +2,9 @@
 #include "runtime/gather_scatter.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "base/dtype.h"
@@ -56,38 +59,71 @@ struct Plan {
     }
   }
 
+  // Whether every slice lies between two multiples of `stride`, by the strides and counts of all that moves it.
+  bool apart(std::int64_t stride) const {
+    std::int64_t span = 0;
+    const auto within = [&](std::int64_t count, std::int64_t by) {
+      if (by < 0) return false;
+      if (by != stride) span += (count - 1) * by;
+      return true;
+    };
+    for (const Position& p : positions)
+      if (p.count > 1 && !within(p.count, p.operand)) return false;
+    for (const Component& c : components)
+      if (c.last > 0 && !within(c.last + 1, c.operand)) return false;
+    for (const BoxDim& d : slice)
+      if (d.count > 1 && (d.to == stride || !within(d.count, d.to))) return false;
+    return span < stride;
+  }
+
   // f(operand offset, window offset, inside) for positions [begin, end) in order.
   template <class F>
-  void walk(std::int64_t begin, std::int64_t end, F f) const {
-    const std::size_t n = positions.size();
-    std::int64_t left = end - begin;
-    std::vector<std::int64_t> at(n);
-    std::int64_t index = 0, window = 0, operand = 0;
-    for (std::size_t i = n; i-- > 0;) {
-      at[i] = begin % positions[i].count;
-      begin /= positions[i].count;
-      index += at[i] * positions[i].index;
-      window += at[i] * positions[i].window;
-      operand += at[i] * positions[i].operand;
+  void walk(std::int64_t begin, std::int64_t end, const F& f) const {
+    constexpr std::int64_t some = 256;
+    std::array<std::int64_t, some> operands, windows;
+    for (; begin < end; begin += some) {
+      const std::int64_t n = std::min(some, end - begin);
+      find(begin, begin + n, operands.data(), windows.data());
+      for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) f(operands[i], windows[i], operands[i] != outside);
     }
-    for (; left > 0; --left) {
-      std::int64_t offset = operand;
-      bool inside = true;
-      for (const Component& c : components) {
-        std::int64_t start = read_integer(index_data, index_dtype, index + c.index);
-        if (clip) start = std::clamp<std::int64_t>(start, 0, c.last);
-        else inside = inside && start >= 0 && start <= c.last;
-        if (inside) offset += start * c.operand;
+  }
+
+ private:
+  static constexpr std::int64_t outside = std::numeric_limits<std::int64_t>::min();
+
+  // Offsets of positions [begin, end). Along the innermost axis of the indices everything moves by constant strides.
+  void find(std::int64_t begin, std::int64_t end, std::int64_t* operands, std::int64_t* windows) const {
+    const Position inner = positions.empty() ? Position{1, 0, 0, 0} : positions.back();
+    while (begin < end) {
+      std::int64_t rest = begin / inner.count, first = begin % inner.count;
+      std::int64_t index = first * inner.index, window = first * inner.window, operand = first * inner.operand;
+      for (std::size_t i = positions.empty() ? 0 : positions.size() - 1; i-- > 0; rest /= positions[i].count) {
+        const std::int64_t at = rest % positions[i].count;
+        index += at * positions[i].index;
+        window += at * positions[i].window;
+        operand += at * positions[i].operand;
       }
-      f(offset, window, inside);
-      for (std::size_t i = n; i-- > 0;) {
-        const Position& p = positions[i];
-        index += p.index, window += p.window, operand += p.operand;
-        if (++at[i] < p.count) break;
-        index -= p.count * p.index, window -= p.count * p.window, operand -= p.count * p.operand;
-        at[i] = 0;
-      }
+      const std::int64_t count = std::min(inner.count - first, end - begin);
+      for (std::int64_t i = 0; i < count; ++i) operands[i] = operand + i * inner.operand;
+      for (std::int64_t i = 0; i < count; ++i) windows[i] = window + i * inner.window;
+      for (const Component& c : components) add(c, index, inner.index, count, operands);
+      begin += count, operands += count, windows += count;
     }
+  }
+  // What one number of the index vector adds to `count` offsets.
+  void add(const Component& c, std::int64_t index, std::int64_t stride, std::int64_t count,
+           std::int64_t* operands) const {
+    visit(index_dtype, [&]<class I>(std::type_identity<I>) {
+      if constexpr (std::is_integral_v<I>) {
+        const I* data = reinterpret_cast<const I*>(index_data) + index + c.index;
+        for (std::int64_t i = 0; i < count; ++i) {
+          const auto start = detail::saturated<std::int64_t>(data[i * stride]);
+          if (clip) operands[i] += std::clamp<std::int64_t>(start, 0, c.last) * c.operand;
+          else if (operands[i] != outside)
+            operands[i] = start >= 0 && start <= c.last ? operands[i] + start * c.operand : outside;
+        }
+      }
+    });
   }
 };
 
@@ -109,9 +145,24 @@ T joined(Scatter join, T a, T b) {
 }
 
 template <Scatter join, class T>
-void scatter_part(const Plan& plan, const Box& box, T* out, const T* updates) {
+void join_row(T* __restrict to, const T* __restrict from, std::int64_t n) {
+  for (std::int64_t i = 0; i < n; ++i) to[i] = joined(join, to[i], from[i]);
+}
+
+// Updates whose first element is at an offset in [low, high), in order.
+template <Scatter join, class T>
+void scatter_part(const Plan& plan, const Box& box, T* out, const T* updates, std::int64_t low, std::int64_t high) {
+  const auto mine = [=](std::int64_t operand, bool inside) { return inside && operand >= low && operand < high; };
+  if (box.dims().empty())
+    return plan.walk(0, plan.count, [=](std::int64_t operand, std::int64_t window, bool inside) {
+      if (mine(operand, inside)) out[operand] = joined(join, out[operand], updates[window]);
+    });
+  if (box.dims().size() == 1 && box.dims()[0].to == 1 && box.dims()[0].from == 1)
+    return plan.walk(0, plan.count, [=, n = box.size()](std::int64_t operand, std::int64_t window, bool inside) {
+      if (mine(operand, inside)) join_row<join>(out + operand, updates + window, n);
+    });
   plan.walk(0, plan.count, [&](std::int64_t operand, std::int64_t window, bool inside) {
-    if (!inside) return;
+    if (!mine(operand, inside)) return;
     box.for_each_line(operand, window,
                       [&](std::int64_t t, std::int64_t f, std::int64_t n, std::int64_t ts, std::int64_t fs) {
                         for (std::int64_t i = 0; i < n; ++i)
@@ -120,24 +171,55 @@ void scatter_part(const Plan& plan, const Box& box, T* out, const T* updates) {
   });
 }
 
-// Shares out the elements along the longest axis that no index moves; without one the work is serial.
+constexpr std::int64_t least_offset = std::numeric_limits<std::int64_t>::min(),
+                       largest_offset = std::numeric_limits<std::int64_t>::max();
+
+// Shares out the elements along the longest axis that no index moves, if that is long.
 template <Scatter join, class T>
-void scatter_all(const Plan& plan, T* out, const T* updates) {
+bool scatter_slices(const Plan& plan, T* out, const T* updates, std::int64_t parts) {
   std::size_t best = plan.slice.size();
   for (std::size_t i = 0; i < plan.slice.size(); ++i)
     if (plan.own[i] && (best == plan.slice.size() || plan.slice[i].count > plan.slice[best].count)) best = i;
-  const std::int64_t total = plan.count * Box(plan.slice).size();
-  if (total == 0) return;
-  constexpr std::int64_t worth = 1 << 15;  // updates
-  if (best == plan.slice.size() || total < 2 * worth) return scatter_part<join>(plan, Box(plan.slice), out, updates);
-  const std::int64_t count = plan.slice[best].count;
-  const std::int64_t parts = std::min<std::int64_t>(total / worth, 16);
-  const std::int64_t grain = std::max<std::int64_t>((count + parts - 1) / parts, std::min<std::int64_t>(count, 16));
+  if (best == plan.slice.size()) return false;
+  const std::int64_t count = plan.slice[best].count, grain = std::max<std::int64_t>((count + parts - 1) / parts, 256);
+  if (count < 2 * grain) return false;
   parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
     std::vector<BoxDim> dims = plan.slice;
     dims[best].count = end - begin;
-    scatter_part<join>(plan, Box(dims), out + begin * dims[best].to, updates + begin * dims[best].from);
+    scatter_part<join>(plan, Box(dims), out + begin * dims[best].to, updates + begin * dims[best].from, least_offset,
+                       largest_offset);
   });
+  return true;
+}
+// Shares out the operand by the offsets of slices, which must be apart: everybody reads all indices and leaves out what
+// is another's.
+template <Scatter join, class T>
+bool scatter_ranges(const Plan& plan, T* out, const T* updates, std::int64_t parts) {
+  std::int64_t rows = 0, stride = 0;
+  for (const Plan::Component& c : plan.components)
+    if (c.last > 0 && c.operand > stride) stride = c.operand, rows = c.last + 1;
+  for (const Plan::Position& p : plan.positions)
+    if (p.count > 1 && p.operand > stride) stride = p.operand, rows = p.count;
+  if (!plan.apart(stride) || rows < 2) return false;
+  const std::int64_t grain = std::max<std::int64_t>((rows + parts - 1) / parts, 1);
+  parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    scatter_part<join>(plan, Box(plan.slice), out, updates, begin * stride, end * stride);
+  });
+  return true;
+}
+// Without a way to share it out the work is serial.
+template <Scatter join, class T>
+void scatter_all(const Plan& plan, T* out, const T* updates) {
+  const Box box(plan.slice);
+  const std::int64_t total = plan.count * box.size();
+  if (total == 0) return;
+  constexpr std::int64_t worth = 1 << 15;  // updates
+  const std::int64_t parts = std::min<std::int64_t>(total / worth, 16);
+  if (parts > 1 && scatter_slices<join>(plan, out, updates, parts)) return;
+  // Everybody reads all indices, so a part for every 16 elements of a slice: more is more looking than joining.
+  const std::int64_t ranges = std::min(parts, box.size() / 16);
+  if (ranges > 1 && scatter_ranges<join>(plan, out, updates, ranges)) return;
+  scatter_part<join>(plan, box, out, updates, least_offset, largest_offset);
 }
 
 template <class T>
@@ -156,6 +238,22 @@ void scatter_typed(const Plan& plan, std::byte* out, const std::byte* updates, S
   }
 }
 
+// Element by element of a slice, all places of one before the next: the result is written in order.
+template <class T>
+void gather_elements(const Plan& plan, const Box& box, std::int64_t begin, std::int64_t end, const std::byte* operand,
+                     const std::byte* fill, std::byte* out) {
+  T other;
+  std::memcpy(&other, fill, sizeof other);
+  box.for_each_line(0, 0, [&](std::int64_t t, std::int64_t f, std::int64_t n, std::int64_t ts, std::int64_t fs) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      T* to = reinterpret_cast<T*>(out) + t + i * ts;
+      const T* from = reinterpret_cast<const T*>(operand) + f + i * fs;
+      plan.walk(begin, end,
+                [=](std::int64_t at, std::int64_t window, bool inside) { to[window] = inside ? from[at] : other; });
+    }
+  });
+}
+
 }  // namespace
 
 void gather(const Strided& operand, const Strided& indices, const Places& places, const std::byte* fill,
@@ -166,8 +264,22 @@ void gather(const Strided& operand, const Strided& indices, const Places& places
   const Box box(dims);
   if (plan.count == 0 || box.size() == 0) return;
   const std::size_t bytes = size_of(out.dtype);
+  const bool row = box.dims().size() == 1 && box.dims()[0].to == 1 && box.dims()[0].from == 1;
+  const bool along_places = !plan.positions.empty() && plan.positions.back().window == 1;
   constexpr std::int64_t worth = 1 << 15;  // elements
   parallel_for(plan.count, std::max<std::int64_t>(1, worth / box.size()), [&](std::int64_t begin, std::int64_t end) {
+    if (row)
+      return plan.walk(
+          begin, end,
+          [&, n = static_cast<std::size_t>(box.size()) * bytes](std::int64_t from, std::int64_t to, bool inside) {
+            const auto size = static_cast<std::int64_t>(bytes);
+            if (inside) std::memcpy(out.data + to * size, operand.data + from * size, n);
+            else fill_box(box, out.data, to, fill, bytes);
+          });
+    if (box.dims().empty() || along_places)
+      return by_size(bytes, [&](auto zero) {
+        gather_elements<decltype(zero)>(plan, box, begin, end, operand.data, fill, out.data);
+      });
     plan.walk(begin, end, [&](std::int64_t from, std::int64_t to, bool inside) {
       if (inside) copy_box(box, out.data, to, operand.data, from, bytes);
       else fill_box(box, out.data, to, fill, bytes);

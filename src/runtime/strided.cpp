@@ -33,15 +33,6 @@ void copy_elements(const Box& box, T* to, std::int64_t to_offset, const T* from,
                     });
 }
 
-// f(T{}) with an unsigned type of this size.
-template <class F>
-void by_size(std::size_t bytes, F f) {
-  if (bytes == 1) f(std::uint8_t{});
-  else if (bytes == 2) f(std::uint16_t{});
-  else if (bytes == 4) f(std::uint32_t{});
-  else f(std::uint64_t{});
-}
-
 }  // namespace
 
 void copy_box(const Box& box, std::byte* to, std::int64_t to_offset, const std::byte* from, std::int64_t from_offset,

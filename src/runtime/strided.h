@@ -48,6 +48,15 @@ class Box {
   std::int64_t size_ = 1;
 };
 
+// f(T{}) with an unsigned type of this size.
+template <class F>
+void by_size(std::size_t bytes, F f) {
+  if (bytes == 1) f(std::uint8_t{});
+  else if (bytes == 2) f(std::uint16_t{});
+  else if (bytes == 4) f(std::uint32_t{});
+  else f(std::uint64_t{});
+}
+
 // Elements of `bytes` bytes each, from one array to another; offsets count elements. Serial.
 void copy_box(const Box& box, std::byte* to, std::int64_t to_offset, const std::byte* from, std::int64_t from_offset,
               std::size_t bytes);
