@@ -15,13 +15,24 @@ import os
 import sys
 import time
 
-import numpy as np
+
+def bind():
+    """This process to as many cores and threads as its command line says, before a library counts them."""
+    cores = sorted(os.sched_getaffinity(0))
+    threads = int(sys.argv[sys.argv.index("--threads") + 1]) if "--threads" in sys.argv else len(cores)
+    os.sched_setaffinity(0, set(cores[:threads]))
+    for key in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[key] = str(threads)
+
+
+bind()
+import numpy as np  # starts its threads
 
 M32 = 0xFFFFFFFF
 
 
 def job():
-    """The command line. Binds this process to its cores, and libraries that are imported later to as many threads."""
+    """The command line."""
     p = argparse.ArgumentParser()
     p.add_argument("workload")
     p.add_argument("variant")
@@ -29,11 +40,6 @@ def job():
     p.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     a = p.parse_args()
     a.sizes = {k: int(v) for k, v in (part.split("=") for part in a.size.split(",") if part)}
-    cores = sorted(os.sched_getaffinity(0))
-    if a.threads < len(cores):
-        os.sched_setaffinity(0, set(cores[:a.threads]))
-    for key in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[key] = str(a.threads)
     return a
 
 
