@@ -86,6 +86,12 @@ class Aliasing {
     return std::count_if(s.in.begin(), s.in.end(), [&](ValueId v) { return storage_of(v) == storage; });
   }
 
+  // Whether a step writes a storage: an output that nobody reads may have taken the place of an input, which is then not
+  // free for another.
+  bool writes(const Step& s, StorageId storage) const {
+    return std::any_of(s.out.begin(), s.out.end(), [&](ValueId v) { return storage_of(v) == storage; });
+  }
+
   // All values of storage `from` now lie in storage `to`.
   void replace(StorageId from, StorageId to) {
     instead_[from] = to;
@@ -101,7 +107,7 @@ class Aliasing {
     const Storage &f = storage(from), &t = storage(to);
     if (from == to || f.kind != Storage::Kind::temporary || f.bytes != t.bytes || f.bytes == 0) return false;
     if (t.kind != Storage::Kind::temporary && t.kind != Storage::Kind::output) return false;
-    if (spans_[from].last != i || spans_[to].first != i) return false;
+    if (spans_[from].last != i || spans_[to].first != i || writes(b_.steps[i], from)) return false;
     return whole(in) && whole(out) && readers(b_.steps[i], from) == 1;
   }
   bool join(int i, ValueId in, ValueId out) {
@@ -185,7 +191,7 @@ class Aliasing {
       for (ValueId in : s.in) {
         const StorageId from = storage_of(in);
         if (from == to || storage(from).kind != Storage::Kind::temporary || storage(from).bytes != storage(to).bytes ||
-            storage(from).bytes == 0 || spans_[from].last != i)
+            storage(from).bytes == 0 || spans_[from].last != i || writes(s, from))
           continue;
         if (!works_in_place(s, from, to)) continue;
         replace(from, to);
