@@ -181,6 +181,12 @@ class Verifier {
             fmt::format("value {} reaches beyond its storage", i));
   }
 
+  // Of what is written, which has no gaps.
+  bool overlap(ValueId a, ValueId b) const {
+    auto end = [&](ValueId v) { return value(v).offset + static_cast<std::int64_t>(value(v).type.bytes()); };
+    return value(a).storage == value(b).storage && value(a).offset < end(b) && value(b).offset < end(a);
+  }
+
   void check_step(std::size_t i) {
     const Step& s = b_.steps[i];
     for (ValueId v : s.in) {
@@ -193,6 +199,10 @@ class Verifier {
               fmt::format("step {} writes where it may not", i));
       written_[value(v).storage] = true;
     }
+    for (std::size_t k = 0; k < s.out.size(); ++k)
+      for (std::size_t l = 0; l < k; ++l)
+        require(!overlap(s.out[l], s.out[k]),
+                fmt::format("step {} writes {} and {} to one place", i, name_of(b_, s.out[l]), name_of(b_, s.out[k])));
     if (s.is<Kernel>()) {
       loops::verify(s.kernel());
       require(s.kernel().operands.size() == s.in.size() + s.out.size(), fmt::format("operands of step {}", i));
