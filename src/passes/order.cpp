@@ -2,8 +2,11 @@
 // steps write (parts of a concatenation) is written in the order given. Program order stays unless the peak falls.
 // Where inputs are donated, a step that makes an update of one (reads it, and writes an output of its size) waits for
 // all others that read it, so that the update can take its place: to the schedule it writes the input. That is done
-// where no reader waits for the update itself, and unless it costs more than it saves.
+// where no reader waits for the update itself, and unless it costs more than it saves. A temporary that only becomes an
+// output, element by element (a gradient of which an optimizer makes new weights), will lie in that output: it is free,
+// and its reader had better not wait, since a budget can not use the output's memory meanwhile.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "passes/lowered.h"
@@ -114,6 +117,33 @@ std::vector<Update> wait_for_readers(const Body& body, Tasks& t) {
   return out;
 }
 
+// Temporaries that `alias` can put into the output that is made of them: the only reader of one is an elementwise step
+// that writes an output of its size, which no donated input provides. One for each output.
+std::set<StorageId> lie_in_outputs(const Body& body) {
+  std::map<StorageId, int> readers;
+  for (const Step& s : body.steps) {
+    std::set<StorageId> read;
+    for (ValueId v : s.in) read.insert(body.values[v].storage);
+    for (StorageId id : read) ++readers[id];
+  }
+  std::set<StorageId> out;
+  for (const Step& s : body.steps) {
+    auto donated = [&](ValueId v) { return body.storage_of(v).donated; };
+    if (!s.is_elementwise() || std::any_of(s.in.begin(), s.in.end(), donated)) continue;
+    for (ValueId o : s.out) {
+      const Storage& output = body.storage_of(o);
+      if (output.kind != Storage::Kind::output) continue;
+      for (ValueId v : s.in) {
+        const StorageId id = body.values[v].storage;
+        const Storage& input = body.storage_of(v);
+        if (input.kind != Storage::Kind::temporary || input.bytes != output.bytes || readers[id] != 1) continue;
+        if (out.insert(id).second) break;
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 void order(Body& body) {
@@ -122,6 +152,7 @@ void order(Body& body) {
   std::vector<plan::TaskValue> values;
   for (const Storage& s : body.storages)
     values.push_back({s.kind == Storage::Kind::temporary ? s.bytes : 0, s.kind != Storage::Kind::temporary});
+  for (StorageId id : lie_in_outputs(body)) values[static_cast<std::size_t>(id.number)].free = true;
   Tasks tasks = tasks_of(body), waiting = tasks;
   std::vector<int> order = plan::list_schedule(tasks.tasks, values);
   if (const std::vector<Update> updates = wait_for_readers(body, waiting); !updates.empty()) {

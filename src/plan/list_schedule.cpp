@@ -159,35 +159,44 @@ class ListScheduler {
   std::set<std::pair<int, int>> in_order_;
 };
 
-std::size_t peak_of(const Graph& g, std::span<const Task> tasks, std::span<const TaskValue> values,
-                    std::span<const int> order) {
+// What an order takes: the peak; then the bytes of free values after each task, added up.
+struct Cost {
+  std::size_t peak = 0, waiting = 0;
+  auto operator<=>(const Cost&) const = default;
+};
+Cost cost_of(const Graph& g, std::span<const Task> tasks, std::span<const TaskValue> values,
+             std::span<const int> order) {
   std::vector<std::size_t> left(values.size());
   std::vector<bool> begun(values.size());
-  std::size_t live = 0, peak = 0;
+  std::size_t live = 0, peak = 0, waiting = 0, sum = 0;
   for (std::size_t v = 0; v < values.size(); ++v) {
     left[v] = g.touched_by[v].size();
     begun[v] = g.from_start[v];
-    if (begun[v]) live += values[v].bytes;
+    if (begun[v]) (values[v].free ? waiting : live) += values[v].bytes;
   }
   peak = live;
   for (int t : order) {
     std::size_t made = 0, freed = 0;
     for (int v : g.touches[t]) {
-      if (!begun[v]) made += values[v].bytes;
+      const TaskValue& value = values[v];
+      if (!begun[v]) (value.free ? waiting : made) += value.bytes;
       begun[v] = true;
-      if (--left[v] == 0 && !values[v].kept) freed += values[v].bytes;
+      if (--left[v] > 0 || value.kept) continue;
+      if (value.free) waiting -= value.bytes;
+      else freed += value.bytes;
     }
     std::size_t growth = !tasks[t].in_place ? made : made > freed ? made - freed : 0;
     peak = std::max(peak, live + growth + tasks[t].scratch);
     live = live + made - freed;
+    sum += waiting;
   }
-  return peak;
+  return {peak, sum};
 }
 
 }  // namespace
 
 std::size_t evaluate_peak(std::span<const Task> tasks, std::span<const TaskValue> values, std::span<const int> order) {
-  return peak_of(graph_of(tasks, values), tasks, values, order);
+  return cost_of(graph_of(tasks, values), tasks, values, order).peak;
 }
 
 std::vector<int> list_schedule(std::span<const Task> tasks, std::span<const TaskValue> values) {
@@ -195,12 +204,11 @@ std::vector<int> list_schedule(std::span<const Task> tasks, std::span<const Task
   std::vector<int> given(tasks.size());
   std::iota(given.begin(), given.end(), 0);
   std::vector<int> best = given;
-  std::size_t best_peak = peak_of(g, tasks, values, best);
+  Cost least = cost_of(g, tasks, values, best);
   auto try_schedule = [&](const std::vector<int>& base, bool backwards, bool greedy) {
     std::vector<int> order = ListScheduler(g, values, base, backwards, greedy).run();
-    std::size_t peak = peak_of(g, tasks, values, order);
-    if (peak < best_peak) {
-      best_peak = peak;
+    if (const Cost cost = cost_of(g, tasks, values, order); cost < least) {
+      least = cost;
       best = order;
     }
     return order;

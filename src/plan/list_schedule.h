@@ -1,6 +1,7 @@
 // The order of tasks that make and read values, so that little memory is live at once. A value lives from the first
 // task that touches it to the last. Deterministic, O(n log n) in tasks and accesses; the best of several list
-// schedules, and never worse than the order given: that is what comes back unless another one has a lower peak.
+// schedules, and never worse than the order given: that is what comes back unless another one has a lower peak, or as
+// low a peak and free values that live less long.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,6 +19,7 @@ struct Task {
 struct TaskValue {
   std::size_t bytes = 0;
   bool kept = false;  // read after the last task
+  bool free = false;  // lies in memory that is there anyway: no part of the peak, but better gone early
 };
 
 // The most bytes that are live while one task runs. A value that no task writes lives from the start.
