@@ -76,9 +76,15 @@ void BudgetPlans::find_plans() {
     if (names.count(name)) kept.push_back(storage);
   Body counted = clone(*plain_.steps);
   alias(counted);
+  spill(counted);
   plan_memory(counted, 0);
   steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept, disk_);
-  for (plan::RematPlan& p : thinned(plan::budget_curve(steps_->graph()))) {
+  std::vector<plan::RematPlan> found = thinned(plan::budget_curve(steps_->graph()));
+  if (const plan::RematGraph* alone = steps_->without_lending())
+    for (plan::RematPlan& p : thinned(plan::budget_curve(*alone, 0.5))) found.push_back(std::move(p));
+  // The cheapest that fits is taken, whichever graph it comes from.
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.extra < b.extra; });
+  for (plan::RematPlan& p : found) {
     const std::size_t least = steps_->least_bytes(p.sequence);
     plans_.push_back({std::move(p.sequence), p.extra, least - std::min(least, donated_bytes_)});
   }
@@ -103,8 +109,8 @@ std::optional<std::size_t> BudgetPlans::first_within(std::size_t most) {
 std::size_t BudgetPlans::smallest() {
   find_plans();
   std::size_t best = 0;
-  for (std::size_t i = plans_.size(); i-- > 0;)
-    if (plans_[i].least < bytes(best) && bytes(i) < bytes(best)) best = i;
+  for (std::size_t i = plans_.size(); i-- > 0;)  // of equal ones the cheapest
+    if (plans_[i].least <= bytes(best) && bytes(i) <= bytes(best)) best = i;
   return best;
 }
 

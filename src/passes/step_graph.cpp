@@ -197,7 +197,9 @@ class Builder {
       if (kept_.count(s)) k.repeatable = false;
       if (++written_[s] == 1) {
         const bool output = storage.kind == Storage::Kind::output;
-        const auto bytes = static_cast<std::int64_t>(least ? bytes_of(storage) : plan::rounded(bytes_of(storage)));
+        // States of a loop with a folder of its own lie there.
+        const std::size_t held = placed_.storages[s].on_disk() ? 0 : bytes_of(storage);
+        const auto bytes = static_cast<std::int64_t>(least ? held : plan::rounded(held));
         k.makes.push_back(value_[s] = g.add_value(output ? (*outputs_)[s] : bytes, output));
       } else {
         k.reads.push_back(value_[s]);
@@ -335,6 +337,10 @@ StepGraph::StepGraph(const Body& body, const Body& placed, const std::vector<Sto
       unlent_ += all[s] - lent[s];
     }
   graph_ = Builder(body, placed, kept, groups, fetched_).run(lent, false);
+  std::int64_t outputs = 0;
+  for (StorageId s : body.storages.ids()) outputs += all[s];
+  if (16 * outputs > plan::evaluate(graph_, plan::plain_sequence(graph_)).peak)
+    alone_ = Builder(body, placed, kept, groups, fetched_).run(none, false);
   written_ = Builder(body, placed, kept, groups, fetched_).run(all, true);
   always_ = Builder(body, placed, kept, groups, fetched_).run(none, true);
 }

@@ -23,11 +23,15 @@ class StepGraph {
   // is not made twice. `folder`: empty where nothing goes to files.
   StepGraph(const Body& body, const Body& placed, const std::vector<StorageId>& kept, std::string folder = {});
 
-  // For planning.
+  // For planning: outputs count from when they are written, and lend their memory until then.
   const plan::RematGraph& graph() const { return graph_; }
+  // The same where outputs lend nothing and count nothing. A large temporary fits into no output of smaller ones, which
+  // the graph above does not know: it sees nothing to gain below the bytes of all outputs. Absent where outputs are
+  // few bytes.
+  const plan::RematGraph* without_lending() const { return alone_ ? &*alone_ : nullptr; }
   // The fewest bytes that any placement of a sequence could need: pieces not rounded up, every result that could take
-  // the place of an operand does, tiles need nothing for themselves, and outputs lend all the memory that anything could
-  // use until they are written.
+  // the place of an operand does, tiles need nothing for themselves, and outputs lend all the memory that anything
+  // could use until they are written.
   std::size_t least_bytes(const plan::Sequence& sequence) const;
   // What every plan within so many bytes takes, besides running every step once, and the price of a byte.
   plan::RematBound bound(std::size_t bytes);
@@ -44,6 +48,7 @@ class StepGraph {
   std::vector<std::vector<int>> steps_;  // of each kernel: several where they write parts of one storage
   std::vector<StorageId> fetched_;       // of each fetch
   plan::RematGraph graph_;
+  std::optional<plan::RematGraph> alone_;
   // Two ways to count outputs, neither more than there is: from when they are written; or all the time, but for what
   // could be lent.
   plan::RematGraph written_, always_;

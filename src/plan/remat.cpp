@@ -23,9 +23,10 @@ constexpr EvictOptions settings[] = {{1, 1, 1, false},       {1, 1, 0.5, false},
 
 class Ladder {
  public:
-  explicit Ladder(const RematGraph& g) : g_(g), base_(g.total_cost()), least_(least_bytes(g)) {
+  Ladder(const RematGraph& g, double effort) : g_(g), base_(g.total_cost()), least_(least_bytes(g)) {
     // Some 20 ns each: less than 0.3 s for 500 kernels, 1 s for 2,000, 5 s for 20,000.
     work_ = g.size() <= small ? 16'000'000 : 6'000'000 + 12'000 * static_cast<std::int64_t>(g.size());
+    work_ = static_cast<std::int64_t>(effort * static_cast<double>(work_));
   }
 
   // `known`: plans to begin with.
@@ -145,9 +146,9 @@ class Ladder {
 
 }  // namespace
 
-std::vector<RematPlan> budget_curve(const RematGraph& g) {
-  if (g.fetches == 0) return Ladder(g).run();
-  return Ladder(g).run(Ladder(without_fetches(g)).run());
+std::vector<RematPlan> budget_curve(const RematGraph& g, double effort) {
+  if (g.fetches == 0) return Ladder(g, effort).run();
+  return Ladder(g, effort).run(Ladder(without_fetches(g), effort).run());
 }
 
 }  // namespace anew::plan

@@ -12,7 +12,7 @@ struct RematPlan {
   double extra = 0;  // cost besides running every kernel once
   std::int64_t peak = 0;
 };
-// The plain one first.
-std::vector<RematPlan> budget_curve(const RematGraph& graph);
+// The plain one first. `effort`: of the work that is usual for a graph of this size, which part is done.
+std::vector<RematPlan> budget_curve(const RematGraph& graph, double effort = 1);
 
 }  // namespace anew::plan
