@@ -25,3 +25,4 @@
 #include <anew/stop.h>
 #include <anew/transforms.h>
 #include <anew/tree.h>
+#include <anew/tree_functions.h>

@@ -6,21 +6,49 @@
 
 namespace anew {
 
-// One axis for everything, or one per argument (of results: one per element of a returned tuple); no_axis: not mapped.
+// Axes of one argument, or of one element of a result: a number for all its leaves (no_axis: not mapped), or a tree of
+// the argument's type that holds numbers in place of its arrays: Params{.w = 0, .b = no_axis}.
+class ArgumentAxes {
+ public:
+  template <std::integral T>
+  ArgumentAxes(T axis) : ArgumentAxes(One{detail::saturated<int>(axis)}) {}
+  template <class T>
+    requires detail::holds_arrays<T>
+  ArgumentAxes(const T& axes, const Location& at = Location::current())
+      : ArgumentAxes(detail::leaves(axes), detail::leaf_paths(axes, ""), at) {}
+  // There is no moving: what was moved from still has its axes.
+  ArgumentAxes(const ArgumentAxes&);
+  ArgumentAxes& operator=(const ArgumentAxes&);
+  ~ArgumentAxes();
+  bool for_all() const { return for_all_; }
+  const std::vector<int>& list() const { return axes_; }
+  const std::vector<std::string>& paths() const { return paths_; }  // of the leaves
+
+ private:
+  struct One {
+    int axis;
+  };
+  explicit ArgumentAxes(One one);
+  ArgumentAxes(const Arrays& axes, std::vector<std::string> paths, const Location& at);
+  std::vector<int> axes_;
+  std::vector<std::string> paths_;
+  bool for_all_ = false;
+};
+// One axis for everything, or axes for each argument (of results: for each element of a returned tuple).
 class MapAxes {
  public:
   MapAxes(int axis = 0);
-  MapAxes(std::initializer_list<int> axes);
-  MapAxes(std::vector<int> axes);
-  // There is no moving: what was moved from still has its axes.
+  MapAxes(std::initializer_list<ArgumentAxes> axes);
+  MapAxes(const std::vector<int>& axes);
+  MapAxes(std::vector<ArgumentAxes> axes);
   MapAxes(const MapAxes&);
   MapAxes& operator=(const MapAxes&);
   ~MapAxes();
   bool for_all() const { return for_all_; }
-  const std::vector<int>& list() const { return axes_; }
+  const std::vector<ArgumentAxes>& list() const { return axes_; }
 
  private:
-  std::vector<int> axes_;
+  std::vector<ArgumentAxes> axes_;
   bool for_all_ = false;
 };
 // `chunk`: at most so many examples are mapped at once, in a loop: less memory, the same bits.
@@ -32,27 +60,32 @@ struct VmapOptions {
 
 namespace detail {
 
-// Numbers of leaves: of each argument, or of each element of a result.
-using LeafCounts = std::vector<std::size_t>;
+// Leaves of each argument, or of each element of a result: how many, and their paths where somebody asks.
+struct LeafGroup {
+  std::size_t count = 0;
+  const void* tree = nullptr;
+  std::vector<std::string> (*paths)(const void* tree) = nullptr;
+};
+using LeafGroups = std::vector<LeafGroup>;
 template <class T>
-std::size_t count_leaves(const T& t) {
-  if constexpr (std::same_as<T, Array>) return 1;
-  else if constexpr (!holds_arrays<T>) return 0;
-  else return leaves(t).size();
+LeafGroup leaf_group(const T& t) {
+  if constexpr (std::same_as<T, Array>) return {1, nullptr, [](const void*) { return std::vector<std::string>{""}; }};
+  else if constexpr (!holds_arrays<T>) return {0, nullptr, [](const void*) { return std::vector<std::string>{}; }};
+  else return {leaves(t).size(), &t, [](const void* tree) { return leaf_paths(*static_cast<const T*>(tree), ""); }};
 }
 template <std::size_t... I, class... A>
-LeafCounts count_arguments(const Slots<std::index_sequence<I...>, A...>& args) {
-  return {count_leaves(get<I>(args))...};
+LeafGroups argument_groups(const Slots<std::index_sequence<I...>, A...>& args) {
+  return {leaf_group(get<I>(args))...};
 }
 template <class C>
-LeafCounts count_results(const void* call) {
+LeafGroups result_groups(const void* call) {
   const auto& r = static_cast<const C*>(call)->result_skeleton();
   if constexpr (is_tuple<std::remove_cvref_t<decltype(r)>>)
-    return std::apply([](const auto&... e) { return LeafCounts{count_leaves(e)...}; }, r);
-  else return {count_leaves(r)};
+    return std::apply([](const auto&... e) { return LeafGroups{leaf_group(e)...}; }, r);
+  else return {leaf_group(r)};
 }
-Arrays run_vmap(const FlatFunction& f, std::span<const Array> leaves, const LeafCounts& arguments,
-                const VmapOptions& options, const void* call, LeafCounts (*results)(const void* call),
+Arrays run_vmap(const FlatFunction& f, std::span<const Array> leaves, const LeafGroups& arguments,
+                const VmapOptions& options, const void* call, LeafGroups (*results)(const void* call),
                 const Location& at);
 
 }  // namespace detail
@@ -70,8 +103,8 @@ class Vmap : public detail::Calls<Vmap<F>, detail::params_t<F>> {
     if constexpr (For::valid) {
       using C = typename For::type;
       C c(f_, std::forward<T>(args)...);
-      return c.rebuild(detail::run_vmap(c.flat(), c.leaves(), detail::count_arguments(c.skeleton()), options_, &c,
-                                        detail::count_results<C>, at_));
+      return c.rebuild(detail::run_vmap(c.flat(), c.leaves(), detail::argument_groups(c.skeleton()), options_, &c,
+                                        detail::result_groups<C>, at_));
     }
   }
 

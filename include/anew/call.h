@@ -246,6 +246,29 @@ class ResultShape<Array> {
   static Arrays one(Array r);
 };
 
+// The leaves of a call, as long as it is there: an error about one of them, known by its address, finds its name.
+class NamedLeaves {
+ public:
+  using Paths = std::vector<std::string> (*)(const void* call);  // "0.layers[1].w": the number of the argument first
+  NamedLeaves(const Arrays& leaves, const void* call, Paths paths);
+  NamedLeaves(const NamedLeaves&) = delete;
+  NamedLeaves& operator=(const NamedLeaves&) = delete;
+  ~NamedLeaves();
+  // "argument 0, layers[1].w"; "" where x is no leaf of a call of this thread.
+  static std::string name_of(const Array& x);
+
+ private:
+  const Arrays& leaves_;
+  const void* call_;
+  Paths paths_;
+  const NamedLeaves* outer_;
+};
+template <class T>
+void name_argument(std::size_t number, const T& argument, std::vector<std::string>& out) {
+  PathPass pass(out, std::to_string(number));
+  name_leaves(argument, pass);
+}
+
 // ---- one call of f. `Free` are the numbers of the arguments whose leaves the transformation varies; the others keep
 // their arrays, as constants.
 using RunCall = Arrays (*)(void* call, std::span<const Array> leaves);
@@ -276,6 +299,11 @@ class Call<F, std::index_sequence<Free...>, A...> {
   static Arrays run(void* self, std::span<const Array> xs) {
     return static_cast<Call*>(self)->run_with(xs, std::index_sequence_for<A...>{});
   }
+  static std::vector<std::string> paths(const void* self) {
+    std::vector<std::string> out;
+    (name_argument(Free, get<Free>(static_cast<const Call*>(self)->args_), out), ...);
+    return out;
+  }
   template <std::size_t... I>
   Arrays run_with(std::span<const Array> xs, std::index_sequence<I...>) {
     [[maybe_unused]] Pack<A...> args = args_;  // a function may have no argument
@@ -288,6 +316,7 @@ class Call<F, std::index_sequence<Free...>, A...> {
   const F& f_;
   Pack<A...> args_;
   Arrays leaves_;
+  NamedLeaves names_{leaves_, this, paths};
   ResultShape<Result> result_;
 };
 

@@ -241,12 +241,7 @@ namespace {
 
 // "argument 0, layers[1].w"
 std::string argument_name(std::size_t i, const std::vector<std::string>& paths) {
-  if (i >= paths.size()) return fmt::format("argument {}", i);
-  const std::string& path = paths[i];
-  const std::size_t root = std::min(path.find_first_of(".["), path.size());
-  const std::string_view rest = std::string_view(path).substr(root);
-  return fmt::format("argument {}{}{}", path.substr(0, root), rest.empty() ? "" : ", ",
-                     rest.starts_with('.') ? rest.substr(1) : rest);
+  return i < paths.size() ? named_argument(paths[i]) : fmt::format("argument {}", i);
 }
 
 // Throws where a leaf is no array yet, and names it.

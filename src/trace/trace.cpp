@@ -145,7 +145,7 @@ Array without_source(const Array& x) {
 void check_operand(const Array& x, const Location& at) {
   const Value* v = x.value();
   if (!v)
-    throw Error("uninitialised Array used as an operand", at,
+    throw Error("uninitialised Array used as an operand" + leaf_name(x, ": "), at,
                 "`Array x;` is no array yet, one that was moved from is none any more: assign one first");
   if (v->trace && v->trace->took)
     throw Error(fmt::format("an array of type {} is used that was donated to the function jitted at {}: its memory "

@@ -216,6 +216,10 @@ struct Identity {
 Identity identity(const Array& x);
 ir::Literal literal_of(const Array& x);  // of a literal
 Type type_of(const Array& x);            // throws InternalError on an empty Array
+// "argument 0, layers[1].w", from the path 0.layers[1].w.
+std::string named_argument(std::string_view path);
+// The same of x, if it is a leaf of a running call and not a copy, behind `before`; else nothing.
+std::string leaf_name(const Array& x, std::string_view before);
 // Throws "uninitialised array" / "escaped value" where x cannot be an operand now.
 void check_operand(const Array& x, const Location& at);
 Types types_of(std::span<const Array> x, const Location& at);  // checks each

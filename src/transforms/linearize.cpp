@@ -339,8 +339,8 @@ Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values, con
   for (const Array& a : x) {
     check_operand(a, at);
     if (!is_float(type_of(a).dtype))
-      throw Error(fmt::format("[grad] needs floating-point inputs, got {}", type_of(a).str()), at,
-                  "convert with astype(x, f32), choose other arguments with grad<i>, or use vjp");
+      throw Error(fmt::format("[grad] needs floating-point inputs, got {}{}", type_of(a).str(), leaf_name(a, " for ")),
+                  at, "convert with astype(x, f32), choose other arguments with grad<i>, or use vjp");
   }
   if (remembering()) {
     Arrays at_x = arguments_of(x, at);

@@ -167,13 +167,14 @@ MappedAxes mapped_axes(std::span<const Array> x, const flat::BatchAxes& axes, co
       mapped.in.push_back(no_axis);
       continue;
     }
-    mapped.in.push_back(axis_of(axes.in[i], t.shape.ndim(), "in_axes:", t.str(), at));
+    mapped.in.push_back(axis_of(axes.in[i], t.shape.ndim(), "in_axes:", t.str() + leaf_name(x[i], ", "), at));
     std::int64_t n = t.shape[mapped.in.back()];
     if (size && *size != n)
-      throw Error(fmt::format("[vmap] mapped axes have different sizes: {} has {} along axis {}, {} has {}", t.str(), n,
-                              mapped.in.back(), first.empty() ? "the given size" : first, *size),
-                  at, "map axes of one size, or use no_axis for arrays that all examples share");
-    if (!size) first = t.str();
+      throw Error(
+          fmt::format("[vmap] mapped axes have different sizes: {}{} has {} along axis {}, {} has {}", t.str(),
+                      leaf_name(x[i], " of "), n, mapped.in.back(), first.empty() ? "the given size" : first, *size),
+          at, "map axes of one size, or use no_axis for arrays that all examples share");
+    if (!size) first = t.str() + leaf_name(x[i], " of ");
     size = n;
   }
   if (!size) throw Error("[vmap] no argument has a mapped axis", at, "give at least one argument an axis in .in_axes");

@@ -46,7 +46,7 @@ std::size_t PathPass::enter_key(std::string_view key) {
 
 std::size_t PathPass::enter_field(std::string_view name) {
   std::size_t mark = path_.size();
-  fmt::format_to(std::back_inserter(path_), ".{}", name);
+  fmt::format_to(std::back_inserter(path_), "{}{}", path_.empty() ? "" : ".", name);
   return mark;
 }
 
