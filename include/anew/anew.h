@@ -15,8 +15,10 @@
 #include <anew/jit.h>
 #include <anew/linalg.h>
 #include <anew/linearize.h>
+#include <anew/minimize.h>
 #include <anew/nn.h>
 #include <anew/ops.h>
+#include <anew/optim.h>
 #include <anew/policy.h>
 #include <anew/random.h>
 #include <anew/report.h>

@@ -70,6 +70,17 @@ Arrays arrays_of(const flat::ScanResult& x) {
   out.insert(out.end(), x.ys.begin(), x.ys.end());
   return out;
 }
+// What they do is what is looked at.
+Arrays arrays_of(const optim::Schedule& x) { return {x(array(3, i32)), x(-1)}; }
+Arrays arrays_of(const optim::Optimizer& x) {
+  const std::pair<Array, Array> p(ones({2, 3}), array({0.5, -2.0}, f64)),
+      g(full({2, 3}, 0.25f), array({1.0, 3.0}, f64));
+  auto [updates, state] = x.update(g, x.init(p), p);
+  auto [more, next] = x.update(updates, state, p);
+  Arrays out = tree_leaves(more);
+  for (const auto& [key, value] : next) out.push_back(value);
+  return out;
+}
 template <class A, class B>
 Arrays arrays_of(const std::pair<A, B>& x);
 Arrays arrays_of(const std::tuple<Array, Array, Array>& x) { return {std::get<0>(x), std::get<1>(x), std::get<2>(x)}; }

@@ -89,6 +89,19 @@ flat::ScanBody make(Random& r, Tag<flat::ScanBody>);
 flat::LoopCondition make(Random& r, Tag<flat::LoopCondition>);
 flat::JvpRule make(Random& r, Tag<flat::JvpRule>);
 flat::VjpRules make(Random& r, Tag<flat::VjpRules>);
+optim::Schedule make(Random& r, Tag<optim::Schedule>);
+optim::Optimizer make(Random& r, Tag<optim::Optimizer>);
+optim::Mask make(Random& r, Tag<optim::Mask>);
+optim::CosineOptions make(Random& r, Tag<optim::CosineOptions>);
+optim::WarmupCosineOptions make(Random& r, Tag<optim::WarmupCosineOptions>);
+optim::ExponentialOptions make(Random& r, Tag<optim::ExponentialOptions>);
+optim::SgdOptions make(Random& r, Tag<optim::SgdOptions>);
+optim::AdamOptions make(Random& r, Tag<optim::AdamOptions>);
+optim::AdamwOptions make(Random& r, Tag<optim::AdamwOptions>);
+optim::LionOptions make(Random& r, Tag<optim::LionOptions>);
+optim::AdafactorOptions make(Random& r, Tag<optim::AdafactorOptions>);
+optim::RmspropOptions make(Random& r, Tag<optim::RmspropOptions>);
+optim::AdagradOptions make(Random& r, Tag<optim::AdagradOptions>);
 inline Arrays* make(Random&, Tag<Arrays*>) { return nullptr; }
 
 template <class A, class B>
