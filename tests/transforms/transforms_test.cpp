@@ -109,13 +109,14 @@ TEST(TransformErrors, Texts) {
             "[grad] is defined for functions with a scalar output, got f32[3]; hint: reduce the output to a scalar, "
             "e.g. with sum(y), or use vjp");
   EXPECT_EQ(ERROR_OF((void)grad([](Array x) { return x; })(array({1, 2}))),
-            "[grad] needs floating-point inputs, got i32[2]; hint: convert with astype(x, f32), choose other arguments "
-            "with grad<i>, or use vjp");
+            "[grad] needs floating-point inputs, got i32[2] for argument 0; hint: convert with astype(x, f32), choose "
+            "other arguments with grad<i>, or use vjp");
   EXPECT_EQ(ERROR_OF((void)grad([](Array x) { return x > 0; })(1.0)),
             "[grad] needs a floating-point output, got bool[]");
-  EXPECT_EQ(ERROR_OF((void)grad([](Array x) { return x; })(Array())),
-            "uninitialised Array used as an operand; hint: `Array x;` is no array yet, one that was moved from is none "
-            "any more: assign one first");
+  EXPECT_EQ(
+      ERROR_OF((void)grad([](Array x) { return x; })(Array())),
+      "uninitialised Array used as an operand: argument 0; hint: `Array x;` is no array yet, one that was moved from "
+      "is none any more: assign one first");
   Array x = ones({2});
   FlatFunction id = [](std::span<const Array> in) { return Arrays(in.begin(), in.end()); };
   Arrays one{x}, two{x, x}, wrong{ones({3})};
