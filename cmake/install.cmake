@@ -1,5 +1,6 @@
 # What `cmake --install` gives: headers, the library, `find_package(anew)` and pkg-config `anew`.
-# A static library carries its need for fmt, LAPACK and LLVM on to whoever links it; a shared one keeps them to itself.
+# A static library carries its need for fmt, LAPACK, libzip and LLVM on to whoever links it; a shared one keeps them to
+# itself.
 # The pkg-config file finds its prefix from its own place, so an installed tree can be moved.
 include(CMakePackageConfigHelpers)
 
@@ -15,7 +16,7 @@ install(FILES ${PROJECT_BINARY_DIR}/anewConfig.cmake ${PROJECT_BINARY_DIR}/anewC
 
 get_target_property(type anew TYPE)
 if(type STREQUAL "STATIC_LIBRARY")
-  set(ANEW_PC_REQUIRES "fmt lapack")
+  set(ANEW_PC_REQUIRES "fmt lapack libzip")
   if(ANEW_LLVM)
     set(ANEW_PC_LIBS " -L${ANEW_LLVM_lib} -lLLVM-19")
   endif()

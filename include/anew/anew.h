@@ -1,4 +1,4 @@
-// The whole library: arrays and operations, policies, trees, transformations, control flow, inspection.
+// The whole library: arrays and operations, policies, trees, transformations, control flow, files, inspection.
 #pragma once
 #include <anew/array.h>
 #include <anew/base.h>
@@ -7,11 +7,13 @@
 #include <anew/control.h>
 #include <anew/convolution.h>
 #include <anew/custom.h>
+#include <anew/dlpack.h>
 #include <anew/effects.h>
 #include <anew/fft.h>
 #include <anew/flat.h>
 #include <anew/indexing.h>
 #include <anew/inspect.h>
+#include <anew/io.h>
 #include <anew/jit.h>
 #include <anew/linalg.h>
 #include <anew/linearize.h>

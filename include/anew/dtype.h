@@ -8,17 +8,19 @@
 
 namespace anew {
 
-namespace detail {
-// Elements of types that C++ does not have, with what std::numeric_limits would say of them.
-struct Bf16 {
+// Elements of types that C++ does not have, with what std::numeric_limits would say of them: x.data<bfloat16>().
+struct bfloat16 {
   static constexpr int digits = 8, min_exponent = -125;
   std::uint16_t bits;
+  operator float() const;       // the same number
+  static bfloat16 of(float x);  // the nearest, ties to even
 };
-struct F16 {
+struct float16 {
   static constexpr int digits = 11, min_exponent = -13;
   std::uint16_t bits;
+  operator float() const;
+  static float16 of(float x);
 };
-}  // namespace detail
 
 // Columns: the dtype; its name in printed types; its name in params; the C++ type of an element; the dtype in which
 // kernels compute it. Where that is another one the dtype is only stored: each result is rounded, or wraps around.
@@ -33,8 +35,8 @@ struct F16 {
   line(u16, "u16", "uint16", std::uint16_t, u32)     \
   line(u32, "u32", "uint32", std::uint32_t, u32)     \
   line(u64, "u64", "uint64", std::uint64_t, u64)     \
-  line(bf16, "bf16", "bfloat16", detail::Bf16, f32)  \
-  line(f16, "f16", "float16", detail::F16, f32)      \
+  line(bf16, "bf16", "bfloat16", bfloat16, f32)      \
+  line(f16, "f16", "float16", float16, f32)          \
   line(f32, "f32", "float32", float, f32)            \
   line(f64, "f64", "float64", double, f64)
 // clang-format on
@@ -71,6 +73,10 @@ constexpr const DTypeLine& line_of(DType d) { return dtypes[static_cast<std::siz
 // The dtype that holds numbers of a C++ type; of a long double, f64.
 template <class T>
 constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, bfloat16>) return bf16;
+  if constexpr (std::is_same_v<T, float16>) return f16;
+  static_assert(std::is_arithmetic_v<T> || std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>,
+                "anew: no dtype holds this type; elements are numbers, bool, bfloat16 or float16");
   for (const DTypeLine& l : dtypes)
     if (l.kind == kind_of_element<T>() && l.size == std::min<std::size_t>(sizeof(T), 8) &&
         l.is_signed == !std::is_unsigned_v<T>)

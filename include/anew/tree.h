@@ -246,10 +246,12 @@ T with_leaves(T like, LeafList xs) {
   return like;
 }
 
-// ---- key paths: params[0].w, m.blocks['enc'].w
+// ---- key paths: params[0].w, m.blocks['enc'].w; dotted, as in files: params.0.w, m.blocks.enc.w
+enum class PathStyle : std::uint8_t { code, dotted };
 class PathPass {
  public:
-  PathPass(std::vector<std::string>& out, std::string root) : out_(out), path_(std::move(root)) {}
+  PathPass(std::vector<std::string>& out, std::string root, PathStyle style = PathStyle::code)
+      : out_(out), path_(std::move(root)), style_(style), depth_(!path_.empty()) {}
   void leaf();
   // Each returns what leave() takes to go back.
   std::size_t enter_index(std::size_t i);
@@ -258,8 +260,11 @@ class PathPass {
   void leave(std::size_t mark);
 
  private:
+  std::size_t enter(std::string_view before, std::string_view part, std::string_view behind);
   std::vector<std::string>& out_;
   std::string path_;
+  PathStyle style_;
+  std::size_t depth_;  // parts that are entered
 };
 
 template <class T>
@@ -317,9 +322,9 @@ void name_leaves(const T& t, PathPass& pass) {
   else with_fields(t, NameFields<T>{pass});
 }
 template <class T>
-std::vector<std::string> leaf_paths(const T& t, std::string root) {
+std::vector<std::string> leaf_paths(const T& t, std::string root, PathStyle style = PathStyle::code) {
   std::vector<std::string> out;
-  PathPass pass(out, std::move(root));
+  PathPass pass(out, std::move(root), style);
   name_leaves(t, pass);
   return out;
 }

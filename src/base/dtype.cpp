@@ -5,8 +5,14 @@
 #include <ostream>
 
 #include "base/base.h"
+#include "base/dtype.h"
 
 namespace anew {
+
+bfloat16::operator float() const { return float_of_bf16(bits); }
+bfloat16 bfloat16::of(float x) { return {bf16_of_float(x)}; }
+float16::operator float() const { return float_of_f16(bits); }
+float16 float16::of(float x) { return {f16_of_float(x)}; }
 
 std::ostream& operator<<(std::ostream& out, DType d) { return out << name_of(d); }
 

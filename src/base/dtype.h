@@ -114,13 +114,13 @@ inline std::uint16_t f16_of_float(float x) {
 // is != 0. Elements of stored types are what they stand for.
 template <class To, class From>
 To convert_number(From x) {
-  if constexpr (std::is_same_v<From, detail::Bf16>) {
+  if constexpr (std::is_same_v<From, bfloat16>) {
     return convert_number<To>(float_of_bf16(x.bits));
-  } else if constexpr (std::is_same_v<From, detail::F16>) {
+  } else if constexpr (std::is_same_v<From, float16>) {
     return convert_number<To>(float_of_f16(x.bits));
-  } else if constexpr (std::is_same_v<To, detail::Bf16>) {
+  } else if constexpr (std::is_same_v<To, bfloat16>) {
     return {bf16_of_float(static_cast<float>(x))};
-  } else if constexpr (std::is_same_v<To, detail::F16>) {
+  } else if constexpr (std::is_same_v<To, float16>) {
     return {f16_of_float(static_cast<float>(x))};
   } else if constexpr (std::is_same_v<To, bool>) {
     return x != From{0};

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -15,17 +14,10 @@
 #include <filesystem>
 #include <utility>
 
+#include "runtime/system_file.h"
+
 namespace anew {
 namespace {
-
-std::atomic<FileFault> file_fault{nullptr};
-
-bool fails(const char* call) {
-  const FileFault fault = file_fault.load(std::memory_order_relaxed);
-  const int error = fault ? fault(call) : 0;
-  if (error) errno = error;
-  return error != 0;
-}
 
 [[noreturn]] void cannot(const FileOwner& o, const std::string& what, const std::string& hint) {
   throw Error(fmt::format("[{}] cannot {} in {}: {}", o.op, what, o.folder, std::strerror(errno)), o.at, hint);
@@ -44,48 +36,6 @@ std::string more_space(const FileOwner& o) {
 constexpr std::size_t most_ahead = 2;                 // reads that nobody has asked for yet
 constexpr std::size_t window = std::size_t{8} << 20;  // bytes of a file that may lie in the system's cache, twice
 constexpr std::size_t file_page = 4096;
-
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  File& operator=(File&&) = delete;
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_;
-};
-
-bool write_all(int fd, const char* data, std::size_t size, std::int64_t offset) {
-  while (size > 0) {
-    const ssize_t n = fails("write") ? -1 : ::pwrite(fd, data, size, offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n == 0) errno = ENOSPC;
-    if (n <= 0) return false;
-    data += n;
-    size -= static_cast<std::size_t>(n);
-    offset += n;
-  }
-  return true;
-}
-
-// False at an error, errno 0 where the file ends before.
-bool read_all(int fd, char* data, std::size_t size, std::int64_t offset) {
-  while (size > 0) {
-    const ssize_t n = fails("read") ? -1 : ::pread(fd, data, size, offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n == 0) errno = 0;
-    if (n <= 0) return false;
-    data += n;
-    size -= static_cast<std::size_t>(n);
-    offset += n;
-  }
-  return true;
-}
 
 std::uint64_t checksum(const std::string& bytes) {
   std::uint64_t h = 0x9e3779b97f4a7c15ULL ^ bytes.size();
@@ -145,7 +95,7 @@ class Unnamed final : public StateBackend {
     std::uint64_t checksum = 0;
   };
   static File open(const FileOwner& o) {
-    int fd = fails("open") ? -1 : ::open(o.folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = file_fails("open") ? -1 : ::open(o.folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
       std::string name = o.folder + "/anew-XXXXXX";
       fd = ::mkstemp(name.data());
@@ -177,7 +127,7 @@ class Unnamed final : public StateBackend {
     dirty_ = 0;
   }
   void sync(const Extent& e, unsigned how) const {
-    if (!fails("sync") && ::sync_file_range(file_.get(), e.offset, static_cast<off_t>(e.size), how) == 0) return;
+    if (!file_fails("sync") && ::sync_file_range(file_.get(), e.offset, static_cast<off_t>(e.size), how) == 0) return;
     if (errno == EIO || errno == ENOSPC || errno == EDQUOT) cannot_write(owner_);  // others: it cannot be told
   }
   void forget(const Extent& e) const {
@@ -211,9 +161,9 @@ class JournalFiles final : public StateBackend {
     h.size = bytes.size();
     h.checksum = checksum(bytes);
     const std::string name = path(key), first = name + part;
-    const File f(fails("open") ? -1 : ::open(first.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
+    const File f(file_fails("open") ? -1 : ::open(first.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
     const bool written = f && write_all(f.get(), reinterpret_cast<const char*>(&h), sizeof h, 0) &&
-                         write_all(f.get(), bytes.data(), bytes.size(), sizeof h) && !fails("rename") &&
+                         write_all(f.get(), bytes.data(), bytes.size(), sizeof h) && !file_fails("rename") &&
                          ::rename(first.c_str(), name.c_str()) == 0;
     if (written) return;
     const int error = errno;
@@ -254,7 +204,7 @@ class JournalFiles final : public StateBackend {
  private:
   enum class Found { whole, torn, another };
   static File locked(const FileOwner& o) {
-    File f(fails("open") ? -1 : ::open(o.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    File f(file_fails("open") ? -1 : ::open(o.folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!f) cannot_open(o);
     if (::flock(f.get(), LOCK_EX | LOCK_NB) != 0)
       throw Error(fmt::format("[{}] another run uses {}", o.op, o.folder), o.at, "give each run a folder of its own");
@@ -262,7 +212,7 @@ class JournalFiles final : public StateBackend {
   }
   std::string path(std::int64_t key) const { return fmt::format("{}/{}{}", owner_.folder, prefix, key); }
   Found whole(const std::string& file, std::string& bytes) const {
-    const File f(fails("open") ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    const File f(file_fails("open") ? -1 : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
     if (!f) cannot_read(owner_);
     auto read = [&](char* to, std::size_t size, std::int64_t offset) {
       const bool all = read_all(f.get(), to, size, offset);
@@ -287,8 +237,6 @@ class JournalFiles final : public StateBackend {
 };
 
 }  // namespace
-
-FileFault set_file_fault(FileFault fault) { return file_fault.exchange(fault); }
 
 std::unique_ptr<StateBackend> open_unnamed(const FileOwner& owner) { return std::make_unique<Unnamed>(owner); }
 

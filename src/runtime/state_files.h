@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/base.h"
+#include "runtime/system_file.h"
 
 namespace anew {
 
@@ -83,10 +84,5 @@ class StateFiles {
   int writes_ = 0;  // waiting
   std::thread thread_;
 };
-
-// For tests: a number that is no 0 makes a call of the system ("open", "write", "sync", "read", "rename") fail with
-// that errno.
-using FileFault = int (*)(const char* call);
-FileFault set_file_fault(FileFault fault);
 
 }  // namespace anew

@@ -27,8 +27,9 @@ Location place(const Array& x, const Location& at) {
   return v && v->trace ? v->trace->at : at;
 }
 
-// The concrete array behind x; throws the concretization error where there is none.
-Array concrete(const Array& x, std::string_view wanted, const Location& at) {
+}  // namespace
+
+Array concrete_behind(const Array& x, std::string_view wanted, const Location& at) {
   value_at(x, at);
   Array y = x;
   while (y.value()->trace && y.value()->trace->concrete_values) y = y.value()->first;
@@ -44,6 +45,8 @@ Array concrete(const Array& x, std::string_view wanted, const Location& at) {
   return y;
 }
 
+namespace {
+
 const std::byte* only_element(const Array& x, const Array& y, std::string_view wanted, const Location& at) {
   if (y.value()->type.shape.size() != 1)
     throw Error(
@@ -54,7 +57,7 @@ const std::byte* only_element(const Array& x, const Array& y, std::string_view w
 
 template <class T>
 T number(const Array& x, std::string_view wanted, const Location& at) {
-  Array y = exact(concrete(x, wanted, at));
+  Array y = exact(concrete_behind(x, wanted, at));
   const std::byte* p = only_element(x, y, wanted, at);
   const FloatMode mode;
   return visit(y.value()->type.dtype,
@@ -159,7 +162,7 @@ std::int64_t Array::to_integer(const Location& at) const {
 double Array::to_double(const Location& at) const { return number<double>(*this, "conversion to a number", at); }
 
 const void* Array::elements(DType dtype, const Location& at) const {
-  Array y = concrete(*this, "data()", at);
+  Array y = concrete_behind(*this, "data()", at);
   const Value& v = *y.value();
   if (v.type.dtype != dtype)
     throw Error(fmt::format("data<{}>() of an array {}", name_of(dtype), v.type.str()), line_or(at),
@@ -168,7 +171,7 @@ const void* Array::elements(DType dtype, const Location& at) const {
 }
 
 void Array::copy_elements(DType to, void* out, const Location& at) const {
-  Array y = exact(concrete(*this, "to_vector()", at));
+  Array y = exact(concrete_behind(*this, "to_vector()", at));
   const std::byte* from = dense_data(y);
   const auto n = static_cast<std::size_t>(y.value()->type.shape.size());
   const FloatMode mode;

@@ -122,6 +122,9 @@ Types infer_outputs(const Request& r, std::span<const Type> in);
 Arrays evaluate_now(const Request& r);
 // A row-major array with the elements of x, x itself if it is one already.
 Array contiguous(const Array& x);
+// The concrete array behind x, which is x itself or what a trace wraps; throws the concretization error, "{wanted} of a
+// traced array", where there is none.
+Array concrete_behind(const Array& x, std::string_view wanted, const Location& at);
 
 Trace* current_trace();
 const Primitive* current_rule();

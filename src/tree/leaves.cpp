@@ -30,25 +30,21 @@ void LeafPass::finish() const {
 LeafList::operator std::span<const Array>() const { return {data_, size_}; }
 
 void PathPass::leaf() { out_.push_back(path_); }
-void PathPass::leave(std::size_t mark) { path_.resize(mark); }
-
-std::size_t PathPass::enter_index(std::size_t i) {
-  std::size_t mark = path_.size();
-  fmt::format_to(std::back_inserter(path_), "[{}]", i);
-  return mark;
+void PathPass::leave(std::size_t mark) {
+  path_.resize(mark);
+  --depth_;
 }
 
-std::size_t PathPass::enter_key(std::string_view key) {
+std::size_t PathPass::enter(std::string_view before, std::string_view part, std::string_view behind) {
   std::size_t mark = path_.size();
-  fmt::format_to(std::back_inserter(path_), "['{}']", key);
+  if (style_ == PathStyle::code) fmt::format_to(std::back_inserter(path_), "{}{}{}", before, part, behind);
+  else fmt::format_to(std::back_inserter(path_), "{}{}", depth_ ? "." : "", part);
+  ++depth_;
   return mark;
 }
-
-std::size_t PathPass::enter_field(std::string_view name) {
-  std::size_t mark = path_.size();
-  fmt::format_to(std::back_inserter(path_), "{}{}", path_.empty() ? "" : ".", name);
-  return mark;
-}
+std::size_t PathPass::enter_index(std::size_t i) { return enter("[", fmt::format_int(i).str(), "]"); }
+std::size_t PathPass::enter_key(std::string_view key) { return enter("['", key, "']"); }
+std::size_t PathPass::enter_field(std::string_view name) { return enter(path_.empty() ? "" : ".", name, ""); }
 
 void compare_paths(const std::vector<std::string>& got, const std::vector<std::string>& want, std::string_view op,
                    std::string_view what, std::string_view like, const Location& at) {
