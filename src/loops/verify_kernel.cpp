@@ -10,6 +10,13 @@
 namespace anew::loops {
 namespace {
 
+// What a message is about. Its text is made where it is needed: kernels are sound.
+struct Subject {
+  const char* word;
+  std::size_t number;
+  std::string str() const { return fmt::format("{} {}", word, number); }
+};
+
 class Verifier {
  public:
   explicit Verifier(const Kernel& kernel) : k_(kernel) {}
@@ -20,7 +27,7 @@ class Verifier {
       fail(fmt::format("{} loop variables, {} marks of reduction", k_.extents.size(), k_.reduced.size()));
     for (std::size_t v = 0; v < k_.extents.size(); ++v)
       if (k_.extents[v] < 0) fail(fmt::format("i{} has extent {}", v, k_.extents[v]));
-    for (std::size_t a = 0; a < k_.accesses.size(); ++a) check(k_.accesses[a], fmt::format("access {}", a));
+    for (std::size_t a = 0; a < k_.accesses.size(); ++a) check(k_.accesses[a], {"access", a});
     for (std::size_t n = 0; n < k_.nodes.size(); ++n) check(n);
     check_stores();
   }
@@ -32,17 +39,17 @@ class Verifier {
 
   bool empty() const { return std::find(k_.extents.begin(), k_.extents.end(), 0) != k_.extents.end(); }
 
-  void check(const Access& access, const std::string& what) const {
+  void check(const Access& access, Subject what) const {
     if (access.operand < 0 || static_cast<std::size_t>(access.operand) >= k_.operands.size())
-      fail(fmt::format("{} names operand #{} of {}", what, access.operand, k_.operands.size()));
+      fail(fmt::format("{} names operand #{} of {}", what.str(), access.operand, k_.operands.size()));
     const Shape& shape = k_.operands[access.operand].shape;
     if (static_cast<int>(access.index.size()) != shape.ndim())
-      fail(fmt::format("{} has {} indices, operand #{} has shape {}", what, access.index.size(), access.operand,
+      fail(fmt::format("{} has {} indices, operand #{} has shape {}", what.str(), access.index.size(), access.operand,
                        shape.str()));
     for (int d = 0; d < shape.ndim(); ++d) {
       const Affine& f = access.index[d];
       if (f.coefficients.size() != k_.extents.size())
-        fail(fmt::format("{} has {} coefficients in dimension {}, the nest has {} variables", what,
+        fail(fmt::format("{} has {} coefficients in dimension {}, the nest has {} variables", what.str(),
                          f.coefficients.size(), d, k_.extents.size()));
       if (empty()) continue;
       __int128 low = f.constant, high = f.constant;
@@ -51,7 +58,7 @@ class Verifier {
         (reach < 0 ? low : high) += reach;
       }
       if (low < 0 || high >= shape[d])
-        fail(fmt::format("{} leaves operand #{} of shape {}: dimension {} reaches [{}, {}]", what, access.operand,
+        fail(fmt::format("{} leaves operand #{} of shape {}: dimension {} reaches [{}, {}]", what.str(), access.operand,
                          shape.str(), d, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)));
     }
   }
@@ -167,18 +174,18 @@ class Verifier {
     std::vector<bool> written(k_.operands.size());
     for (std::size_t s = 0; s < k_.stores.size(); ++s) {
       const Store& store = k_.stores[s];
-      const std::string what = fmt::format("store {}", s);
+      const Subject what{"store", s};
       if (store.node < 0 || static_cast<std::size_t>(store.node) >= k_.nodes.size())
-        fail(fmt::format("{} of node %{}", what, store.node));
+        fail(fmt::format("{} of node %{}", what.str(), store.node));
       check(store.to, what);
       const std::size_t operand = store.to.operand;
-      if (written[operand]) fail(fmt::format("{} writes operand #{} again", what, operand));
+      if (written[operand]) fail(fmt::format("{} writes operand #{} again", what.str(), operand));
       written[operand] = true;
       check_injective(store.to, what);
       const DType from = type(store.node), to = k_.operands[operand].dtype;
       const bool narrows = is_float(to) && is_stored(to) && from == computed_type(to);
       if (finds_index ? !is_integer(to) : from != to && !narrows)
-        fail(fmt::format("{} puts {} into operand #{} of {}", what, name_of(from), operand, name_of(to)));
+        fail(fmt::format("{} puts {} into operand #{} of {}", what.str(), name_of(from), operand, name_of(to)));
       if (reduces) check_combine(from);
     }
   }
@@ -191,14 +198,14 @@ class Verifier {
 
   // Two iterations must not write one element. Enough for the maps that exist: a dimension moved by several variables
   // is a number with them as digits, and every variable of the result that runs moves something.
-  void check_injective(const Access& access, const std::string& what) const {
+  void check_injective(const Access& access, Subject what) const {
     std::vector<bool> moves(k_.extents.size());
     for (std::size_t d = 0; d < access.index.size(); ++d) {
       std::vector<std::pair<std::int64_t, std::size_t>> digits;  // weight, variable
       for (std::size_t v = 0; v < k_.extents.size(); ++v) {
         const std::int64_t c = access.index[d].coefficients[v];
         if (c == 0) continue;
-        if (k_.reduced[v]) fail(fmt::format("{} depends on i{}, which is reduced", what, v));
+        if (k_.reduced[v]) fail(fmt::format("{} depends on i{}, which is reduced", what.str(), v));
         moves[v] = true;
         if (k_.extents[v] > 1) digits.emplace_back(c < 0 ? -c : c, v);
       }
@@ -206,13 +213,13 @@ class Verifier {
       std::int64_t reach = 0;
       for (auto [weight, v] : digits) {
         if (weight <= reach && !empty())
-          fail(fmt::format("{} may write an element of dimension {} twice, by i{}", what, d, v));
+          fail(fmt::format("{} may write an element of dimension {} twice, by i{}", what.str(), d, v));
         reach += weight * (k_.extents[v] - 1);
       }
     }
     for (std::size_t v = 0; v < k_.extents.size(); ++v)
       if (!moves[v] && !k_.reduced[v] && k_.extents[v] > 1 && !empty())
-        fail(fmt::format("{} does not depend on i{}, so writes an element twice", what, v));
+        fail(fmt::format("{} does not depend on i{}, so writes an element twice", what.str(), v));
   }
 
   const Kernel& k_;

@@ -147,7 +147,7 @@ class Verifier {
     for (std::size_t k = 0; k < b_.outputs.size(); ++k) {
       const Value& v = value(b_.outputs[k]);
       const Storage& s = b_.storages[v.storage];
-      require(written_[v.storage], fmt::format("output {} is never written", k));
+      require(written_[v.storage], "output {} is never written", k);
       require(s.kind == Storage::Kind::output || s.kind == Storage::Kind::input,
               "an output in no memory of the caller");
       require(v.dense() && v.offset == 0, "an output that is not dense");
@@ -159,16 +159,18 @@ class Verifier {
  private:
   const Value& value(ValueId v) const { return b_.values[v]; }
   bool exists(ValueId v) const { return v && v.number < std::ssize(b_.values) && value(v).storage; }
-  static void require(bool ok, const std::string& text) {
-    if (!ok) throw InternalError("[lowered] " + text);
+  // Texts are made where they are needed: everything is verified after every pass.
+  template <class... Args>
+  static void require(bool ok, fmt::format_string<Args...> text, Args&&... args) {
+    if (!ok) throw InternalError("[lowered] " + fmt::format(text, std::forward<Args>(args)...));
   }
 
   void check_value(ValueId id) const {
     const Value& v = value(id);
     const int i = id.number;
     if (!v.storage) return;  // fused away
-    require(v.storage.number < std::ssize(b_.storages), fmt::format("value {} has no storage", i));
-    require(v.strides.ndim() == v.type.shape.ndim(), fmt::format("value {} has strides of another rank", i));
+    require(v.storage.number < std::ssize(b_.storages), "value {} has no storage", i);
+    require(v.strides.ndim() == v.type.shape.ndim(), "value {} has strides of another rank", i);
     const Storage& s = b_.storages[v.storage];
     if (s.kind == Storage::Kind::input || v.type.shape.size() == 0) return;
     std::int64_t low = 0, high = 0;
@@ -178,7 +180,7 @@ class Verifier {
     }
     auto size = static_cast<std::int64_t>(size_of(v.type.dtype));
     require(v.offset + low * size >= 0 && v.offset + (high + 1) * size <= static_cast<std::int64_t>(s.bytes),
-            fmt::format("value {} reaches beyond its storage", i));
+            "value {} reaches beyond its storage", i);
   }
 
   // Of what is written, which has no gaps.
@@ -190,25 +192,25 @@ class Verifier {
   void check_step(std::size_t i) {
     const Step& s = b_.steps[i];
     for (ValueId v : s.in) {
-      require(exists(v), fmt::format("step {} reads nothing", i));
-      require(written_[value(v).storage], fmt::format("step {} reads {} before it is written", i, name_of(b_, v)));
+      require(exists(v), "step {} reads nothing", i);
+      if (!written_[value(v).storage]) require(false, "step {} reads {} before it is written", i, name_of(b_, v));
     }
     for (ValueId v : s.out) {
-      require(exists(v), fmt::format("step {} writes nothing", i));
+      require(exists(v), "step {} writes nothing", i);
       require((s.is<Call>() ? value(v).packed() : value(v).dense()) && b_.storage_of(v).kind != Storage::Kind::literal,
-              fmt::format("step {} writes where it may not", i));
+              "step {} writes where it may not", i);
       written_[value(v).storage] = true;
     }
     for (std::size_t k = 0; k < s.out.size(); ++k)
       for (std::size_t l = 0; l < k; ++l)
-        require(!overlap(s.out[l], s.out[k]),
-                fmt::format("step {} writes {} and {} to one place", i, name_of(b_, s.out[l]), name_of(b_, s.out[k])));
+        if (overlap(s.out[l], s.out[k]))
+          require(false, "step {} writes {} and {} to one place", i, name_of(b_, s.out[l]), name_of(b_, s.out[k]));
     if (s.is<Kernel>()) {
       loops::verify(s.kernel());
-      require(s.kernel().operands.size() == s.in.size() + s.out.size(), fmt::format("operands of step {}", i));
+      require(s.kernel().operands.size() == s.in.size() + s.out.size(), "operands of step {}", i);
       for (std::size_t k = 0; k < s.kernel().operands.size(); ++k)
         require(s.kernel().operands[k] == value(k < s.in.size() ? s.in[k] : s.out[k - s.in.size()]).type,
-                fmt::format("operand {} of step {} has another type", k, i));
+                "operand {} of step {} has another type", k, i);
     }
     for (const auto& body : s.bodies) verify(*body);
   }
