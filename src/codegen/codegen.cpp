@@ -55,20 +55,23 @@ class Gate {
   }
   class Inside {
    public:
-    Inside() : lock_(gate().mutex_) {}
-    explicit operator bool() const { return !gate().is_shut_; }
+    Inside() {
+      if (!gate().is_shut_) lock_ = std::shared_lock(gate().mutex_);
+    }
+    explicit operator bool() const { return lock_ && !gate().is_shut_; }
 
    private:
     std::shared_lock<std::shared_mutex> lock_;
   };
 
  private:
+  // First nobody else goes in: the lock lets readers pass a writer that waits, who may never have his turn.
   void shut() {
-    const std::unique_lock lock(mutex_);
     is_shut_ = true;
+    const std::unique_lock wait(mutex_);
   }
   std::shared_mutex mutex_;
-  bool is_shut_ = false;
+  std::atomic<bool> is_shut_ = false;
 };
 
 // LLVM ends the process, or is left in pieces, where it finds no memory; so it is not asked where that is near.
