@@ -10,7 +10,7 @@
 #include "support/support.h"
 #include "trace/trace.h"
 
-namespace anew::fuzz {
+namespace anew::fuzz::donation_test {
 namespace {
 
 using test::same_bits;
@@ -308,4 +308,4 @@ TEST_P(FuzzDonation, Shard) {
 INSTANTIATE_TEST_SUITE_P(All, FuzzDonation, testing::Range(std::uint64_t{0}, shards));
 
 }  // namespace
-}  // namespace anew::fuzz
+}  // namespace anew::fuzz::donation_test

@@ -4,7 +4,7 @@
 #include "fuzz/shard.h"
 #include "runtime/pool.h"
 
-namespace anew::fuzz {
+namespace anew::fuzz::fuzz_test {
 namespace {
 
 constexpr std::uint64_t shards = 16;
@@ -12,7 +12,7 @@ class Fuzz : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Fuzz, Shard) {
   set_threads(1);
-  Shard{GetParam(), shards, 6, 1250, [](std::uint64_t seed) { return generate(seed); }, check}.run();
+  Shard{GetParam(), shards, 4, 1250, [](std::uint64_t seed) { return generate(seed); }, check}.run();
 }
 INSTANTIATE_TEST_SUITE_P(All, Fuzz, testing::Range(std::uint64_t{0}, shards));
 
@@ -26,4 +26,4 @@ TEST(FuzzPrograms, TextIsTheProgram) {
 }
 
 }  // namespace
-}  // namespace anew::fuzz
+}  // namespace anew::fuzz::fuzz_test

@@ -10,11 +10,13 @@
 #include <iostream>
 
 #include "fuzz/program.h"
-#include "jit/compiled_program.h"
 #include "loops/schedule.h"
 #include "passes/lowered.h"
+#include "support/interpreted.h"
 
 namespace anew::fuzz {
+
+using test::Interpreted;
 
 struct Failure {
   std::string text;
@@ -48,18 +50,6 @@ class SmallPieces {
  private:
   double threshold_ = loops::set_thread_threshold(0);
   passes::TileLimits limits_ = passes::set_tile_limits({4, 2});
-};
-// While it lives kernels are interpreted, where that is asked for: LLVM would take most of the time.
-class Interpreted {
- public:
-  explicit Interpreted(bool yes) {
-    if (yes) compiled::set_backend(compiled::Backend::interpreter);
-  }
-  ~Interpreted() { compiled::set_backend(before_); }
-  Interpreted(const Interpreted&) = delete;
-
- private:
-  compiled::Backend before_ = compiled::backend();
 };
 
 // One of several tests that take turns at the seeds. The first failure ends it.

@@ -13,7 +13,7 @@
 
 #include "fuzz/text.h"
 
-namespace anew::fuzz {
+namespace anew::fuzz::text_test {
 namespace {
 
 constexpr int shards = 8;
@@ -145,4 +145,4 @@ TEST(TextsOf, RepairedTextsHaveTheTypesThatRowsInfer) {
 }
 
 }  // namespace
-}  // namespace anew::fuzz
+}  // namespace anew::fuzz::text_test

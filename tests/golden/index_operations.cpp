@@ -8,13 +8,6 @@
 namespace anew::golden {
 namespace {
 
-using X = const Arrays&;
-using P = const Params&;
-
-Operation one(std::function<Array(X, P)> f) {
-  return [f = std::move(f)](X x, P p) { return Arrays{f(x, p)}; };
-}
-
 // "x1, :, 1" with inputs in it: x1, or x1[:, None].
 struct Parsed {
   Index index{};

@@ -8,9 +8,6 @@
 namespace anew::golden {
 namespace {
 
-using X = const Arrays&;
-using P = const Params&;
-
 Operation matrix(Array (*f)(const ArrayLike&)) {
   return [f](X x, P) { return Arrays{f(x.at(0))}; };
 }

@@ -77,7 +77,11 @@ struct NotDelivered : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-using Operation = std::function<Arrays(const Arrays& x, const Params& p)>;
+using X = const Arrays&;
+using P = const Params&;
+using Operation = std::function<Arrays(X, P)>;
+Operation one(std::function<Array(X, P)> f);  // of one result
+Operation unary(Array (*f)(const ArrayLike&));
 using Operations = std::map<std::string, Operation>;
 const Operations& operations();
 // Parts of the table that have files of their own.

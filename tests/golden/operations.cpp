@@ -9,14 +9,16 @@
 #include "golden/operation.h"
 
 namespace anew::golden {
-namespace {
 
-using X = const Arrays&;
-using P = const Params&;
-
+Operation one(std::function<Array(X, P)> f) {
+  return [f = std::move(f)](X x, P p) { return Arrays{f(x, p)}; };
+}
 Operation unary(Array (*f)(const ArrayLike&)) {
   return [f](X x, P) { return Arrays{f(x.at(0))}; };
 }
+
+namespace {
+
 Operation binary(Array (*f)(const ArrayLike&, const ArrayLike&)) {
   return [f](X x, P) { return Arrays{f(x.at(0), x.at(1))}; };
 }
@@ -36,9 +38,6 @@ Operation row_function(Array (*f)(const ArrayLike&, const Axes&)) {
   return [f](X x, P p) { return Arrays{f(x.at(0), p.axes("axis", -1))}; };
 }
 // One result.
-Operation one(std::function<Array(X, P)> f) {
-  return [f = std::move(f)](X x, P p) { return Arrays{f(x, p)}; };
-}
 
 Array divide_by_dtype(X x, P p) { return p.defined_by("lax.div") ? lax::div(x.at(0), x.at(1)) : x.at(0) / x.at(1); }
 

@@ -6,10 +6,6 @@
 namespace anew::golden {
 namespace {
 
-Operation unary(Array (*f)(const ArrayLike&)) {
-  return [f](const Arrays& x, const Params&) { return Arrays{f(x.at(0))}; };
-}
-
 Arrays round_by_mode(const Arrays& x, const Params& p) {
   const bool away = p.text("rounding", "to_nearest_even") == "away_from_zero";
   return {lax::round(x.at(0), away ? lax::Rounding::away_from_zero : lax::Rounding::to_nearest_even)};

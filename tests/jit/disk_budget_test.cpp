@@ -7,32 +7,17 @@
 #include <anew/transforms.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <random>
 
 #include "jit/plan_programs.h"
-#include "runtime/state_files.h"
 #include "support/budget_sweep.h"
+#include "support/files.h"
 #include "support/support.h"
 
-namespace anew::test {
+namespace anew::test::disk_budget_test {
 namespace {
 
-struct Folder {
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "anew-budget-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~Folder() {
-    set_file_fault(nullptr);
-    std::filesystem::remove_all(path);
-  }
-  Folder(const Folder&) = delete;
-  std::string path;
-};
 const std::string& anywhere() {
   static const std::string& path = *new std::string(std::filesystem::temp_directory_path().string());
   return path;
@@ -210,10 +195,6 @@ TEST(DiskBudget, LoopsOfUsers) {
 
 // ---- faults
 
-std::atomic<int> calls_left{-1}, fault{0};
-int fail_once(const char*) { return calls_left.fetch_sub(1) == 0 ? fault.load() : 0; }
-int full(const char* call) { return std::string_view(call) == "write" ? ENOSPC : 0; }
-
 // The smallest budget needs the folder.
 auto smallest(const std::string& folder, const Array& w, const Array& x) {
   const std::size_t least = jit(grad(loss), {.disk = folder}).budget_curve(w, x).back().peak_bytes;
@@ -227,35 +208,21 @@ TEST(DiskBudget, FaultsAreErrors) {
   auto tight = smallest(folder.path, w, x);
   const Array want = grad(products)(w, x);
   ASSERT_GT(tight.plan(w, x).disk_bytes, 0u);
-  std::mt19937 random(1);
-  int failed = 0;
-  const int runs = std::getenv("ANEW_LONG") ? 10000 : 300;
-  for (int i = 0; i < runs; ++i) {
-    calls_left = static_cast<int>(random() % 16);
-    fault = random() % 2 ? ENOSPC : EIO;
-    set_file_fault(fail_once);
-    try {
-      EXPECT_TRUE(same_bits(tight(w, x), want));
-    } catch (const Error& e) {
-      const std::string text = e.what();
-      EXPECT_EQ(text.find("[jit] cannot "), 0u) << text;
-      EXPECT_NE(text.find(fault == EIO ? "Input/output error" : "No space left"), std::string::npos) << text;
-      ++failed;
-    }
-    set_file_fault(nullptr);
-  }
-  EXPECT_GT(failed, runs / 8);
+  const int failed =
+      errors_of_faults(runs(300), 16, "[jit] cannot ", [&](int) { EXPECT_TRUE(same_bits(tight(w, x), want)); });
+  EXPECT_GT(failed, runs(300) / 8);
   EXPECT_TRUE(same_bits(tight(w, x), want));
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+  EXPECT_EQ(folder.files(), 0);
 }
 
 TEST(DiskBudget, TextsOfErrors) {
   const Folder folder;
   Warnings quiet;
   const Array w = numbers({32, 32}, 3) * 0.2, x = numbers({64, 32}, 4);
-  set_file_fault(full);
-  const std::string text = ERROR_OF((void)smallest(folder.path, w, x)(w, x));
-  set_file_fault(nullptr);
+  const std::string text = [&] {
+    const Faults faults(disk_is_full);
+    return ERROR_OF((void)smallest(folder.path, w, x)(w, x));
+  }();
   const std::string begin = "[jit] cannot write an array in " + folder.path + ": No space left on device";
   EXPECT_EQ(text, begin + "; hint: free space there, or give a folder on another disk");
   EXPECT_EQ(ERROR_OF((void)smallest("/nowhere", w, x)(w, x)),
@@ -270,4 +237,4 @@ TEST(DiskBudget, TextsOfErrors) {
 }
 
 }  // namespace
-}  // namespace anew::test
+}  // namespace anew::test::disk_budget_test

@@ -5,16 +5,12 @@
 #include <anew/transforms.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cerrno>
-#include <cstdlib>
 #include <filesystem>
-#include <random>
 
-#include "runtime/state_files.h"
+#include "support/files.h"
 #include "support/support.h"
 
-namespace anew::test {
+namespace anew::test::loop_disk_test {
 namespace {
 
 auto loss(ScanOptions o) {
@@ -62,35 +58,15 @@ TEST(LoopDisk, StatesThatStay) {
   EXPECT_TRUE(same_bits(jit(pulled(spilled))(batch), jit(pulled({.length = 50}))(batch)));
 }
 
-std::atomic<int> calls_left{-1}, fault{0};
-int fail_once(const char*) { return calls_left.fetch_sub(1) == 0 ? fault.load() : 0; }
-
 TEST(LoopDisk, FaultsAreErrors) {
-  std::string name = (std::filesystem::temp_directory_path() / "anew-loop-XXXXXX").string();
-  const std::string folder = ::mkdtemp(name.data());
-  auto spilled = jit(grad<1>(loss({.length = 100, .memory = 16_KiB, .disk = folder})));
+  const Folder folder;
+  auto spilled = jit(grad<1>(loss({.length = 100, .memory = 16_KiB, .disk = folder.path})));
   const Array want = grad<1>(loss({.length = 100}))(c, u);
-  std::mt19937 random(1);
-  int failed = 0;
-  const int runs = std::getenv("ANEW_LONG") ? 10000 : 200;
-  for (int i = 0; i < runs; ++i) {
-    calls_left = static_cast<int>(random() % 100);
-    fault = random() % 2 ? ENOSPC : EIO;
-    set_file_fault(fail_once);
-    try {
-      EXPECT_TRUE(same_bits(spilled(c, u), want));
-    } catch (const Error& e) {
-      const std::string text = e.what();
-      EXPECT_EQ(text.find("[scan] cannot "), 0U) << text;
-      EXPECT_NE(text.find(fault == EIO ? "Input/output error" : "No space left"), std::string::npos) << text;
-      ++failed;
-    }
-    set_file_fault(nullptr);
-  }
-  EXPECT_GT(failed, runs / 4);
+  const int failed =
+      errors_of_faults(runs(200), 100, "[scan] cannot ", [&](int) { EXPECT_TRUE(same_bits(spilled(c, u), want)); });
+  EXPECT_GT(failed, runs(200) / 4);
   EXPECT_TRUE(same_bits(spilled(c, u), want));
-  EXPECT_TRUE(std::filesystem::is_empty(folder));
-  std::filesystem::remove_all(folder);
+  EXPECT_EQ(folder.files(), 0);
   EXPECT_EQ(
       ERROR_OF(jit(grad<1>(loss({.length = 100, .memory = 16_KiB, .disk = "/nowhere"})))(c, u)),
       "[scan] cannot open a file in /nowhere: No such file or directory; hint: give a folder that exists and may be "
@@ -98,4 +74,4 @@ TEST(LoopDisk, FaultsAreErrors) {
 }
 
 }  // namespace
-}  // namespace anew::test
+}  // namespace anew::test::loop_disk_test

@@ -8,19 +8,17 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
-#include <random>
 
 #include "ops/device_put.h"
 #include "runtime/buffer.h"
 #include "runtime/spilled.h"
-#include "runtime/state_files.h"
+#include "support/files.h"
 #include "support/support.h"
 #include "trace/trace.h"
 
-namespace anew::test {
+namespace anew::test::offload_test {
 namespace {
 
 using namespace checkpoint_policies;
@@ -360,57 +358,29 @@ TEST(Offload, UnderABudget) {
 
 // ---- faults
 
-std::atomic<int> calls_left{-1}, fault{0};
-int fail_once(const char*) { return calls_left.fetch_sub(1) == 0 ? fault.load() : 0; }
-
-struct Folder {
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "anew-offload-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-    ::setenv("ANEW_SPILL", path.c_str(), 1);
-  }
-  ~Folder() {
-    set_file_fault(nullptr);
-    ::unsetenv("ANEW_SPILL");
-    std::filesystem::remove_all(path);
-  }
-  std::string path;
+// Offloaded arrays lie in it.
+struct SpillFolder : Folder {
+  SpillFolder() { ::setenv("ANEW_SPILL", path.c_str(), 1); }
+  ~SpillFolder() { ::unsetenv("ANEW_SPILL"); }
 };
 
 TEST(Offload, FaultsAreErrors) {
   Warnings quiet;
-  const Folder folder;
+  const SpillFolder folder;
   const Array x = cos(arange(1000.0));
   const Array want = grad(loop(everything_saveable))(x);
   auto compiled = jit(grad(loop(offload_names)));
   auto eager = grad(loop(offload_names));
-  std::mt19937 random(1);
-  int failed = 0;
-  const int runs = std::getenv("ANEW_LONG") ? 10000 : 300;
-  for (int i = 0; i < runs; ++i) {
-    calls_left = static_cast<int>(random() % 16);
-    fault = random() % 2 ? ENOSPC : EIO;
-    set_file_fault(fail_once);
-    try {
-      EXPECT_TRUE(same_bits(i % 2 ? compiled(x) : eager(x), want));
-    } catch (const Error& e) {
-      const std::string text = e.what();
-      EXPECT_EQ(text.find("[offload] cannot "), 0U) << text;
-      EXPECT_NE(text.find(fault == EIO ? "Input/output error" : "No space left"), std::string::npos) << text;
-      ++failed;
-    }
-    set_file_fault(nullptr);
-  }
-  EXPECT_GT(failed, runs / 4);
+  const int failed = errors_of_faults(runs(300), 16, "[offload] cannot ",
+                                      [&](int i) { EXPECT_TRUE(same_bits(i % 2 ? compiled(x) : eager(x), want)); });
+  EXPECT_GT(failed, runs(300) / 4);
   EXPECT_TRUE(same_bits(compiled(x), want) && same_bits(eager(x), want));
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+  EXPECT_EQ(folder.files(), 0);
 }
-
-int full(const char* call) { return std::string_view(call) == "write" ? ENOSPC : 0; }
 
 TEST(Offload, TextsOfErrors) {
   Warnings quiet;
-  const Folder folder;
+  const SpillFolder folder;
   const Array x = ones({16});
   const std::string unwritable =
       "[offload] cannot open a file in /nowhere: No such file or directory; hint: set ANEW_SPILL to a folder that "
@@ -418,7 +388,7 @@ TEST(Offload, TextsOfErrors) {
   const std::string no_space = "[offload] cannot write an array in " + folder.path +
                                ": No space left on device; hint: free space there, or set ANEW_SPILL to a folder on "
                                "another disk";
-  set_file_fault(full);
+  set_file_fault(disk_is_full);
   EXPECT_EQ(ERROR_OF((void)grad(checkpoint(sines, offload_names))(x)), no_space);
   EXPECT_EQ(ERROR_OF((void)jit(grad(checkpoint(sines, offload_names)))(x)), no_space);
   set_file_fault(nullptr);
@@ -432,7 +402,7 @@ TEST(Offload, TextsOfErrors) {
 // The folder of policies: set, kept to by eager and compiled code, and given back.
 TEST(Offload, SpillFolder) {
   Warnings quiet;
-  const Folder folder;
+  const SpillFolder folder;
   const Array x = ones({16});
   const std::string full_there = folder.path +
                                  ": No space left on device; hint: free space there, or give "
@@ -441,7 +411,7 @@ TEST(Offload, SpillFolder) {
   EXPECT_EQ(set_spill_folder(folder.path), "/nowhere");
   EXPECT_TRUE(same_bits(grad(checkpoint(sines, offload_names))(x), grad(sines)(x)));
   EXPECT_TRUE(same_bits(jit(grad(checkpoint(sines, offload_names)))(x), grad(sines)(x)));
-  set_file_fault(full);
+  set_file_fault(disk_is_full);
   EXPECT_EQ(ERROR_OF((void)grad(checkpoint(sines, offload_names))(x)),
             "[offload] cannot write an array in " + full_there);
   EXPECT_EQ(ERROR_OF((void)jit(grad(checkpoint(sines, offload_names)))(x)),
@@ -461,7 +431,7 @@ TEST(Offload, SpillFolder) {
             "[offload] cannot open a file in /nowhere: No such file or directory; hint: set ANEW_SPILL to a folder "
             "that exists and may be written to");
   EXPECT_TRUE(same_bits(away + 0, x));
-  EXPECT_TRUE(std::filesystem::is_empty(folder.path));
+  EXPECT_EQ(folder.files(), 0);
 }
 
 // An array on disk is an array like any other to whoever reads it.
@@ -479,4 +449,4 @@ TEST(Offload, ArraysOnDisk) {
 }
 
 }  // namespace
-}  // namespace anew::test
+}  // namespace anew::test::offload_test

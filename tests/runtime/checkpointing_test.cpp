@@ -16,7 +16,7 @@
 #include <random>
 
 #include "plan/revolve.h"
-#include "runtime/state_files.h"
+#include "support/files.h"
 
 namespace anew {
 namespace {
@@ -42,6 +42,11 @@ void visit(const State& s, Adjoint& a) {
 }
 
 using Options = CheckpointingOptions<State>;
+using test::calls_left;
+using test::fail_once;
+using test::Faults;
+using test::Folder;
+using test::runs;
 void write(std::ostream& out, const State& s) {
   out.write(reinterpret_cast<const char*>(s.u.data()), 64).write(reinterpret_cast<const char*>(&s.t), 8);
 }
@@ -51,19 +56,6 @@ void read(std::istream& in, State& s) {
 Options on_disk(const std::string& folder, std::int64_t steps, std::int64_t slots, std::int64_t disk_slots) {
   return {.steps = steps, .slots = slots, .disk = folder, .disk_slots = disk_slots, .write = write, .read = read};
 }
-
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "anew-test-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::int64_t files() const {
-    return std::distance(std::filesystem::directory_iterator(path), std::filesystem::directory_iterator());
-  }
-  std::string path;
-};
 
 Adjoint back(Checkpointing<State>& run) {
   Adjoint a;
@@ -238,23 +230,10 @@ TEST(Checkpointing, WhatIsReadIsWhatWasWritten) {
 }
 
 // ---- faults
-std::atomic<int> calls_left{-1}, fault_of{0};
-int fail_once(const char*) { return calls_left.fetch_sub(1) == 0 ? fault_of.load() : 0; }
 int kill_once(const char*) {
   if (calls_left.fetch_sub(1) == 0) ::raise(SIGKILL);
   return 0;
 }
-struct Faults {
-  Faults(FileFault f, int calls, int error) {
-    calls_left = calls;
-    fault_of = error;
-    set_file_fault(f);
-  }
-  ~Faults() { set_file_fault(nullptr); }
-};
-
-int runs(int usual) { return std::getenv("ANEW_LONG") ? 10000 : usual; }
-
 Options resumable(const std::string& folder, bool known, Adjoint* a) {
   Options o = on_disk(folder, 60, 2, 5);
   if (!known) o.steps.reset();
@@ -296,7 +275,7 @@ TEST(Checkpointing, FailingCallsAreErrors) {
     Folder folder;
     const int error = random() % 2 ? ENOSPC : EIO;
     {
-      Faults faults(fail_once, static_cast<int>(random() % 60), error);
+      Faults faults(static_cast<int>(random() % 60), error);
       try {
         Checkpointing<State> run(on_disk(folder.path, 60, 2, 5));
         run.forward(State(), take_step);
@@ -322,7 +301,7 @@ TEST(Checkpointing, ResumesAfterFailingCalls) {
     Folder folder;
     const bool known = random() % 2, with_adjoint = random() % 2;
     for (int tries = 0;; ++tries) {
-      Faults faults(tries < 3 ? fail_once : nullptr, static_cast<int>(random() % 90), ENOSPC);
+      Faults faults(static_cast<int>(random() % 90), ENOSPC, tries < 3 ? fail_once : nullptr);
       try {
         EXPECT_EQ(whole(folder.path, known, with_adjoint), want);
         break;
@@ -348,7 +327,7 @@ TEST(Checkpointing, ResumesAfterKill) {
       const int when = static_cast<int>(random() % 150);
       const pid_t child = ::fork();
       if (child == 0) {
-        Faults faults(by_step ? nullptr : kill_once, when, 0);
+        Faults faults(when, 0, by_step ? nullptr : kill_once);
         ::_exit(whole(folder.path, known, with_adjoint, by_step ? when : -1) == want ? 0 : 1);
       }
       int status = 0;
