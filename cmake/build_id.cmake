@@ -26,6 +26,7 @@ function(anew_build_id out)
   string(APPEND with " ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}")
   list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/)
   set(${out} ${PROJECT_BINARY_DIR}/build_id.cpp)
+  set_source_files_properties(${${out}} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
   add_custom_command(OUTPUT ${${out}}
                      COMMAND ${CMAKE_COMMAND} -DLIST=${list} -DROOT=${PROJECT_SOURCE_DIR} -DOUT=${${out}} "-DWITH=${with}"
                              -P ${PROJECT_SOURCE_DIR}/cmake/build_id.cmake

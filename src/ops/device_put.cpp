@@ -75,10 +75,6 @@ Primitive putting() {
 struct MemoryRows : Family {
   const Primitive& device_put = row(putting());
 };
-const MemoryRows& rows() {
-  static const MemoryRows& r = *new MemoryRows;
-  return r;
-}
 
 }  // namespace
 
@@ -87,8 +83,8 @@ const std::byte* place_of(const Array& x) {
   return v.literal ? v.data() : v.buffer->data() + v.offset * static_cast<std::int64_t>(size_of(v.type.dtype));
 }
 
-std::span<const ir::Primitive* const> memory_rows() { return rows().list(); }
-const ir::Primitive& device_put_row() { return rows().device_put; }
+std::span<const ir::Primitive* const> memory_rows() { return rows<MemoryRows>().list(); }
+const ir::Primitive& device_put_row() { return rows<MemoryRows>().device_put; }
 ir::ParamsRef device_put_params(bool to_host) {
   return make_params(DevicePutParams(to_host ? "pinned_host" : "device"));
 }

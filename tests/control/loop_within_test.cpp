@@ -10,7 +10,7 @@
 #include "support/check_grads.h"
 #include "support/support.h"
 
-namespace anew::test {
+namespace anew::test::loop_within_test {
 namespace {
 
 using In = std::span<const Array>;
@@ -186,4 +186,4 @@ TEST(Within, Errors) {
 }
 
 }  // namespace
-}  // namespace anew::test
+}  // namespace anew::test::loop_within_test

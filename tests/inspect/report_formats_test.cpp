@@ -11,7 +11,7 @@
 
 #include "support/support.h"
 
-namespace anew {
+namespace anew::report_formats_test {
 namespace {
 
 using test::fill;
@@ -356,4 +356,4 @@ TEST(MemoryReportPage, IsReadByABrowser) {
 }
 
 }  // namespace
-}  // namespace anew
+}  // namespace anew::report_formats_test

@@ -1,7 +1,7 @@
 // Programs and params as values: equality and hash through renumbering, counts and walks through nested programs.
 #include "ir/samples.h"
 
-namespace anew::ir::testing {
+namespace anew::ir::testing::program_test {
 namespace {
 
 const Type scalar{{}, f32};
@@ -117,4 +117,4 @@ TEST(Params, FloatsCompareByBits) {
 }
 
 }  // namespace
-}  // namespace anew::ir::testing
+}  // namespace anew::ir::testing::program_test

@@ -1,7 +1,7 @@
 // Every invariant that verify states, broken one at a time.
 #include "ir/samples.h"
 
-namespace anew::ir::testing {
+namespace anew::ir::testing::verify_test {
 namespace {
 
 const Type scalar{{}, f32};
@@ -111,4 +111,4 @@ TEST(Verify, NestedPrograms) {
 }
 
 }  // namespace
-}  // namespace anew::ir::testing
+}  // namespace anew::ir::testing::verify_test

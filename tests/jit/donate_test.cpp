@@ -5,7 +5,7 @@
 #include "jit/compiled_program.h"
 #include "support/support.h"
 
-namespace anew {
+namespace anew::donate_test {
 namespace {
 
 using test::same_bits;
@@ -261,4 +261,4 @@ TEST(DonateErrors, OfNumbersThatNameNothing) {
 }
 
 }  // namespace
-}  // namespace anew
+}  // namespace anew::donate_test

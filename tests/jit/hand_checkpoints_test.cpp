@@ -3,7 +3,7 @@
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
-namespace anew {
+namespace anew::hand_checkpoints_test {
 namespace {
 
 struct Block {
@@ -54,4 +54,4 @@ INSTANTIATE_TEST_SUITE_P(All, HandCheckpoints,
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
-}  // namespace anew
+}  // namespace anew::hand_checkpoints_test

@@ -7,7 +7,7 @@
 
 #include "support/support.h"
 
-namespace anew {
+namespace anew::labels_test {
 namespace {
 
 struct Layer {
@@ -148,4 +148,4 @@ TEST(JitErrors, LeavesAreNamed) {
 }
 
 }  // namespace
-}  // namespace anew
+}  // namespace anew::labels_test

@@ -4,7 +4,7 @@
 #include "support/budget_sweep.h"
 #include "support/support.h"
 
-namespace anew {
+namespace anew::loop_budget_test {
 namespace {
 
 using test::same_bits;
@@ -233,4 +233,4 @@ TEST(LoopBudget, EffectsHappenOnce) {
 }
 
 }  // namespace
-}  // namespace anew
+}  // namespace anew::loop_budget_test

@@ -9,7 +9,7 @@
 #include "runtime/pool.h"
 #include "support/support.h"
 
-namespace anew {
+namespace anew::threads_test {
 namespace {
 
 Array loss(Array w, Array x) {
@@ -81,4 +81,4 @@ TEST(Threads, AnyNumberGivesTheSameBits) {
 }
 
 }  // namespace
-}  // namespace anew
+}  // namespace anew::threads_test

@@ -6,7 +6,7 @@
 
 #include <set>
 
-namespace anew::plan {
+namespace anew::plan::two_level_test {
 namespace {
 
 struct Tally {
@@ -138,4 +138,4 @@ TEST(TwoLevel, OnlineStops) {
 }
 
 }  // namespace
-}  // namespace anew::plan
+}  // namespace anew::plan::two_level_test

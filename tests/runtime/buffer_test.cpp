@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace anew {
+namespace anew::buffer_test {
 namespace {
 
 std::string text_of(auto f) {
@@ -165,4 +165,4 @@ TEST(BufferTest, FreedWhileAThreadEnds) {
 }
 
 }  // namespace
-}  // namespace anew
+}  // namespace anew::buffer_test

@@ -15,7 +15,7 @@
 #include "runtime/pool.h"
 #include "runtime/product.h"
 
-namespace anew {
+namespace anew::dot_general_test {
 namespace {
 
 // A multi-index over sizes, last dimension fastest.
@@ -285,4 +285,4 @@ TEST_F(DotGeneralTest, OtherTypesAreOurFault) {
 }
 
 }  // namespace
-}  // namespace anew
+}  // namespace anew::dot_general_test

@@ -10,7 +10,7 @@
 #include "base/strides.h"
 #include "runtime/pool.h"
 
-namespace anew {
+namespace anew::gather_scatter_test {
 namespace {
 
 std::vector<float> numbers(std::int64_t n, float by) {
@@ -124,4 +124,4 @@ TEST(GatherScatter, ElementByElement) {
 }
 
 }  // namespace
-}  // namespace anew
+}  // namespace anew::gather_scatter_test

@@ -14,7 +14,7 @@
 #include "runtime/lent_scratch.h"
 #include "runtime/pool.h"
 
-namespace anew {
+namespace anew::sort_lines_test {
 namespace {
 
 // Many ties, both zeros, nans of two kinds.
@@ -97,4 +97,4 @@ TEST(SortLines, AreStable) {
 }
 
 }  // namespace
-}  // namespace anew
+}  // namespace anew::sort_lines_test
