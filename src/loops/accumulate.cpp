@@ -187,28 +187,85 @@ const Accumulator* of_line(DType dtype) {
 template <class T, bool largest>
 struct Search {
   using S = Stored<T>;
-  static bool better(S x, S best) {
-    if (x != x) return best == best;
-    return largest ? x > best : x < best;
+  static constexpr Combine order = combine_of(largest ? Combine::max : Combine::min, dtype_of_element<T>);
+  // Of elements, or of vectors of them: a nan beats all but nans.
+  template <class V>
+  static auto better(V x, V best) {
+    const auto beats = largest ? x > best : x < best;
+    if constexpr (std::is_floating_point_v<T>) return beats | ((x != x) & (best == best));
+    else return beats;
   }
-  static void along(void* best_, std::int64_t* index, const void* x_, std::int64_t n, std::int64_t r, bool first) {
+  // The first of n elements that is `value`, which is one of them.
+  static std::int64_t place_of(S value, const S* x, std::int64_t n) {
+    const Vec<T> v = broadcast(static_cast<T>(value));
+    const auto found = [&](const S* at) {
+      const Vec<T> e = load<T>(at);
+      if constexpr (std::is_floating_point_v<T>) return (e == v) | ((e != e) & (v != v));
+      else return e == v;
+    };
+    std::int64_t i = 0;
+    while (i + 4 * lanes <= n) {
+      const S* at = x + i;
+      if (any((found(at) | found(at + lanes)) | (found(at + 2 * lanes) | found(at + 3 * lanes)))) break;
+      i += 4 * lanes;
+    }
+    while (x[i] != value && (x[i] == x[i] || value == value)) ++i;
+    return i;
+  }
+  // The best value of all first, which vectors find; then where it is, seldom.
+  [[gnu::flatten]] static void along(void* best_, std::int64_t* index, const void* x_, std::int64_t n, std::int64_t r,
+                                     bool first) {
     auto* x = static_cast<const S*>(x_);
     auto& best = *static_cast<S*>(best_);
-    S b = first ? x[0] : best;
-    std::int64_t at = first ? r : *index;
-    for (std::int64_t i = first; i < n; ++i)
-      if (better(x[i], b)) b = x[i], at = r + i;
+    if (n < 32) {
+      S b = first ? x[0] : best;
+      std::int64_t at = first ? r : *index;
+      for (std::int64_t i = first; i < n; ++i) {
+        const bool wins = better(x[i], b);
+        b = wins ? x[i] : b;
+        at = wins ? r + i : at;
+      }
+      best = b;
+      *index = at;
+      return;
+    }
+    S b;
+    Accumulate<order, T, f32>::rows(&b, x, n, 1, 0);
+    if (!first && !better(b, best)) return;
     best = b;
-    *index = at;
+    *index = r + place_of(b, x, n);
   }
-  static void across(void* best_, std::int64_t* index, const void* x_, std::int64_t n, std::int64_t r, bool first) {
+  // `some` vectors of columns, each n of them.
+  template <int some>
+  static void down(S* best, std::int64_t* index, const S* x, std::int64_t stride, std::int64_t rows, std::int64_t n,
+                   std::int64_t r, bool first) {
+    Vec<T> b[some];
+    Vec<std::int32_t> at[some];  // the winner's row of these; -1: none
+    for (int k = 0; k < some; ++k)
+      b[k] = load_some<T>((first ? x : best) + k * lanes, n), at[k] = broadcast(first ? 0 : -1);
+    for (std::int64_t row = first; row < rows; ++row)
+      for (int k = 0; k < some; ++k) {
+        const Vec<T> v = load_some<T>(x + row * stride + k * lanes, n);
+        const Mask wins = better(v, b[k]);
+        b[k] = select(wins, v, b[k]);
+        at[k] = select(wins, broadcast(static_cast<std::int32_t>(row)), at[k]);
+      }
+    for (int k = 0; k < some; ++k) {
+      store_some<T>(best + k * lanes, b[k], n);
+      std::int64_t* to = index + k * lanes;
+      auto found = Vec<std::int64_t>{{widen(at[k].p[0], 0), widen(at[k].p[0], 1)}} + broadcast(r);
+      if (!first) found = select(at[k] < Vec<std::int32_t>{}, load_some<std::int64_t>(to, n), found);
+      store_some<std::int64_t>(to, found, n);
+    }
+  }
+  [[gnu::flatten]] static void across(void* best_, std::int64_t* index, const void* x_, std::int64_t stride,
+                                      std::int64_t rows, std::int64_t columns, std::int64_t r, bool first) {
     auto* x = static_cast<const S*>(x_);
     auto* best = static_cast<S*>(best_);
-    for (std::int64_t c = 0; c < n; ++c) {
-      const bool wins = first || better(x[c], best[c]);
-      best[c] = wins ? x[c] : best[c];
-      index[c] = wins ? r : index[c];
-    }
+    std::int64_t c = 0;
+    for (; c + 4 * lanes <= columns; c += 4 * lanes) down<4>(best + c, index + c, x + c, stride, rows, lanes, r, first);
+    for (; c < columns; c += lanes)
+      down<1>(best + c, index + c, x + c, stride, rows, std::min<std::int64_t>(lanes, columns - c), r, first);
   }
   static void merge(void* best_, std::int64_t* index, const void* x_, const std::int64_t* from, std::int64_t n,
                     bool first) {

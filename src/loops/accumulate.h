@@ -20,11 +20,13 @@ struct Accumulator {
 };
 const Accumulator& accumulator(Combine combine, DType dtype);
 
-// Search: the best value so far and its index, per column (`across`) or along a row (`along`), element i of which has
-// index r + i. An equal value later does not win. Without values yet, `first` is set.
+// Search: the best value so far and its index, along a row (`along`), element i of which has index r + i, or per column
+// (`across`), whose rows, `stride` elements apart, have the indices from r on. An equal value later does not win.
+// Without values yet, `first` is set. At most 2^31 elements or rows at a time.
 struct Searcher {
   void (*along)(void* best, std::int64_t* index, const void* x, std::int64_t n, std::int64_t r, bool first) = nullptr;
-  void (*across)(void* best, std::int64_t* index, const void* x, std::int64_t n, std::int64_t r, bool first) = nullptr;
+  void (*across)(void* best, std::int64_t* index, const void* x, std::int64_t stride, std::int64_t rows,
+                 std::int64_t columns, std::int64_t r, bool first) = nullptr;
   // The same with indices given: joins results of blocks.
   void (*merge)(void* best, std::int64_t* index, const void* x, const std::int64_t* from, std::int64_t n,
                 bool first) = nullptr;

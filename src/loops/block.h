@@ -13,9 +13,10 @@ inline Native<std::int32_t> below(std::int64_t n) {
   return Native<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7} < static_cast<std::int32_t>(n);
 }
 #endif
-// The first n <= 8 lanes, the others zero.
+// The first n <= 8 lanes, the others zero. Masked stores take some machines long, so all lanes are stored without.
 template <class T>
 Vec<T> load_some(const Stored<T>* x, std::int64_t n) {
+  if (n == lanes) return load<T>(x);
 #if defined(__AVX2__)
   const auto mask = below(n);
   if constexpr (sizeof(Stored<T>) == 4) {
@@ -32,6 +33,7 @@ Vec<T> load_some(const Stored<T>* x, std::int64_t n) {
 }
 template <class T>
 void store_some(Stored<T>* x, const Vec<T>& v, std::int64_t n) {
+  if (n == lanes) return store<T>(x, v);
 #if defined(__AVX2__)
   const auto mask = below(n);
   if constexpr (sizeof(Stored<T>) == 4) {

@@ -173,6 +173,20 @@ void Evaluator::scatter_results(std::int64_t position, std::int64_t n, const voi
   scatter(result_nest_, streams_[body_.sources], n, values);
 }
 
+PlainLoad::PlainLoad(const Evaluator& e, const Bytecode::Body& body, int node) {
+  const Stream* s = e.plain_load(node);
+  if (!s || s->fixed) return;
+  kept = e.nest();
+  const int last = kept.rank - 1;
+  const int reduced = body.form == KernelForm::columns && last >= 0 && kept.section[last] == 2 ? last - 1 : last;
+  if (reduced < 0 || kept.section[reduced] != 1 || (reduced > 0 && kept.section[reduced - 1] == 1)) return;
+  if (body.form == KernelForm::rows && s->stride[last] != 1) return;
+  if (reduced != last && s->stride[last] != 1) return;
+  stream = s;
+  step = s->stride[reduced];
+  kept.rank = reduced;
+}
+
 std::byte* Evaluator::scratch(std::size_t bytes) { return workspace().scratch.at_least(bytes); }
 
 }  // namespace anew::loops

@@ -44,4 +44,21 @@ class Evaluator {
   std::byte* registers_;
 };
 
+// The value of a reduction where it is a load whose reduced (rows) or kept inner elements (columns) lie dense in memory
+// as registers hold them: they are read where they are.
+class PlainLoad {
+ public:
+  PlainLoad(const Evaluator& e, const Bytecode::Body& body, int node);
+  explicit operator bool() const { return stream != nullptr; }
+  // The first element of result `outer`, or of its row of results.
+  const std::byte* at(std::int64_t outer) {
+    kept.seek(outer);
+    return stream->base + kept.offset(stream->stride) * static_cast<std::int64_t>(size_of(stream->dtype));
+  }
+
+  const Stream* stream = nullptr;
+  Nest kept;              // of the results outside the reduced elements
+  std::int64_t step = 0;  // between reduced elements
+};
+
 }  // namespace anew::loops

@@ -90,10 +90,10 @@ class Reduction {
         dtype_(body.kernel.nodes[node_].dtype),
         size_(size_of(computed_type(dtype_))),
         join_(accumulator(body.kernel.combine, dtype_)),
-        e_(body, operands, std::min(block_size, body.iterations)) {
+        e_(body, operands, std::min(block_size, body.iterations)),
+        plain_(e_, body, node_) {
     results_ = e_.scratch(columns_bytes + ColumnLevels::bytes);
     if (e_.turned()) strip_ = 64;
-    find_plain();
   }
 
   void results(Range range) {
@@ -140,25 +140,6 @@ class Reduction {
  private:
   std::size_t bytes(std::int64_t elements) const { return elements * size_; }
 
-  // Is the value a load whose reduced (rows) or inner (columns) elements can be read where they are?
-  void find_plain() {
-    const Stream* s = e_.plain_load(node_);
-    if (!s || s->fixed) return;
-    kept_ = e_.nest();
-    const int last = kept_.rank - 1;
-    const int reduced = body_.form == KernelForm::columns && last >= 0 && kept_.section[last] == 2 ? last - 1 : last;
-    if (reduced < 0 || kept_.section[reduced] != 1 || (reduced > 0 && kept_.section[reduced - 1] == 1)) return;
-    if (body_.form == KernelForm::rows && s->stride[last] != 1) return;
-    if (reduced != last && s->stride[last] != 1) return;
-    plain_ = s;
-    step_ = s->stride[reduced];
-    kept_.rank = reduced;  // the results outside the reduced elements
-  }
-  const std::byte* plain_at(std::int64_t o) {
-    kept_.seek(o);
-    return plain_->base + kept_.offset(plain_->stride) * static_cast<std::int64_t>(size_);
-  }
-
   void identities(Range range) {
     fill_register(identity_bits(combine_of(body_.kernel.combine, dtype_), dtype_), dtype_, block_size, results_);
     for (std::int64_t at = range.begin; at < range.end; at += block_size)
@@ -171,10 +152,12 @@ class Reduction {
     for (std::int64_t at = range.begin; at < range.end;) {
       std::int64_t n = std::min(block_size, range.end - at);
       if (plain_ && length <= row_block) {
-        kept_.seek(at);
-        const std::int64_t between = kept_.rank ? plain_->stride[kept_.rank - 1] : 0;
-        for_runs(kept_, plain_->stride, n, [&](std::int64_t offset, std::int64_t i, std::int64_t m) {
-          join_.rows(results_ + bytes(i), plain_->base + offset * static_cast<std::int64_t>(size_), length, m, between);
+        Nest& kept = plain_.kept;
+        const Stream& s = *plain_.stream;
+        kept.seek(at);
+        const std::int64_t between = kept.rank ? s.stride[kept.rank - 1] : 0;
+        for_runs(kept, s.stride, n, [&](std::int64_t offset, std::int64_t i, std::int64_t m) {
+          join_.rows(results_ + bytes(i), s.base + offset * static_cast<std::int64_t>(size_), length, m, between);
         });
       } else if (length <= block_size) {
         n = std::min(n, block_size / length);
@@ -194,7 +177,7 @@ class Reduction {
 
   void push_row(RowLevels& levels, std::int64_t row, std::int64_t from, std::int64_t to) {
     if (plain_) {
-      const std::byte* x = plain_at(row);
+      const std::byte* x = plain_.at(row);
       for (std::int64_t r = from; r < to; r += row_block) levels.push(x + bytes(r), std::min(row_block, to - r));
       return;
     }
@@ -230,8 +213,8 @@ class Reduction {
   void column_block_into(std::byte* acc, std::int64_t o, std::int64_t c, std::int64_t width, std::int64_t b) {
     const std::int64_t from = b * column_block, to = std::min(body_.reduced, from + column_block);
     if (plain_) {
-      const std::byte* x = plain_at(o) + (from * step_ + c) * static_cast<std::int64_t>(size_);
-      join_.chain(acc, x, step_, to - from, width, true);
+      const std::byte* x = plain_.at(o) + (from * plain_.step + c) * static_cast<std::int64_t>(size_);
+      join_.chain(acc, x, plain_.step, to - from, width, true);
       return;
     }
     const std::int64_t at_once = width == body_.inner ? std::max<std::int64_t>(1, block_size / width) : 1;
@@ -248,10 +231,8 @@ class Reduction {
   std::size_t size_;
   const Accumulator& join_;
   Evaluator e_;
+  PlainLoad plain_;
   std::byte* results_;
-  const Stream* plain_ = nullptr;
-  Nest kept_;
-  std::int64_t step_ = 0;            // between reduced elements of a plain load
   std::int64_t strip_ = block_size;  // columns at a time: few where each has a cache line of its own
 };
 

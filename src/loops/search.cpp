@@ -18,7 +18,8 @@ class Finder {
         out_(body.kernel.operands[body.kernel.stores[0].to.operand].dtype),
         size_(size_of(computed_type(dtype_))),
         find_(searcher(body.kernel.combine, dtype_)),
-        e_(body, operands, std::min(block_size, body.iterations)) {
+        e_(body, operands, std::min(block_size, body.iterations)),
+        plain_(e_, body, node_) {
     std::byte* memory = e_.scratch(3 * block_size * 8);
     index_ = reinterpret_cast<std::int64_t*>(memory);
     best_ = memory + block_size * 8;
@@ -26,10 +27,10 @@ class Finder {
   }
 
   void results(Range range) {
+    const bool rows = body_.form == KernelForm::rows;
     for (std::int64_t at = range.begin; at < range.end;) {
-      const std::int64_t o = at / body_.inner, c = at % body_.inner;
-      const std::int64_t width = std::min({block_size, body_.inner - c, range.end - at});
-      find(best_, index_, o, c, width, 0, body_.reduced);
+      const std::int64_t width =
+          rows ? find_rows(at, std::min(block_size, range.end - at)) : find_columns(at, range.end);
       write(at, width);
       at += width;
     }
@@ -72,19 +73,43 @@ class Finder {
   }
   std::size_t bytes(std::int64_t elements) const { return elements * size_; }
 
+  // The rows from `at` on, of which a block holds several if they are short; gives how many.
+  std::int64_t find_rows(std::int64_t at, std::int64_t count) {
+    const std::int64_t length = body_.reduced;
+    if (plain_ || length > block_size) {
+      for (std::int64_t i = 0; i < count; ++i) find(best_ + bytes(i), index_ + i, at + i, 0, 1, 0, length);
+      return count;
+    }
+    count = std::min(count, block_size / length);
+    e_.evaluate(at * length, count * length);
+    for (std::int64_t i = 0; i < count; ++i)
+      find_.along(best_ + bytes(i), index_ + i, e_.value(node_) + bytes(i * length), length, 0, true);
+    return count;
+  }
+  std::int64_t find_columns(std::int64_t at, std::int64_t end) {
+    const std::int64_t o = at / body_.inner, c = at % body_.inner;
+    const std::int64_t width = std::min({block_size, body_.inner - c, end - at});
+    find(best_, index_, o, c, width, 0, body_.reduced);
+    return width;
+  }
+
+  // Elements [from, to) of a row, or of `width` columns.
   void find(std::byte* best, std::int64_t* index, std::int64_t o, std::int64_t c, std::int64_t width, std::int64_t from,
             std::int64_t to) {
     const bool row = body_.form == KernelForm::rows;
-    const std::int64_t at_once = row                    ? block_size
-                                 : width == body_.inner ? std::max<std::int64_t>(1, block_size / width)
-                                                        : 1;
+    const std::int64_t rows = width == body_.inner ? std::max<std::int64_t>(1, block_size / width) : 1;
+    const std::int64_t at_once = plain_ ? (row ? row_block : column_block) : row ? block_size : rows;
     for (std::int64_t r = from; r < to; r += at_once) {
       const std::int64_t n = std::min(at_once, to - r);
-      e_.evaluate((o * body_.reduced + r) * body_.inner + c, row ? n : n * width);
-      if (row) find_.along(best, index, e_.value(node_), n, r, r == from);
-      else
-        for (std::int64_t k = 0; k < n; ++k)
-          find_.across(best, index, e_.value(node_) + bytes(k * width), width, r + k, r + k == from);
+      const std::byte* x;
+      if (plain_) {
+        x = plain_.at(o) + (r * plain_.step + c) * static_cast<std::int64_t>(size_);
+      } else {
+        e_.evaluate((o * body_.reduced + r) * body_.inner + c, row ? n : n * width);
+        x = e_.value(node_);
+      }
+      if (row) find_.along(best, index, x, n, r, r == from);
+      else find_.across(best, index, x, plain_ ? plain_.step : width, n, width, r, r == from);
     }
   }
 
@@ -101,6 +126,7 @@ class Finder {
   std::size_t size_;
   const Searcher& find_;
   Evaluator e_;
+  PlainLoad plain_;
   std::int64_t* index_;
   std::byte *best_, *narrow_;
 };

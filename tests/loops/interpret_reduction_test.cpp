@@ -31,6 +31,39 @@ TEST(Reduce, EdgesOfBlocksEqualTheReference) {
       }
 }
 
+// Of equal values the first, of nans the first, whatever vector they are in; rows, columns, and values that are computed.
+TEST(Reduce, TheFirstOfTheBestIsFound) {
+  const auto find = [](Combine combine, std::vector<float> x, std::int64_t copies, bool rows, bool computed) {
+    const auto n = static_cast<std::int64_t>(x.size());
+    std::vector<float> all(static_cast<std::size_t>(n * copies));
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t c = 0; c < copies; ++c) all[rows ? c * n + i : i * copies + c] = x[i];
+    const Shape shape = rows ? Shape{copies, n} : Shape{n, copies};
+    std::vector<std::int32_t> found(static_cast<std::size_t>(copies));
+    const std::vector<int> axes{rows ? 1 : 0};
+    const Kernel k = computed ? reduction({shape, f32}, axes, combine, i32, [](Expr v) { return v + v; })
+                              : reduction({shape, f32}, axes, combine, i32);
+    run(k, std::vector<Operand>{{all.data()}, {found.data()}});
+    for (std::int32_t f : found) EXPECT_EQ(f, found[0]);
+    return found[0];
+  };
+  for (std::int64_t n : {1, 9, 31, 32, 33, 40, 129, 513, 4100, 9000})
+    for (std::int64_t at : {std::int64_t{0}, n / 3, n / 2, n - 1})
+      for (std::int64_t copies : {1, 3, 8, 33, 41})
+        for (int form = 0; form < 4; ++form) {
+          const auto place = [&](Combine combine, float others, float best) {
+            std::vector<float> x(static_cast<std::size_t>(n), others);
+            for (std::size_t i = static_cast<std::size_t>(at); i < x.size(); i += 7) x[i] = best;
+            return find(combine, std::move(x), copies, form % 2, form / 2);
+          };
+          SCOPED_TRACE(testing::Message() << n << " at " << at << " x " << copies << " form " << form);
+          EXPECT_EQ(place(Combine::argmax, 1, 2), at);
+          EXPECT_EQ(place(Combine::argmin, -INFINITY, NAN), at);
+          EXPECT_EQ(place(Combine::argmax, 0.0f, -0.0f), 0);
+          EXPECT_EQ(place(Combine::argmin, INFINITY, 3), at);
+        }
+}
+
 // The operand that no loop changes is not read either.
 TEST(Reduce, NothingTimesAScalar) {
   Kernel k = reduction({{3, 0}, f32}, std::vector<int>{1}, Combine::sum, f32);
