@@ -1,6 +1,7 @@
 // Running operations. Axes other than the one that is run along are merged where all arrays allow it. Neighbours along
 // the innermost of them go together: a row at a time where they lie side by side, else a few lines at a time, so that
-// one line need not wait for each of its own results.
+// one line need not wait for each of its own results: in the lanes of vectors where lines are dense. Each line keeps its
+// order.
 #include "runtime/running.h"
 
 #include <algorithm>
@@ -13,15 +14,27 @@
 namespace anew {
 namespace {
 
+// A vector of numbers, and the same in memory.
 template <class T>
-T wrapped_sum(T a, T b) {
-  using U = typename Wrapping<T>::type;
-  return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+struct LaneVector {
+  static constexpr int width = 32 / sizeof(T);
+  typedef T type __attribute__((vector_size(32)));
+  typedef T memory __attribute__((vector_size(32), aligned(alignof(T)), may_alias));
+  using Wraps = LaneVector<typename Wrapping<T>::type>;
+};
+template <class T>
+using LanesOf = typename LaneVector<T>::type;
+
+// Of numbers or of vectors of T; integers wrap around.
+template <class T, class V>
+V wrapped_sum(V a, V b) {
+  using U = std::conditional_t<std::is_same_v<T, V>, typename Wrapping<T>::type, typename LaneVector<T>::Wraps::type>;
+  return (V)((U)a + (U)b);
 }
-template <class T>
-T wrapped_product(T a, T b) {
-  using U = typename Wrapping<T>::type;
-  return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+template <class T, class V>
+V wrapped_product(V a, V b) {
+  using U = std::conditional_t<std::is_same_v<T, V>, typename Wrapping<T>::type, typename LaneVector<T>::Wraps::type>;
+  return (V)((U)a * (U)b);
 }
 
 // Lines along an axis of several arrays of one shape, the result last.
@@ -112,20 +125,97 @@ void run_rows(std::array<const T*, inputs> in, T* out, std::int64_t length, std:
   }
 }
 
-// `count` lines at a time, each of which waits for its own results only.
+// `count` lines at a time, each of which waits for its own results only, from element `from` on. `state` has their
+// results before it.
 template <int count, class T, std::size_t inputs, class First, class Step>
-void run_lines(const std::array<const T*, inputs>& in, T* out, std::int64_t length,
+void run_lines(const std::array<const T*, inputs>& in, T* out, std::int64_t from, std::int64_t length, T* state,
                const std::array<std::int64_t, inputs + 1>& stride, const std::array<std::int64_t, inputs + 1>& next,
                First first, Step step) {
-  T state[count];
   const auto value = [&](auto f, int l, std::int64_t i) {
     if constexpr (inputs == 1) return f(state[l], in[0][l * next[0] + i * stride[0]]);
     else return f(state[l], in[0][l * next[0] + i * stride[0]], in[1][l * next[1] + i * stride[1]]);
   };
-  for (int l = 0; l < count; ++l) state[l] = T(), out[l * next[inputs]] = state[l] = value(first, l, 0);
-  for (std::int64_t i = 1; i < length; ++i)
+  if (from == 0) {
+    for (int l = 0; l < count; ++l) state[l] = T(), out[l * next[inputs]] = state[l] = value(first, l, 0);
+    from = 1;
+  }
+  for (std::int64_t i = from; i < length; ++i)
     for (int l = 0; l < count; ++l) out[l * next[inputs] + i * stride[inputs]] = state[l] = value(step, l, i);
 }
+
+// Element j of vector i becomes element i of vector j: neighbours are interleaved with those half way on, until all
+// have moved.
+template <class V, int n>
+void turn(V (&v)[n]) {
+  V w[n];
+  for (int apart = 1; apart < n; apart *= 2) {
+    for (int k = 0; k < n / 2; ++k) {
+      if constexpr (n == 8) {
+        w[2 * k] = __builtin_shufflevector(v[k], v[k + 4], 0, 8, 1, 9, 2, 10, 3, 11);
+        w[2 * k + 1] = __builtin_shufflevector(v[k], v[k + 4], 4, 12, 5, 13, 6, 14, 7, 15);
+      } else {
+        static_assert(n == 4);
+        w[2 * k] = __builtin_shufflevector(v[k], v[k + 2], 0, 4, 1, 5);
+        w[2 * k + 1] = __builtin_shufflevector(v[k], v[k + 2], 2, 6, 3, 7);
+      }
+    }
+    for (int k = 0; k < n; ++k) v[k] = w[k];
+  }
+}
+
+// As many lines as a vector has lanes, dense and each with a lane: blocks of some vectors of each line are turned, run,
+// and turned back. Lines that are missing repeat the last. Several vectors at a time are a line of the cache, which
+// may be gone when lines that are a power of two apart have been through.
+template <bool reverse, class T, std::size_t inputs, class First, class Step>
+struct RunLanes {
+  using V = LanesOf<T>;
+  static constexpr int width = LaneVector<T>::width;
+  std::array<const T*, inputs> in;
+  T* out;
+  std::int64_t length, last;  // line
+  std::array<std::int64_t, inputs + 1> next;
+  First first;
+  Step step;
+  V state{};
+
+  std::int64_t line(int l) const { return std::min<std::int64_t>(l, last); }
+  // Elements from i on, in the order of the run; those of `some` vectors of each line.
+  template <int some>
+  [[gnu::flatten]] void block(std::int64_t i) {
+    const std::int64_t low = reverse ? length - i - some * width : i;
+    V v[inputs][some][width];
+    for (std::size_t k = 0; k < inputs; ++k)
+      for (int l = 0; l < width; ++l) {
+        const auto* from = reinterpret_cast<const typename LaneVector<T>::memory*>(in[k] + line(l) * next[k] + low);
+        for (int s = 0; s < some; ++s) v[k][s][l] = from[s];
+      }
+    for (int s = 0; s < some; ++s) {
+      const int at = reverse ? some - 1 - s : s;
+      for (std::size_t k = 0; k < inputs; ++k) turn(v[k][at]);
+      for (int j = 0; j < width; ++j) {
+        const int e = reverse ? width - 1 - j : j;
+        const auto value = [&](auto f) {
+          if constexpr (inputs == 1) return f(state, v[0][at][e]);
+          else return f(state, v[0][at][e], v[1][at][e]);
+        };
+        state = i == 0 && s == 0 && j == 0 ? value(first) : value(step);
+        v[0][at][e] = state;
+      }
+      turn(v[0][at]);
+    }
+    for (int l = 0; l < width; ++l) {
+      auto* to = reinterpret_cast<typename LaneVector<T>::memory*>(out + line(l) * next[inputs] + low);
+      for (int s = 0; s < some; ++s) to[s] = v[0][s][l];
+    }
+  }
+  // Gives how many elements of each line are done.
+  std::int64_t run() {
+    std::int64_t i = 0;
+    for (; i + 2 * width <= length; i += 2 * width) block<2>(i);
+    if (i + width <= length) block<1>(i), i += width;
+    return i;
+  }
+};
 
 // first(nothing, operands) is the first element of a line, step(element before, operands) each other one.
 template <class T, std::size_t inputs, class First, class Step>
@@ -140,13 +230,35 @@ void run_all(const std::array<const Strided*, inputs + 1>& arrays, int axis, boo
     std::array<const T*, inputs> in;
     for (std::size_t k = 0; k < inputs; ++k) in[k] = reinterpret_cast<const T*>(arrays[k]->data) + at[k];
     T* out = reinterpret_cast<T*>(arrays[inputs]->data) + at[inputs];
+    const bool dense = std::all_of(stride.begin(), stride.end(), [](auto s) { return s == 1; });
     if (lines.side_by_side()) return run_rows<T, inputs>(in, out, length, width, by, first, step);
-    constexpr int some = 8;
+    constexpr int some = LaneVector<T>::width;
     const auto next = lines.inner.strides;
+    T state[some];
     for (std::int64_t w = 0, n = 0; w < width; w += n) {
-      n = w + some <= width ? some : 1;
-      if (n == some) run_lines<some, T, inputs>(in, out, length, by, next, first, step);
-      else run_lines<1, T, inputs>(in, out, length, by, next, first, step);
+      n = std::min<std::int64_t>(some, width - w);
+      std::int64_t done = 0;
+      if (dense && n > 1) {
+        const auto run = [&]<bool backwards>(std::bool_constant<backwards>) {
+          const std::int64_t low = backwards ? length - 1 : 0;
+          auto from = in;
+          for (const T*& x : from) x -= low;
+          RunLanes<backwards, T, inputs, First, Step> lanes{from, out - low, length, n - 1, next, first, step};
+          done = lanes.run();
+          for (int l = 0; l < some; ++l) state[l] = lanes.state[l];
+        };
+        if (reverse) run(std::true_type());
+        else run(std::false_type());
+      }
+      if (n == some) {
+        run_lines<some, T, inputs>(in, out, done, length, state, by, next, first, step);
+      } else {
+        for (int l = 0; l < n; ++l) {
+          auto from = in;
+          for (std::size_t k = 0; k < inputs; ++k) from[k] += l * next[k];
+          run_lines<1, T, inputs>(from, out + l * next[inputs], done, length, state + l, by, next, first, step);
+        }
+      }
       for (std::size_t k = 0; k < inputs; ++k) in[k] += n * next[k];
       out += n * next[inputs];
     }
@@ -155,21 +267,21 @@ void run_all(const std::array<const Strided*, inputs + 1>& arrays, int axis, boo
 
 template <class T>
 void run_kind(Running kind, const Strided& x, int axis, bool reverse, const Strided& out) {
-  const auto run = [&](auto step) { run_all<T, 1>({&x, &out}, axis, reverse, [](T, T b) { return b; }, step); };
+  const auto run = [&](auto step) { run_all<T, 1>({&x, &out}, axis, reverse, [](auto, auto b) { return b; }, step); };
   switch (kind) {
-    case Running::sum: return run([](T a, T b) { return wrapped_sum(a, b); });
-    case Running::product: return run([](T a, T b) { return wrapped_product(a, b); });
+    case Running::sum: return run([](auto a, auto b) { return wrapped_sum<T>(a, b); });
+    case Running::product: return run([](auto a, auto b) { return wrapped_product<T>(a, b); });
     // nan wins, the earlier of two equal values stays
-    case Running::max: return run([](T a, T b) { return ((b > a) | (b != b)) ? b : a; });
-    case Running::min: return run([](T a, T b) { return ((b < a) | (b != b)) ? b : a; });
+    case Running::max: return run([](auto a, auto b) { return ((b > a) | (b != b)) ? b : a; });
+    case Running::min: return run([](auto a, auto b) { return ((b < a) | (b != b)) ? b : a; });
   }
 }
 
 template <class T>
 void recur_typed(const Strided& a, const Strided& b, int axis, bool reverse, const Strided& out) {
   run_all<T, 2>(
-      {&a, &b, &out}, axis, reverse, [](T, T, T term) { return term; },
-      [](T before, T factor, T term) { return factor * before + term; });
+      {&a, &b, &out}, axis, reverse, [](auto, auto, auto term) { return term; },
+      [](auto before, auto factor, auto term) { return factor * before + term; });
 }
 
 }  // namespace

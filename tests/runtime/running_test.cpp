@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/strides.h"
 #include "runtime/pool.h"
 
@@ -99,6 +101,41 @@ TEST(Running, EachLineIsOneChain) {
         for (bool reverse : {false, true}) expect_chains({shape, axis, reverse});
   }
   set_threads(before);
+}
+
+// Lines in the lanes of vectors: every number of lines and every length about a vector's, over the operand as well.
+template <class T>
+void expect_lanes(DType dtype) {
+  for (std::int64_t lines = 1; lines <= 10; ++lines)
+    for (std::int64_t length = 1; length <= 36; ++length)
+      for (bool reverse : {false, true}) {
+        std::vector<T> x(static_cast<std::size_t>(lines * length));
+        for (std::size_t i = 0; i < x.size(); ++i)
+          x[i] = static_cast<T>(std::sin(1.3 * static_cast<double>(i)) * 2e9 / 3);  // sums of i32 wrap around
+        std::vector<T> sum(x), greatest(x), expected_sum(x), expected_greatest(x);
+        using U = typename Wrapping<T>::type;
+        for (std::int64_t l = 0; l < lines; ++l)
+          for (std::int64_t j = 1; j < length; ++j) {
+            const std::int64_t i = l * length + (reverse ? length - 1 - j : j), before = reverse ? i + 1 : i - 1;
+            expected_sum[i] = static_cast<T>(static_cast<U>(expected_sum[before]) + static_cast<U>(x[i]));
+            expected_greatest[i] = std::max(expected_greatest[before], x[i]);
+          }
+        const Shape shape{lines, length}, strides = row_major(shape);
+        const auto of = [&](std::vector<T>& v) {
+          return Strided{reinterpret_cast<std::byte*>(v.data()), dtype, shape, strides};
+        };
+        run_along(Running::sum, of(sum), 1, reverse, of(sum));
+        run_along(Running::max, of(greatest), 1, reverse, of(greatest));
+        ASSERT_EQ(sum, expected_sum) << lines << " x " << length;
+        ASSERT_EQ(greatest, expected_greatest) << lines << " x " << length;
+      }
+}
+TEST(Running, LinesInLanes) {
+  expect_lanes<float>(f32);
+  expect_lanes<double>(f64);
+  expect_lanes<std::int32_t>(i32);
+  expect_lanes<std::int64_t>(i64);
+  expect_lanes<std::uint32_t>(u32);
 }
 
 TEST(Running, OfNothing) {
