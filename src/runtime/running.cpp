@@ -1,7 +1,7 @@
 // Running operations. Axes other than the one that is run along are merged where all arrays allow it. Neighbours along
 // the innermost of them go together: a row at a time where they lie side by side, else a few lines at a time, so that
-// one line need not wait for each of its own results: in the lanes of vectors where lines are dense. Each line keeps its
-// order.
+// one line need not wait for each of its own results: in the lanes of vectors where lines are dense. Each line keeps
+// its order.
 #include "runtime/running.h"
 
 #include <algorithm>

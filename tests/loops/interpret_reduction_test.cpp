@@ -31,7 +31,8 @@ TEST(Reduce, EdgesOfBlocksEqualTheReference) {
       }
 }
 
-// Of equal values the first, of nans the first, whatever vector they are in; rows, columns, and values that are computed.
+// Of equal values the first, of nans the first, whatever vector they are in; rows, columns, and values that are
+// computed.
 TEST(Reduce, TheFirstOfTheBestIsFound) {
   const auto find = [](Combine combine, std::vector<float> x, std::int64_t copies, bool rows, bool computed) {
     const auto n = static_cast<std::int64_t>(x.size());
