@@ -9,31 +9,21 @@
 #include <type_traits>
 
 #include "base/dtype.h"
+#include "runtime/lanes.h"
 #include "runtime/pool.h"
 
 namespace anew {
 namespace {
 
-// A vector of numbers, and the same in memory.
-template <class T>
-struct LaneVector {
-  static constexpr int width = 32 / sizeof(T);
-  typedef T type __attribute__((vector_size(32)));
-  typedef T memory __attribute__((vector_size(32), aligned(alignof(T)), may_alias));
-  using Wraps = LaneVector<typename Wrapping<T>::type>;
-};
-template <class T>
-using LanesOf = typename LaneVector<T>::type;
-
 // Of numbers or of vectors of T; integers wrap around.
 template <class T, class V>
 V wrapped_sum(V a, V b) {
-  using U = std::conditional_t<std::is_same_v<T, V>, typename Wrapping<T>::type, typename LaneVector<T>::Wraps::type>;
+  using U = std::conditional_t<std::is_same_v<T, V>, typename Wrapping<T>::type, LanesOf<typename Wrapping<T>::type>>;
   return (V)((U)a + (U)b);
 }
 template <class T, class V>
 V wrapped_product(V a, V b) {
-  using U = std::conditional_t<std::is_same_v<T, V>, typename Wrapping<T>::type, typename LaneVector<T>::Wraps::type>;
+  using U = std::conditional_t<std::is_same_v<T, V>, typename Wrapping<T>::type, LanesOf<typename Wrapping<T>::type>>;
   return (V)((U)a * (U)b);
 }
 
@@ -143,26 +133,6 @@ void run_lines(const std::array<const T*, inputs>& in, T* out, std::int64_t from
     for (int l = 0; l < count; ++l) out[l * next[inputs] + i * stride[inputs]] = state[l] = value(step, l, i);
 }
 
-// Element j of vector i becomes element i of vector j: neighbours are interleaved with those half way on, until all
-// have moved.
-template <class V, int n>
-void turn(V (&v)[n]) {
-  V w[n];
-  for (int apart = 1; apart < n; apart *= 2) {
-    for (int k = 0; k < n / 2; ++k) {
-      if constexpr (n == 8) {
-        w[2 * k] = __builtin_shufflevector(v[k], v[k + 4], 0, 8, 1, 9, 2, 10, 3, 11);
-        w[2 * k + 1] = __builtin_shufflevector(v[k], v[k + 4], 4, 12, 5, 13, 6, 14, 7, 15);
-      } else {
-        static_assert(n == 4);
-        w[2 * k] = __builtin_shufflevector(v[k], v[k + 2], 0, 4, 1, 5);
-        w[2 * k + 1] = __builtin_shufflevector(v[k], v[k + 2], 2, 6, 3, 7);
-      }
-    }
-    for (int k = 0; k < n; ++k) v[k] = w[k];
-  }
-}
-
 // As many lines as a vector has lanes, dense and each with a lane: blocks of some vectors of each line are turned, run,
 // and turned back. Lines that are missing repeat the last. Several vectors at a time are a line of the cache, which
 // may be gone when lines that are a power of two apart have been through.
@@ -186,8 +156,8 @@ struct RunLanes {
     V v[inputs][some][width];
     for (std::size_t k = 0; k < inputs; ++k)
       for (int l = 0; l < width; ++l) {
-        const auto* from = reinterpret_cast<const typename LaneVector<T>::memory*>(in[k] + line(l) * next[k] + low);
-        for (int s = 0; s < some; ++s) v[k][s][l] = from[s];
+        const T* from = in[k] + line(l) * next[k] + low;
+        for (int s = 0; s < some; ++s) v[k][s][l] = load_lanes(from + s * width);
       }
     for (int s = 0; s < some; ++s) {
       const int at = reverse ? some - 1 - s : s;
@@ -204,8 +174,8 @@ struct RunLanes {
       turn(v[0][at]);
     }
     for (int l = 0; l < width; ++l) {
-      auto* to = reinterpret_cast<typename LaneVector<T>::memory*>(out + line(l) * next[inputs] + low);
-      for (int s = 0; s < some; ++s) to[s] = v[0][s][l];
+      T* to = out + line(l) * next[inputs] + low;
+      for (int s = 0; s < some; ++s) store_lanes(to + s * width, v[0][s][l]);
     }
   }
   // Gives how many elements of each line are done.

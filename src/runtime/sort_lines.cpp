@@ -1,7 +1,7 @@
-// Sorting: a line's keys are made once and sorted with their positions; then every operand follows. A key of 32 bits
-// and a position are one word; words of 64 bits, all different or alike in all that matters, are sorted by any means:
-// short lines side by side by a network, long ones by their digits. Keys of 64 bits that others follow, and several
-// keys, are compared.
+// Sorting. One operand is sorted by its keys, from which its numbers are made again. Several follow the first, whose
+// keys of 32 bits are words of 64 with their positions. Keys and words, all different or alike in all that matters, are
+// sorted by any means: short lines side by side by a network, long ones by their digits. Keys of 64 bits that others
+// follow, and several keys, are compared.
 #include "runtime/sort_lines.h"
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/dtype.h"
+#include "runtime/sort_network.h"
 #include "runtime/workspace.h"
 
 namespace anew {
@@ -57,13 +58,11 @@ struct Lines {
   std::int64_t grain() const { return std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, length)); }
 };
 
-constexpr std::int64_t network_lines = 8, network_length = 128;
-
 // How lines are sorted: by words of 32 bits of key and 32 of position, by keys alone, or by comparing entries.
 enum class Way { positions, keys, entries };
 Way way_of(DType key, std::size_t operands, int keys, std::int64_t length) {
   if (keys > 1 || length > std::numeric_limits<std::int32_t>::max()) return Way::entries;
-  return size_of(key) <= 4 ? Way::positions : operands == 1 ? Way::keys : Way::entries;
+  return operands == 1 ? Way::keys : size_of(key) <= 4 ? Way::positions : Way::entries;
 }
 
 // What one line needs: its first keys with positions, and its other keys; or two times its words.
@@ -71,50 +70,80 @@ Units units_of(const Lines& lines, int keys) {
   return {lines.count, scratch_bytes<Entry>(lines.length) + scratch_bytes<std::uint64_t>(lines.length * (keys - 1))};
 }
 
-std::uint32_t short_key_of(float x) {
-  if (x != x) return ~std::uint32_t{0};
-  if (x == 0) x = 0.0f;
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  return bits >> 31 ? ~bits : bits | std::uint32_t{1} << 31;
-}
+// Signed keys of 32 bits where that is enough. Numbers have theirs alone but for zeros and nans.
+template <class T>
+struct Keys {
+  using K = std::conditional_t<sizeof(T) <= 4, std::int32_t, std::int64_t>;
+  using Number = std::conditional_t<std::is_class_v<T>, float, T>;  // that is compared
+  static constexpr K least = std::numeric_limits<K>::min(), most = std::numeric_limits<K>::max();
+
+  // By the number's bits, without branches, for vectors.
+  static constexpr K infinity = sizeof(K) == 4 ? 0x7f800000 : static_cast<K>(0x7ff0000000000000);
+  static bool lost(K bits) {  // does the key not tell the number?
+    return !std::is_integral_v<T> && (((bits & most) > infinity) | (bits == least));
+  }
+  static K of_bits(K bits) {
+    if constexpr (std::is_integral_v<T>) return std::is_unsigned_v<T> && sizeof(T) >= 4 ? bits ^ least : bits;
+    else return (bits & most) > infinity ? most : bits == least ? 0 : bits ^ (bits < 0 ? most : 0);
+  }
+  static K bits_of_key(K key) {
+    if constexpr (std::is_integral_v<T>) return of_bits(key);
+    else return key ^ (key < 0 ? most : 0);
+  }
+  // Of elements in memory.
+  static K bits(const T* from) {
+    const T element = read_element<T>(from);
+    if constexpr (std::is_integral_v<T>) return static_cast<K>(element);
+    else return std::bit_cast<K>(convert_number<Number>(element));
+  }
+  static K of(const T* from) { return of_bits(bits(from)); }
+  static T number(K key) {
+    if constexpr (std::is_same_v<T, bool>) return key != 0;
+    else if constexpr (std::is_integral_v<T>) return static_cast<T>(bits_of_key(key));
+    else return convert_number<T>(std::bit_cast<Number>(bits_of_key(key)));
+  }
+};
 // f(position, key) for every element of a line, with keys of 32 bits where that is enough.
 template <class F>
 void each_key(const Strided& x, std::int64_t start, std::int64_t stride, std::int64_t n, F f) {
   visit(x.dtype, [&]<class T>(std::type_identity<T>) {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const std::byte* at = x.data + start * size;
-    for (std::int64_t i = 0; i < n; ++i, at += stride * size) {
-      const T value = read_element<T>(at);
-      if constexpr (sizeof(T) > 4) f(i, sort_key_of(value));
-      else if constexpr (!std::is_integral_v<T>) f(i, short_key_of(convert_number<float>(value)));
-      else if constexpr (std::is_unsigned_v<T>) f(i, static_cast<std::uint32_t>(value));
-      else f(i, static_cast<std::uint32_t>(value) ^ std::uint32_t{1} << 31);
-    }
+    using K = typename Keys<T>::K;
+    for (std::int64_t i = 0; i < n; ++i, at += stride * size)
+      f(i, static_cast<std::make_unsigned_t<K>>(Keys<T>::of(reinterpret_cast<const T*>(at)) ^ Keys<T>::least));
   });
 }
 
-// Batcher's merge exchange of n words of each of several lines side by side.
-void sort_network(std::int64_t n, std::int64_t* words) {
-  if (n < 2) return;
-  const std::int64_t top = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(n))) / 2;
-  for (std::int64_t p = top; p > 0; p /= 2)
-    for (std::int64_t q = top, r = 0, d = p;; d = q - p, q /= 2, r = p) {
-      for (std::int64_t i = 0; i + d < n; ++i) {
-        if ((i & p) != r) continue;
-        std::int64_t* __restrict a = words + i * network_lines, * __restrict b = words + (i + d) * network_lines;
-        for (std::int64_t l = 0; l < network_lines; ++l) {
-          const std::int64_t x = a[l], y = b[l];
-          a[l] = x < y ? x : y;
-          b[l] = x < y ? y : x;
-        }
-      }
-      if (q == p) break;
-    }
+// Elements of the lines of a tile, by words of their size.
+template <int some, class T>
+void read_lines(const Strided& in, std::int64_t stride, const std::int64_t* start, int present, std::int64_t n, T* to) {
+  using E = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  if constexpr (sizeof(T) == sizeof(E)) {
+    const LinesAt<const E> lines{reinterpret_cast<const E*>(in.data), stride, start, present};
+    return fill_tile<some>(lines, n, reinterpret_cast<E*>(to));
+  }
+  const auto* x = reinterpret_cast<const T*>(in.data);
+  for (std::int64_t i = 0; i < n; ++i)
+    for (int l = 0; l < some; ++l) to[i * some + l] = read_element<T>(x + start[std::min(l, present - 1)] + i * stride);
+}
+template <int some, class T>
+void write_lines(const Strided& out, std::int64_t stride, const std::int64_t* start, int present, std::int64_t n,
+                 const T* from) {
+  using E = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  if constexpr (sizeof(T) == sizeof(E)) {
+    const LinesAt<E> lines{reinterpret_cast<E*>(out.data), stride, start, present};
+    return empty_tile<some>(lines, n, reinterpret_cast<const E*>(from));
+  }
+  auto* y = reinterpret_cast<T*>(out.data);
+  for (std::int64_t i = 0; i < n; ++i)
+    for (int l = 0; l < present; ++l) y[start[l] + i * stride] = from[i * some + l];
 }
 
 // By digits of 8 bits from bit `low` on, the least first; gives back which of the two has the result.
-std::uint64_t* sort_digits(std::int64_t n, int low, std::uint64_t* words, std::uint64_t* other) {
-  for (int shift = low; shift < 64; shift += 8) {
+template <class W>
+W* sort_digits(std::int64_t n, int low, W* words, W* other) {
+  for (int shift = low; shift < static_cast<int>(8 * sizeof(W)); shift += 8) {
     std::array<std::int64_t, 256> start{};
     for (std::int64_t i = 0; i < n; ++i) ++start[words[i] >> shift & 255];
     if (start[words[0] >> shift & 255] == n) continue;
@@ -146,78 +175,133 @@ void follow(std::span<const Strided> in, std::span<const Strided> out, const Lin
   }
 }
 
-// Every line by its words: make(line, put) calls put(i, word) for each, take(line, word) reads word(i) in order.
-// Bits below `low` count only between words that are alike in the others, and grow with i.
-template <class Make, class Take>
-void sort_by_words(const Lines& lines, int low, std::byte* scratch, Make make, Take take) {
-  const std::int64_t n = lines.length, some = network_lines;
-  if (n > network_length) {
-    units_of(lines, 1).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
-      auto* words = reinterpret_cast<std::uint64_t*>(own);
-      make(line, [&](std::int64_t i, std::uint64_t word) { words[i] = word; });
-      const std::uint64_t* sorted = sort_digits(n, low, words, words + n);
-      take(line, [&](std::int64_t i) { return sorted[i]; });
-    });
-    return;
-  }
-  const Units groups{(lines.count + some - 1) / some, scratch_bytes<std::int64_t>(n * some)};
-  groups.run(std::max<std::int64_t>(1, lines.grain() / some), scratch, [&](std::int64_t group, std::byte* own) {
-    auto* words = reinterpret_cast<std::int64_t*>(own);
-    const std::int64_t first = group * some;
-    for (std::int64_t l = 0; l < some; ++l)  // lines that are missing repeat the last
-      make(std::min(first + l, lines.count - 1),
-           [&](std::int64_t i, std::uint64_t word) { words[i * some + l] = static_cast<std::int64_t>(word ^ sign); });
-    sort_network(n, words);
-    for (std::int64_t l = 0; l < some && first + l < lines.count; ++l)
-      take(first + l, [&](std::int64_t i) { return static_cast<std::uint64_t>(words[i * some + l]) ^ sign; });
+// Lines that are sorted in a tile of keys K; a network of long ones does more than their digits do.
+template <class K>
+bool in_tiles(const Lines& lines) {
+  return lines.length <= (lines.count < tile_lines<K> / 2 ? 64 : 2048);
+}
+// f(first line, starts of lines in an array with such strides, how many, memory for keys) for every tile.
+template <class K, class F>
+void each_tile(const Lines& lines, std::byte* scratch, F f) {
+  constexpr std::int64_t some = tile_lines<K>;
+  const Units tiles{(lines.count + some - 1) / some, scratch_bytes<K>(lines.length * some)};
+  tiles.run(std::max<std::int64_t>(1, lines.grain() / some), scratch, [&](std::int64_t tile, std::byte* own) {
+    const std::int64_t first = tile * some;
+    const auto starts = [&](const Shape& strides) {
+      std::array<std::int64_t, some> start{};
+      for (std::int64_t l = 0; l < some && first + l < lines.count; ++l) start[l] = lines.start(first + l, strides);
+      return start;
+    };
+    f(first, starts, static_cast<int>(std::min(some, lines.count - first)), reinterpret_cast<K*>(own));
   });
 }
 
 // By a key of 32 bits and the position.
 void sort_positions(std::span<const Strided> in, std::span<const Strided> out, const Lines& lines, std::byte* scratch) {
-  const auto make = [&](std::int64_t line, auto put) {
-    each_key(in[0], lines.start(line, in[0].strides), in[0].strides[lines.axis], lines.length,
-             [&](std::int64_t i, std::uint64_t key) { put(i, key << 32 | static_cast<std::uint64_t>(i)); });
-  };
-  sort_by_words(lines, 32, scratch, make, [&](std::int64_t line, auto word) {
-    follow(in, out, lines, line, [&](std::int64_t i) { return static_cast<std::int64_t>(word(i) & 0xffffffff); });
+  using Word = std::uint64_t;
+  const std::int64_t n = lines.length, stride = in[0].strides[lines.axis];
+  const auto position = [](auto word) { return static_cast<std::int64_t>(word & 0xffffffff); };
+  if (!in_tiles<std::int64_t>(lines)) {
+    units_of(lines, 1).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
+      auto* words = reinterpret_cast<Word*>(own);
+      each_key(in[0], lines.start(line, in[0].strides), stride, n,
+               [&](std::int64_t i, Word key) { words[i] = key << 32 | static_cast<Word>(i); });
+      const Word* sorted = sort_digits(n, 32, words, words + n);
+      follow(in, out, lines, line, [&](std::int64_t i) { return position(sorted[i]); });
+    });
+    return;
+  }
+  constexpr int some = tile_lines<std::int64_t>;
+  each_tile<std::int64_t>(lines, scratch, [&](std::int64_t first, auto starts, int present, std::int64_t* words) {
+    visit(in[0].dtype, [&]<class T>(std::type_identity<T>) {
+      if constexpr (sizeof(T) <= 4) {
+        // Elements come into the upper half of the tile; words are made of them from below.
+        T* elements = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(words + n * some) - n * some * sizeof(T));
+        const auto start = starts(in[0].strides);
+        read_lines<some, T>(in[0], stride, start.data(), present, n, elements);
+        for (std::int64_t i = 0; i < n; ++i) {
+          std::int64_t row[some];
+          for (int l = 0; l < some; ++l) row[l] = std::int64_t{Keys<T>::of(elements + i * some + l)} << 32 | i;
+          std::memcpy(words + i * some, row, sizeof row);
+        }
+      }
+    });
+    sort_tile(n, words);
+    for (int l = 0; l < present; ++l)
+      follow(in, out, lines, first + l, [&](std::int64_t i) { return position(words[i * some + l]); });
   });
 }
 
-// Numbers from their keys. Those that share one, zeros and nans, are put back in the order that they had.
+// Zeros and nans share keys: they are put back in the order that they had.
 template <class T>
-void put_numbers(const T* x, std::int64_t stride, std::int64_t n, const auto& key, T* y, std::int64_t out_stride) {
-  std::int64_t zeros = 0, zero_at = 0, nans = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::uint64_t k = key(i);
-    if constexpr (std::is_same_v<T, double>) {
-      y[i * out_stride] = std::bit_cast<double>(k & sign ? k ^ sign : ~k);
-      zeros += k == sign, zero_at += k < sign, nans += k == ~std::uint64_t{0};
-    } else {
-      y[i * out_stride] = static_cast<T>(std::is_signed_v<T> ? k ^ sign : k);
+void put_back(const T* x, std::int64_t stride, std::int64_t n, T* y, std::int64_t out_stride) {
+  if constexpr (!std::is_integral_v<T>) {
+    using Number = typename Keys<T>::Number;
+    std::int64_t zero_at = 0, nan_at = n;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto value = convert_number<Number>(x[i * stride]);
+      zero_at += value < 0, nan_at -= value != value;
     }
-  }
-  if (zeros + nans == 0) return;
-  std::int64_t nan_at = n - nans;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T value = x[i * stride];
-    if (value != value) y[nan_at++ * out_stride] = value;
-    else if (value == 0 && zeros > 0) y[zero_at++ * out_stride] = value;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto value = convert_number<Number>(x[i * stride]);
+      if (value != value) y[nan_at++ * out_stride] = x[i * stride];
+      else if (value == 0) y[zero_at++ * out_stride] = x[i * stride];
+    }
   }
 }
 
-// One operand of 64 bits: by its keys alone.
+// One operand: by its keys alone.
+template <class T>
 void sort_keys(const Strided& in, const Strided& out, const Lines& lines, std::byte* scratch) {
-  const std::int64_t stride = in.strides[lines.axis];
-  const auto make = [&](std::int64_t line, auto put) {
-    each_key(in, lines.start(line, in.strides), stride, lines.length, put);
-  };
-  sort_by_words(lines, 0, scratch, make, [&](std::int64_t line, auto word) {
-    visit(in.dtype, [&]<class T>(std::type_identity<T>) {
-      if constexpr (sizeof(T) == 8)
-        put_numbers(reinterpret_cast<const T*>(in.data) + lines.start(line, in.strides), stride, lines.length, word,
-                    reinterpret_cast<T*>(out.data) + lines.start(line, out.strides), out.strides[lines.axis]);
+  using K = typename Keys<T>::K;
+  const std::int64_t n = lines.length, stride = in.strides[lines.axis], out_stride = out.strides[lines.axis];
+  const auto* x = reinterpret_cast<const T*>(in.data);
+  auto* y = reinterpret_cast<T*>(out.data);
+  if (!in_tiles<K>(lines)) {
+    units_of(lines, 1).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
+      using Word = std::make_unsigned_t<K>;
+      auto* words = reinterpret_cast<Word*>(own);
+      const T* from = x + lines.start(line, in.strides);
+      T* to = y + lines.start(line, out.strides);
+      bool lost = false;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const K bits = Keys<T>::bits(from + i * stride);
+        words[i] = static_cast<Word>(Keys<T>::of_bits(bits) ^ Keys<T>::least);
+        lost |= Keys<T>::lost(bits);
+      }
+      const Word* sorted = sort_digits(n, 0, words, words + n);
+      for (std::int64_t i = 0; i < n; ++i)
+        to[i * out_stride] = Keys<T>::number(static_cast<K>(sorted[i]) ^ Keys<T>::least);
+      if (lost) put_back(from, stride, n, to, out_stride);
     });
+    return;
+  }
+  constexpr int some = tile_lines<K>;
+  each_tile<K>(lines, scratch, [&](std::int64_t, auto starts, int present, K* keys) {
+    T* elements = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(keys + n * some) - n * some * sizeof(T));
+    const auto start = starts(in.strides), end = starts(out.strides);
+    read_lines<some, T>(in, stride, start.data(), present, n, elements);
+    const std::int64_t count = n * some;
+    if constexpr (sizeof(T) < sizeof(K))
+      for (std::int64_t i = 0; i < count; ++i) keys[i] = Keys<T>::bits(elements + i);
+    K lost = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      lost |= Keys<T>::lost(keys[i]);
+      keys[i] = Keys<T>::of_bits(keys[i]);
+    }
+    sort_tile(n, keys);
+    elements = reinterpret_cast<T*>(keys);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if constexpr (sizeof(T) == sizeof(K)) {
+        keys[i] = Keys<T>::bits_of_key(keys[i]);
+      } else {
+        const T number = Keys<T>::number(keys[i]);
+        std::memcpy(elements + i, &number, sizeof number);
+      }
+    }
+    write_lines<some, T>(out, out_stride, end.data(), present, n, elements);
+    if (lost)
+      for (int l = 0; l < present; ++l) put_back(x + start[l], stride, n, y + end[l], out_stride);
   });
 }
 
@@ -238,7 +322,8 @@ void sort_lines(std::span<const Strided> in, std::span<const Strided> out, int a
   if (lines.length == 0 || lines.count == 0) return;
   const Way way = way_of(in[0].dtype, in.size(), keys, lines.length);
   if (way == Way::positions) return sort_positions(in, out, lines, scratch);
-  if (way == Way::keys) return sort_keys(in[0], out[0], lines, scratch);
+  if (way == Way::keys)
+    return visit(in[0].dtype, [&]<class T>(std::type_identity<T>) { sort_keys<T>(in[0], out[0], lines, scratch); });
   units_of(lines, keys).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
     Pieces pieces(own);
     Entry* order = pieces.take<Entry>(lines.length);
@@ -269,11 +354,22 @@ void top_k_lines(const Strided& in, const Strided& values, const Strided& positi
   units_of(lines, 1).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
     Entry* order = Pieces(own).take<Entry>(lines.length);
     const std::int64_t from = lines.start(line, in.strides);
-    for (std::int64_t i = 0; i < lines.length; ++i)
-      order[i] = {~sort_key(in.data, in.dtype, from + i * in.strides[axis]), i};
-    std::partial_sort(order, order + k, order + lines.length, [](const Entry& a, const Entry& b) {
+    // A heap of the k best so far, the worst of them on top.
+    const auto before = [](const Entry& a, const Entry& b) {
       return a.key != b.key ? a.key < b.key : a.position < b.position;
+    };
+    each_key(in, from, in.strides[axis], lines.length, [&](std::int64_t i, std::uint64_t key) {
+      const Entry entry{~key, i};
+      if (i < k) {
+        order[i] = entry;
+        if (i + 1 == k) std::make_heap(order, order + k, before);
+      } else if (entry.key < order[0].key) {
+        std::pop_heap(order, order + k, before);
+        order[k - 1] = entry;
+        std::push_heap(order, order + k, before);
+      }
     });
+    std::sort_heap(order, order + k, before);
     const std::int64_t to = results.start(line, values.strides), at = results.start(line, positions.strides);
     for (std::int64_t i = 0; i < k; ++i) {
       const std::int64_t position = order[i].position;

@@ -41,8 +41,7 @@ Strided view(std::vector<T>& x, DType dtype, const Shape& shape, const Shape& st
 }
 
 template <class T>
-void expect_sorted(DType dtype, std::int64_t n, bool alone) {
-  constexpr std::int64_t count = 9;
+void expect_sorted(DType dtype, std::int64_t n, bool alone, std::int64_t count = 9) {
   for (int axis : {0, 1}) {
     const Shape shape = axis == 1 ? Shape{count, n} : Shape{n, count}, rows = row_major(shape), columns{1, shape[0]};
     for (const Shape& strides : {rows, columns}) {
@@ -94,6 +93,39 @@ TEST(SortLines, AreStable) {
       }
   }
   set_threads(before);
+}
+
+// Tiles that are not full, lines that are too long for a tile, and too few of them.
+TEST(SortLines, AreStableInTilesAndByDigits) {
+  for (std::int64_t count : {1, 5, 8, 15, 16, 17, 40})
+    for (std::int64_t n : {2, 9, 64, 65, 300, 2048, 2049})
+      for (bool alone : {true, false}) {
+        expect_sorted<float>(f32, n, alone, count);
+        expect_sorted<double>(f64, n, alone, count);
+        expect_sorted<std::uint8_t>(u8, n, alone, count);
+      }
+}
+
+// Numbers of 16 bits are sorted as the floats that they are.
+TEST(SortLines, OfHalves) {
+  for (DType dtype : {bf16, f16})
+    for (std::int64_t n : {5, 40, 3000}) {
+      const Shape shape{3, n}, rows = row_major(shape);
+      std::vector<float> x = numbers<float>(3 * n);
+      std::vector<std::uint16_t> y, sorted(x.size());
+      for (float& v : x) {
+        y.push_back(static_cast<std::uint16_t>(bits_of(dtype, v)));
+        v = float_of_bits(dtype, y.back());
+      }
+      std::vector<float> expected(x.size());
+      const LentScratch scratch(sort_scratch(shape, 1, 1));
+      sort_lines(std::vector{view(x, f32, shape, rows)}, std::vector{view(expected, f32, shape, rows)}, 1, 1,
+                 scratch.data());
+      sort_lines(std::vector{view(y, dtype, shape, rows)}, std::vector{view(sorted, dtype, shape, rows)}, 1, 1,
+                 scratch.data());
+      for (std::size_t i = 0; i < sorted.size(); ++i)
+        EXPECT_EQ(sorted[i], static_cast<std::uint16_t>(bits_of(dtype, expected[i]))) << i;
+    }
 }
 
 }  // namespace
