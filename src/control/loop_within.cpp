@@ -136,11 +136,12 @@ TapedStep taped(const ir::ProgramRef& step, const Groups& takes, std::size_t fir
   Staged tape = stage(
       [&](std::span<const Array> in) {
         const Arrays all(in.begin(), in.end());
-        Arrays out = before ? before(in) : Arrays();
         Flags made(first, true);
         made.resize(before ? 0 : known_outputs);
         append(made, b.kept);
-        append(out, outputs_of(before ? s.known : whole, made, all));
+        const Arrays residuals = outputs_of(before ? s.known : whole, made, all);
+        Arrays out = before ? before(in) : Arrays();  // of which the residuals' equations may have made all
+        append(out, residuals);
         return out;
       },
       of_tape, "unwind", at);

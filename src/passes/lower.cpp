@@ -307,7 +307,8 @@ class Lowering {
       return;
     }
     const TapedStep taped = taped_step(p, s.at);
-    const auto tape = passes::lower(eliminate_common(taped.tape), strides.merge(advance.takes));
+    // The next state is that of the loops and branches that keep residuals.
+    const auto tape = passes::lower(eliminate_parts(eliminate_common(taped.tape)), strides.merge(advance.takes));
     const Types made = taped.tape.output_types();
     strides[Role::carries] = row_major_layouts(std::span(made).subspan(static_cast<std::size_t>(p.carries)));
     s.bodies.push_back(passes::lower(taped.back, strides.merge(step.takes)));

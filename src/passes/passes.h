@@ -19,6 +19,9 @@ ir::Program simplify_around_names(const ir::Program& p);
 ir::Program narrow(const ir::Program& p);
 // Equal equations of one Program are one. A nested Program is a closed world: nothing is merged across its border.
 ir::Program eliminate_common(const ir::Program& p);
+// What an equation gives that an earlier one gives among other things (a loop that keeps no residuals, behind one that
+// does) is taken from there. Nested Programs stay as they are.
+ir::Program eliminate_parts(const ir::Program& p);
 // Equations that merely hold a Program, or are made of other rows, are replaced by those equations.
 ir::Program inline_calls(const ir::Program& p);
 // Scans run as many steps per turn as their `unroll` says; those that record states keep one.

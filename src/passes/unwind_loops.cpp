@@ -364,7 +364,8 @@ ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::Program
   b.unwind.length = f.length;
   b.unwind.reverse = f.reverse;
   b.unwind.backward = true;
-  b.unwind.advance = share(rearranged(*f.body, in.merge({Role::constants, Role::carries, Role::xs}),
+  // Carries come first in both; of the whole step, loops inside are those that keep residuals.
+  b.unwind.advance = share(rearranged(*whole, in.merge({Role::constants, Role::carries, Role::xs}),
                                       chosen(form.results.positions()[Role::carries], recorded)));
   b.unwind.step = share(rearranged(*whole, in.merge(takes.order()), outputs));
   const Types carries = form.operands.partition(f.body->input_types())[Role::carries];

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "passes/pipeline.h"
 #include "support/support.h"
 
 namespace anew {
@@ -98,6 +99,49 @@ TEST_P(Forms, KeepBits) {
 }
 INSTANTIATE_TEST_SUITE_P(All, Forms, testing::Range(std::size_t{0}, subjects().size()),
                          [](const auto& info) { return subjects()[info.param].name; });
+
+// Steps of the loops in a Body; and for each unwind, of those in its tape, if any.
+std::int64_t loop_steps(const passes::Body& b) {
+  std::int64_t steps = 0;
+  for (const passes::Step& s : b.steps)
+    if (auto* loop = s.as<passes::Loop>()) steps += loop->length;
+  return steps;
+}
+void add_tapes(const passes::Body& b, std::vector<std::int64_t>& steps) {
+  for (const passes::Step& s : b.steps) {
+    const bool tapes = s.is<passes::Unwind>() && s.bodies.size() == 3;
+    if (const std::int64_t inside = tapes ? loop_steps(*s.bodies[2]) : 0) steps.push_back(inside);
+    for (const auto& nested : s.bodies) add_tapes(*nested, steps);
+  }
+}
+// A step that runs again to keep its residuals runs the loop inside of it once: the same loop gives the next state.
+TEST(LoopForms, LoopsInsideRunOnce) {
+  const Arrays x{numbers({3, 3}), numbers({9, 2, 3})};
+  auto memory = [](Array w, Array xs) {
+    auto outer = [&](Array h, Array) {
+      auto inner = [&](Array g, Array x) { return std::pair(sin(matmul(g, w)) * x, none); };
+      return std::pair(scan(inner, 2 * h, xs).first + 1, none);
+    };
+    return sum(scan(outer, ones({2, 3}), zeros({5}), {.memory = 1000}).first);
+  };
+  auto tapes = [&](const ir::Program& p) {
+    std::vector<ir::Strides> strides;
+    for (const Type& t : p.input_types()) strides.push_back(row_major(t.shape));
+    std::vector<std::int64_t> steps;
+    add_tapes(*passes::plan_program(p, strides).placed, steps);
+    return steps;
+  };
+  auto staged = [&](const FlatFunction& f) { return stage(f, types_of(x, Location()), "test", Location()).program; };
+  EXPECT_EQ(tapes(staged(gradient(+memory))), std::vector<std::int64_t>(2, 9));
+  const LoopForms forms(staged([](In x) { return Arrays{grad(nested)(x[0], x[1])}; }));
+  std::size_t found = 0;
+  for (std::size_t i = 1; i < forms.forms().size(); ++i)
+    for (std::int64_t steps : tapes(forms.program(i))) {
+      EXPECT_EQ(steps, 9) << i;
+      ++found;
+    }
+  EXPECT_GT(found, 4u);
+}
 
 TEST(LoopForms, AreOneWithoutLoops) {
   const Type t{{4}, f32};
