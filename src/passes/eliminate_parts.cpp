@@ -1,5 +1,5 @@
-// Equations that give a part of what others give. Dead code says what each result alone takes: results for which the same
-// is left are the same.
+// Equations that give a part of what others give. Dead code says what each result alone takes: results for which the
+// same is left are the same.
 #include <algorithm>
 
 #include "passes/passes.h"

@@ -13,7 +13,7 @@ namespace anew::plan {
 namespace {
 
 constexpr int most_rungs = 48;
-constexpr int small = 64;  // kernels
+constexpr int small = 64, large = 4000;  // kernels
 
 // Settings of eviction that do well on one graph or another.
 constexpr EvictOptions settings[] = {{1, 1, 1, false},       {1, 1, 0.5, false},  {1, 0.7, 1, false},
@@ -36,7 +36,7 @@ class Ladder {
     const std::int64_t top = plans_.rbegin()->first;
     if (g_.size() < 2 || top <= least_) return curve();
     step_ = std::max<std::int64_t>(1, (top - least_) / most_rungs);
-    Work cuts{work_ / 4};
+    Work cuts{work_ / (g_.size() <= large ? 2 : 4)};
     cut_plans(g_, step_ / 4, cuts, [&](const Sequence& s, const Evaluation& e) { found(s, e); });
     go_down(top);
     remove_from_below(top);

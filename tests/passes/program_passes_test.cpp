@@ -11,12 +11,13 @@ namespace {
 
 using passes::eliminate_common;
 using passes::eliminate_dead_code;
+using passes::eliminate_parts;
 using passes::inline_calls;
 using passes::simplify;
 
 TEST(ProgramPasses, AreSoundOnTypicalProgramsAndTwiceAsOnce) {
   for (const Subject& s : subjects())
-    for (auto* pass : {eliminate_dead_code, simplify, eliminate_common, inline_calls}) {
+    for (auto* pass : {eliminate_dead_code, simplify, eliminate_common, eliminate_parts, inline_calls}) {
       ir::Program p = expect_sound(s, pass);
       EXPECT_EQ(ir::print(pass(p)), ir::print(p)) << s.name;
     }
@@ -301,6 +302,29 @@ TEST(EliminateCommon, NestedProgramsAreClosedWorlds) {
   EXPECT_EQ(after(eliminate_common, text), text);
   ir::Program q = passes::prepare(*parse_program(text).code());
   EXPECT_EQ(ir::count(q, "sin"), 2);
+}
+
+// A scan that gives the last carry alone, behind one that stacks rows too; not one over other rows, nor what a
+// checkpoint computes again.
+TEST(EliminateParts, TakesWhatAnEarlierEquationGives) {
+  auto last = [](Array x, bool rows) {
+    auto step = [](Array c, Array x) { return std::pair(sin(c) * x, cos(c)); };
+    auto [c, ys] = scan(step, Array(1.0f), x);
+    return rows ? sum(ys) + c : c;
+  };
+  auto scans = [&](auto first, auto second) {
+    auto both = [&](Array x) {
+      const Array a = first(x);
+      return a * second(x);
+    };
+    return ir::count(eliminate_parts(eliminate_dead_code(*make_program(both)(ones({4})).code())), "scan");
+  };
+  auto rows = [&](Array x) { return last(x, true); };
+  auto carry = [&](Array x) { return last(x, false); };
+  EXPECT_EQ(scans(rows, carry), 1);
+  EXPECT_EQ(scans(carry, rows), 2);  // the lesser one stands first
+  EXPECT_EQ(scans(rows, [&](Array x) { return carry(2 * x); }), 2);
+  EXPECT_EQ(scans(rows, checkpoint(carry)), 2);
 }
 
 TEST(InlineCalls, CallsBecomeTheirEquationsWhereTheyStand) {
