@@ -6,8 +6,10 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstring>
 #include <iostream>
+#include <limits>
 
 #include "jit/compiled_program.h"
 #include "measure.h"
@@ -73,6 +75,24 @@ bool sweep_one(const Workload& w, const std::string& variant, const Arguments& a
   return !wrong.starts_with("WRONG");
 }
 
+// What the plain call and calls within so many bytes take: the least CPU time of one.
+void print_within(const Case& c, std::span<const std::string> bytes, int repeat) {
+  std::vector<anew::flat::Compiled> codes{anew::flat::compile(c.flat, c.inputs)};
+  for (const std::string& n : bytes)
+    codes.push_back(anew::flat::compile(c.flat, c.inputs, {.memory_budget = std::stoull(n)}));
+  for (const anew::flat::Compiled& code : codes) {
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < repeat; ++i) {
+      const double start = cpu_seconds();
+      (void)code(c.inputs);
+      least = std::min(least, cpu_seconds() - start);
+    }
+    const anew::MemoryPlan& p = code.plan();
+    std::cout << fmt::format("{:>12} bytes {:9.1f} ms of CPU time, {:.1f} % more by the model, at least {:.1f} %\n",
+                             p.peak_bytes, least * 1e3, 100 * p.extra_time, 100 * p.extra_time_bound);
+  }
+}
+
 // All variants of all workloads, or those named.
 template <class F>
 void each(const std::vector<Workload>& all, std::span<const std::string> words, F f) {
@@ -119,6 +139,11 @@ int run(const Arguments& a) {
     });
     return 0;
   }
+  if (command == "within" && a.words.size() > 3) {
+    const Workload& w = find(all, a.words[1]);
+    print_within(w.build(a.words[2], a.sizes(w)), std::span(a.words).subspan(3), a.run.repeat);
+    return 0;
+  }
   if (command == "steps" && a.words.size() == 3) {
     const Workload& w = find(all, a.words[1]);
     print_steps(w.build(a.words[2], a.sizes(w)));
@@ -149,7 +174,8 @@ int run(const Arguments& a) {
          "       workloads serve <workload> <variant> [--threads n] [--size name=n,...] [--small]\n"
          "       workloads list [--json] | check [workload [variant]] | plan | curve <workload> <variant> [--small]\n"
          "       workloads budgets [workload [variant]] [--small] [--budgets n]\n"
-         "       workloads extra_time [workload [variant]] | steps <workload> <variant> [--small]\n";
+         "       workloads extra_time [workload [variant]] | steps <workload> <variant> [--small]\n"
+         "       workloads within <workload> <variant> <bytes>... [--repeat n] [--threads n]\n";
   return 2;
 }
 
