@@ -82,7 +82,8 @@ Measured measure(const flat::Compiled& compiled, std::span<const Array> x) {
     Times now;
     now.nested = nested;
     Arrays arguments(x.begin(), x.end());  // what is donated is given away in each call
-    for (int i : compiled.state().options.donate) arguments[i] = copy(arguments[i]);
+    for (int i : compiled.state().options.donate)
+      if (!is_weak(arguments[i])) arguments[i] = copy(arguments[i]);  // a number has no memory to give
     const Stopwatch one;
     {
       StepWatch::Installed watch(times ? &now : nullptr);

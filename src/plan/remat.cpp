@@ -27,6 +27,7 @@ class Ladder {
     // Some 20 ns each: less than 0.3 s for 500 kernels, 1 s for 2,000, 5 s for 20,000.
     work_ = g.size() <= small ? 16'000'000 : 6'000'000 + 12'000 * static_cast<std::int64_t>(g.size());
     work_ = static_cast<std::int64_t>(effort * static_cast<double>(work_));
+    cuts_ = work_ / (g.size() <= large && effort >= 1 ? 2 : 4);
   }
 
   // `known`: plans to begin with.
@@ -36,7 +37,7 @@ class Ladder {
     const std::int64_t top = plans_.rbegin()->first;
     if (g_.size() < 2 || top <= least_) return curve();
     step_ = std::max<std::int64_t>(1, (top - least_) / most_rungs);
-    Work cuts{work_ / (g_.size() <= large ? 2 : 4)};
+    Work cuts{cuts_};
     cut_plans(g_, step_ / 4, cuts, [&](const Sequence& s, const Evaluation& e) { found(s, e); });
     go_down(top);
     remove_from_below(top);
@@ -139,7 +140,7 @@ class Ladder {
 
   const RematGraph& g_;
   double base_;
-  std::int64_t least_, step_ = 1, work_;
+  std::int64_t least_, step_ = 1, work_, cuts_;
   std::vector<std::int64_t> rungs_;
   std::map<std::int64_t, RematPlan> plans_;  // by peak; extra falls as the peak rises
 };

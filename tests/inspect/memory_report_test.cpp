@@ -102,6 +102,16 @@ void check_pieces(const MemoryReport& r) {
   }
 }
 
+// Arguments that are given away are there for every call, and a number among them stays one.
+TEST(MemoryReport, OfDonatedArguments) {
+  auto f = jit([](Array w, Array t) { return std::pair(w - w / (t + 1), t + 1); }, {.donate = {0, 1}});
+  Array w = fill({64}, 1);
+  const MemoryReport r = memory_report(f, w, 2.0);
+  EXPECT_EQ(r.measured_bytes, r.plan.peak_bytes);
+  EXPECT_EQ(w.shape(), Shape({64}));
+  EXPECT_GT(sum(square(w)).item<float>(), 0);
+}
+
 TEST(MemoryReport, PiecesOfTheArena) {
   std::vector<Array> ws{fill({8, 8}, 1), fill({8, 8}, 2), fill({8, 8}, 4)};
   MemoryReport r = memory_report(jit(grad(loss)), ws, fill({5, 8}, 3));
