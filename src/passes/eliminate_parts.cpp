@@ -9,7 +9,7 @@ namespace {
 
 // What is left of an equation for one of its results.
 struct Alone {
-  ParamsRef params;
+  ir::ParamsRef params;
   std::vector<ir::Atom> inputs;
   std::ptrdiff_t result;  // among those that are left
 
