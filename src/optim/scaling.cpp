@@ -39,7 +39,7 @@ std::optional<std::pair<int, int>> factored_axes(const Shape& shape, const Adafa
   if (!o.factored || shape.ndim() < 2) return {};
   std::vector<int> axes;
   for (int i = 0; i < shape.ndim(); ++i) axes.push_back(i);
-  std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return shape[a] < shape[b]; });
+  std::sort(axes.begin(), axes.end(), [&](int a, int b) { return std::pair(shape[a], a) < std::pair(shape[b], b); });
   const int second = axes[axes.size() - 2], first = axes.back();
   if (shape[second] < o.min_dim_size_to_factor) return {};
   return std::pair(second, first);
