@@ -58,7 +58,7 @@ enum class Held { alone, handle, view, part, strided, twice, kept, captured, ful
 
 class Donating {
  public:
-  Donating(const Block& b, std::uint64_t seed) : seed_(seed), engine_(seed * 77 + 5), b_(b), x_(inputs_of(b, seed)) {}
+  Donating(const Block& b, std::uint64_t seed) : engine_(seed * 77 + 5), b_(b), x_(inputs_of(b, seed)) {}
 
   void all() {
     choose();
@@ -243,7 +243,6 @@ class Donating {
     check_given(how, given, before, "captured", warnings);
   }
 
-  std::uint64_t seed_;
   std::mt19937_64 engine_;
   const Block& b_;
   Arrays x_, given_, kept_;
