@@ -19,12 +19,14 @@
 #include <anew/linearize.h>
 #include <anew/minimize.h>
 #include <anew/nn.h>
+#include <anew/ode.h>
 #include <anew/ops.h>
 #include <anew/optim.h>
 #include <anew/policy.h>
 #include <anew/random.h>
 #include <anew/report.h>
 #include <anew/scan.h>
+#include <anew/solvers.h>
 #include <anew/special.h>
 #include <anew/stop.h>
 #include <anew/transforms.h>

@@ -4,6 +4,7 @@
 #pragma once
 #include <anew/array.h>
 
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -46,6 +47,42 @@ Array inv(const ArrayLike& x);
 Array pinv(const ArrayLike& x, std::optional<double> rtol = {});
 Array lstsq(const ArrayLike& a, const ArrayLike& b, std::optional<double> rtol = {});  // of least norm
 
+// ---- systems with factors that are used again; b is a vector or has one right side in each column
+struct SolveTriangularOptions {
+  int trans = 0;  // 1: the transpose of a
+  bool lower = false, unit_diagonal = false;
+};
+Array solve_triangular(const ArrayLike& a, const ArrayLike& b, const SolveTriangularOptions& options = {});
+struct CholeskyFactor {
+  Array c;  // the factor; zeros on the other side
+  bool lower = false;
+};
+CholeskyFactor cho_factor(const ArrayLike& a, bool lower = false);  // of a symmetric, positive definite matrix
+Array cho_solve(const CholeskyFactor& factor, const ArrayLike& b);
+struct LuFactors {
+  Array lu, pivots, permutation;  // as lax::lu gives them
+};
+LuFactors lu_factor(const ArrayLike& a);
+Array lu_solve(const LuFactors& factors, const ArrayLike& b, int trans = 0);
+
+// ---- banded systems, by elimination with pivots in time n; of matrices (no batch: vmap). Row upper + i - j of ab,
+// column j, is entry (i, j). A tridiagonal matrix has dl[0] and du[-1] besides, which nobody reads.
+Array solve_banded(int lower, int upper, const ArrayLike& ab, const ArrayLike& b);
+Array tridiagonal_solve(const ArrayLike& dl, const ArrayLike& d, const ArrayLike& du, const ArrayLike& b);
+
+// ---- matrices of a kind
+Array block_diag(const ArrayList& xs);
+Array toeplitz(const ArrayLike& c);  // constant along diagonals: first column c, first row c or r (without r[0])
+Array toeplitz(const ArrayLike& c, const ArrayLike& r);
+Array circulant(const ArrayLike& c);                   // columns are c, turned
+Array hankel(const ArrayLike& c);                      // constant along antidiagonals: first column c, then zeros
+Array hankel(const ArrayLike& c, const ArrayLike& r);  // or the last row r (without r[0])
+Array hilbert(std::int64_t n, DType dtype = default_float(),
+              const Location& at = Location::current());  // 1 / (i + j + 1)
+Array hadamard(std::int64_t n, DType dtype = default_float(),
+               const Location& at = Location::current());  // 1 and -1, orthogonal; n is a power of 2
+Array companion(const ArrayLike& a);                       // of a polynomial, highest power first
+
 // ---- numbers of a matrix
 Array det(const ArrayLike& x);  // gradients and second derivatives are right for singular matrices as well
 std::pair<Array, Array> slogdet(const ArrayLike& x);                     // sign, log |det|
@@ -72,6 +109,11 @@ Array cond(const ArrayLike& x, const NormOrder& ord = {});  // without ord: larg
 Array matrix_power(const ArrayLike& x, std::int64_t n);  // n < 0: of the inverse
 Array multi_dot(const ArrayList& xs);                    // in the cheapest order
 Array expm(const ArrayLike& x);                          // the exponential of a matrix
+// The principal square root: of matrices without eigenvalues on the negative half line (and 0), in the reals.
+Array sqrtm(const ArrayLike& x);
+// u p = x with p symmetric; u has orthonormal columns (or rows). side "left": p u = x. Of matrices of full rank; others
+// give nan.
+std::pair<Array, Array> polar(const ArrayLike& x, std::string_view side = "right");
 
 }  // namespace linalg
 }  // namespace anew

@@ -12,8 +12,9 @@ namespace anew {
 const std::vector<const ir::Primitive*>& all_rows() {
   static const auto& rows = *new std::vector<const ir::Primitive*>([] {
     std::vector<const ir::Primitive*> all = first_order_rows();
-    for (const ir::Primitive* p : {&jit_row(), &checkpoint_row(), &scan_row(), &cond_row(), &custom_jvp_row(),
-                                   &custom_vjp_row(), &custom_lin_row(), &while_row(), &unwind_row()})
+    for (const ir::Primitive* p :
+         {&jit_row(), &checkpoint_row(), &scan_row(), &cond_row(), &custom_jvp_row(), &custom_vjp_row(),
+          &custom_lin_row(), &linear_solve_row(), &custom_root_row(), &while_row(), &unwind_row()})
       all.push_back(p);
     return all;
   }());

@@ -51,6 +51,10 @@ const ir::Primitive& custom_jvp_row();
 const ir::Primitive& custom_vjp_row();
 const ir::Primitive& custom_lin_row();
 
+// Values that equations define (control/implicit.h).
+const ir::Primitive& linear_solve_row();
+const ir::Primitive& custom_root_row();
+
 // First-order and higher-order.
 const std::vector<const ir::Primitive*>& all_rows();
 const ir::Primitive* find_row(std::string_view name);

@@ -8,6 +8,7 @@
 
 #include "base/stack.h"
 #include "trace/donation.h"
+#include "trace/unpin_line.h"
 
 namespace anew {
 namespace {
@@ -38,6 +39,8 @@ PinLine::PinLine(const Location& at) : saved_(pinned_line), at_(at) {
   if (!saved_) pinned_line = &at_;
 }
 PinLine::~PinLine() { pinned_line = saved_; }
+UnpinLine::UnpinLine() : saved_(pinned_line) { pinned_line = nullptr; }
+UnpinLine::~UnpinLine() { pinned_line = saved_; }
 
 namespace {
 

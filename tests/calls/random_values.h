@@ -102,6 +102,16 @@ optim::LionOptions make(Random& r, Tag<optim::LionOptions>);
 optim::AdafactorOptions make(Random& r, Tag<optim::AdafactorOptions>);
 optim::RmspropOptions make(Random& r, Tag<optim::RmspropOptions>);
 optim::AdagradOptions make(Random& r, Tag<optim::AdagradOptions>);
+linalg::SolveTriangularOptions make(Random& r, Tag<linalg::SolveTriangularOptions>);
+linalg::CholeskyFactor make(Random& r, Tag<linalg::CholeskyFactor>);
+linalg::LuFactors make(Random& r, Tag<linalg::LuFactors>);
+flat::LinearSolve make(Random& r, Tag<flat::LinearSolve>);
+flat::LinearSolveRules make(Random& r, Tag<flat::LinearSolveRules>);
+flat::RootRules make(Random& r, Tag<flat::RootRules>);
+flat::Krylov make(Random& r, Tag<flat::Krylov>);
+flat::KrylovOptions make(Random& r, Tag<flat::KrylovOptions>);
+RootOptions make(Random& r, Tag<RootOptions>);
+flat::OdeOptions make(Random& r, Tag<flat::OdeOptions>);
 inline Arrays* make(Random&, Tag<Arrays*>) { return nullptr; }
 
 template <class A, class B>

@@ -201,11 +201,39 @@ std::vector<SmallProgram> customs(DType d) {
            {vector, {{3, 3}, d}}}};
 }
 
+// Equations that have a solution wherever their constants are.
+std::vector<SmallProgram> equations(DType d) {
+  ir::Type vector{{3}, d}, matrix{{3, 3}, d};
+  auto linear = [](In x) {
+    const Array a = x[0];
+    FlatFunction matvec = [=](In v) { return Arrays{3 * v[0] + 0.3 * dot(a, v[0])}; };
+    auto solve_by = [=](bool transposed) -> flat::LinearSolve {
+      return [=](const FlatFunction&, In b) {
+        return Arrays{linalg::solve(3 * eye(a.shape()[0], a.dtype()) + 0.3 * (transposed ? transpose(a) : a), b[0])};
+      };
+    };
+    return flat::custom_linear_solve(matvec, x.subspan(1), {solve_by(false), solve_by(true)});
+  };
+  auto root = [](In x) {
+    const Array p = x[0];
+    FlatFunction f = [=](In v) { return Arrays{2 * v[0] + 0.5 * sin(v[0]) - p}; };
+    FlatFunction solve = [=](In v) {
+      return flat::fori_loop(0, 30, [&](In c) { return Arrays{(p - 0.5 * sin(c[1])) / 2}; }, {v[0]});
+    };
+    auto tangent = [](const FlatFunction& g, In y) { return Arrays{y[0] / g(Arrays{ones_like(y[0])})[0]}; };
+    return flat::custom_root(f, x.subspan(1), {solve, tangent});
+  };
+  return {{linear, {matrix, vector}},
+          {linear, {{{0, 0}, d}, {{0}, d}}},
+          {root, {vector, vector}},
+          {root, {{{0, 2}, d}, {{0, 2}, d}}}};
+}
+
 }  // namespace
 
 std::vector<SmallProgram> small_programs(DType d) {
   std::vector<SmallProgram> all = functions(d);
-  for (const auto& more : {loops(d), branches(d), whiles(d), customs(d)})
+  for (const auto& more : {loops(d), branches(d), whiles(d), customs(d), equations(d)})
     all.insert(all.end(), more.begin(), more.end());
   return all;
 }
