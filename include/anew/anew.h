@@ -15,10 +15,12 @@
 #include <anew/inspect.h>
 #include <anew/io.h>
 #include <anew/jit.h>
+#include <anew/lax.h>
 #include <anew/linalg.h>
 #include <anew/linearize.h>
 #include <anew/minimize.h>
 #include <anew/nn.h>
+#include <anew/numpy.h>
 #include <anew/ode.h>
 #include <anew/ops.h>
 #include <anew/optim.h>
@@ -28,6 +30,7 @@
 #include <anew/scan.h>
 #include <anew/solvers.h>
 #include <anew/special.h>
+#include <anew/stats.h>
 #include <anew/stop.h>
 #include <anew/transforms.h>
 #include <anew/tree.h>

@@ -62,7 +62,9 @@ std::pair<Array, Array> top_k(const ArrayLike& x, std::int64_t k, int axis = -1)
 // Where v would go in a, which is sorted: before ("left") or after ("right") what equals it.
 Array searchsorted(const ArrayLike& a, const ArrayLike& v, std::string_view side = "left");
 Array median(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
-Array quantile(const ArrayLike& x, double q, const Axes& axis = {}, bool keepdims = false);  // q in [0, 1], linear
+// q in [0, 1]; its axes come first. method: "linear", "lower", "higher", "midpoint", "nearest".
+Array quantile(const ArrayLike& x, const ArrayLike& q, const Axes& axis = {}, bool keepdims = false,
+               std::string_view method = "linear");
 
 // ---- running: element i joins all up to i (from i on with `reverse`); without axis of the flat array
 Array cumsum(const ArrayLike& x, std::optional<int> axis = {}, bool reverse = false);

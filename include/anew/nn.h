@@ -24,11 +24,14 @@ Array hard_silu(const ArrayLike& x);
 Array hard_swish(const ArrayLike& x);                            // the same
 Array log1mexp(const ArrayLike& x);                              // log(1 - exp(-x)), for x > 0
 Array squareplus(const ArrayLike& x, const ArrayLike& b = 4.0);  // (x + sqrt(x^2 + b)) / 2
+Array sparse_plus(const ArrayLike& x);                           // 0 up to -1, (x + 1)^2 / 4 in between, x from 1 on
+Array sparse_sigmoid(const ArrayLike& x);                        // its derivative
 Array glu(const ArrayLike& x, int axis = -1);                    // first half times sigmoid of the second
 
 Array softmax(const ArrayLike& x, const Axes& axis = -1);
 Array log_softmax(const ArrayLike& x, const Axes& axis = -1);
 Array logsumexp(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
+Array logmeanexp(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
 Array standardize(const ArrayLike& x, const Axes& axis = -1, double epsilon = 1e-5);
 // one_hot(array({0, 2}), 3) is [[1, 0, 0], [0, 0, 1]]; an index outside gives a row of zeros.
 Array one_hot(const ArrayLike& x, std::int64_t classes, DType dtype = default_float());

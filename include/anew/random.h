@@ -60,6 +60,54 @@ struct ChoiceOptions {
 // Elements of a along an axis, or numbers below a.
 Array choice(const ArrayLike& key, const ArrayLike& a, const Shape& shape = {}, const ChoiceOptions& options = {});
 
+// ---- distributions with parameters; the shape is that of the parameters unless given
+Array gamma(const ArrayLike& key, const ArrayLike& a, const std::optional<Shape>& shape = {},
+            DType dtype = default_float());  // differentiable by a: along what keeps the distribution function
+Array loggamma(const ArrayLike& key, const ArrayLike& a, const std::optional<Shape>& shape = {},
+               DType dtype = default_float());
+Array beta(const ArrayLike& key, const ArrayLike& a, const ArrayLike& b, const std::optional<Shape>& shape = {},
+           DType dtype = default_float());
+// A vector of numbers that add up to 1, along a last axis of its own.
+Array dirichlet(const ArrayLike& key, const ArrayLike& alpha, const std::optional<Shape>& shape = {},
+                DType dtype = default_float());
+Array chisquare(const ArrayLike& key, const ArrayLike& df, const std::optional<Shape>& shape = {},
+                DType dtype = default_float());
+Array t(const ArrayLike& key, const ArrayLike& df, const std::optional<Shape>& shape = {},
+        DType dtype = default_float());
+Array f(const ArrayLike& key, const ArrayLike& dfnum, const ArrayLike& dfden, const std::optional<Shape>& shape = {},
+        DType dtype = default_float());
+Array pareto(const ArrayLike& key, const ArrayLike& b, const std::optional<Shape>& shape = {},
+             DType dtype = default_float());
+Array lognormal(const ArrayLike& key, const ArrayLike& sigma = 1.0, const std::optional<Shape>& shape = {},
+                DType dtype = default_float());
+Array rayleigh(const ArrayLike& key, const ArrayLike& scale, const std::optional<Shape>& shape = {},
+               DType dtype = default_float());
+Array wald(const ArrayLike& key, const ArrayLike& mean, const std::optional<Shape>& shape = {},
+           DType dtype = default_float());
+Array weibull_min(const ArrayLike& key, const ArrayLike& scale, const ArrayLike& concentration,
+                  const std::optional<Shape>& shape = {}, DType dtype = default_float());
+Array triangular(const ArrayLike& key, const ArrayLike& left, const ArrayLike& mode, const ArrayLike& right,
+                 const std::optional<Shape>& shape = {}, DType dtype = default_float());
+Array maxwell(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
+Array double_sided_maxwell(const ArrayLike& key, const ArrayLike& loc, const ArrayLike& scale, const Shape& shape = {},
+                           DType dtype = default_float());
+Array generalized_normal(const ArrayLike& key, double p, const Shape& shape = {}, DType dtype = default_float());
+Array ball(const ArrayLike& key, std::int64_t d, double p = 2, const Shape& shape = {},
+           DType dtype = default_float());  // points of d coordinates inside the ball of the p-norm
+Array orthogonal(const ArrayLike& key, std::int64_t n, const Shape& shape = {}, DType dtype = default_float());
+Array multivariate_normal(const ArrayLike& key, const ArrayLike& mean, const ArrayLike& cov,
+                          const std::optional<Shape>& shape = {}, DType dtype = default_float());
+Array geometric(const ArrayLike& key, const ArrayLike& p, const std::optional<Shape>& shape = {},
+                DType dtype = default_int());
+Array poisson(const ArrayLike& key, const ArrayLike& lam, const std::optional<Shape>& shape = {},
+              DType dtype = default_int());
+
+// ---- keys as JAX names them: here a key is the array of its words
+Array PRNGKey(const ArrayLike& seed);
+Array key_data(const ArrayLike& key);
+Array wrap_key_data(const ArrayLike& words);
+Array clone(const ArrayLike& key);
+
 // Which of the two counters of threefry this thread uses for split and bits: by position (the default), which makes
 // every element independent of the size of the array, or JAX's original one. Returns the former setting. It is read
 // when an operation is called or traced.

@@ -3,6 +3,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include <cmath>
 #include <numbers>
 
 #include "ops/known_rows.h"
@@ -80,10 +81,27 @@ Array hard_silu(const ArrayLike& x) {
   return a * hard_sigmoid(a);
 }
 Array hard_swish(const ArrayLike& x) { return hard_silu(x); }
+Array sparse_plus(const ArrayLike& x) {
+  PinLine pin(x.at);
+  Array a = as_float(x);
+  return where(a <= -1, 0, where(a >= 1, a, square(a + 1) / 4));
+}
+Array sparse_sigmoid(const ArrayLike& x) {
+  PinLine pin(x.at);
+  return 0.5 * clip(as_float(x) + 1, 0, 2);
+}
 Array glu(const ArrayLike& x, int axis) {
   PinLine pin(x.at);
   auto halves = split(as_float(x), 2, axis);
   return halves[0] * sigmoid(halves[1]);
+}
+
+Array logmeanexp(const ArrayLike& x, const Axes& axis, bool keepdims) {
+  Array a = float_array(x);
+  PinLine pin(x.at);
+  double n = 1;
+  for (int i : checked_axes("logmeanexp", axis, type_of(a), x.at)) n *= static_cast<double>(type_of(a).shape[i]);
+  return anew::logsumexp(a, axis, keepdims) - std::log(n);
 }
 
 Array log_softmax(const ArrayLike& x, const Axes& axis) {

@@ -75,6 +75,20 @@ Array ndtr(const ArrayLike& x) {
   return 0.5 * anew::erfc(as_float(x) * -(1 / std::numbers::sqrt2));
 }
 
+// The scaled function by its scale: where that overflows, so does the product, but not where it is 0.
+static Array unscaled(const Array& x, const Array& scaled) { return exp(abs(x)) * scaled; }
+Array i0(const ArrayLike& x) {
+  PinLine pin(x.at);
+  Array a = as_float(x);
+  return where(abs(a) == infinity, infinity, unscaled(a, i0e(a)));
+}
+Array i1(const ArrayLike& x) {
+  PinLine pin(x.at);
+  Array a = as_float(x);
+  return where(abs(a) == infinity, a, unscaled(a, i1e(a)));
+}
+Array bessel_i0e(const ArrayLike& x) { return i0e(x); }
+
 Array expit(const ArrayLike& x) { return nn::sigmoid(x); }
 Array logit(const ArrayLike& p) {
   PinLine pin(p.at);

@@ -1,10 +1,13 @@
 // Reductions made of rows, and comparisons of whole arrays.
 #include <anew/indexing.h>
+#include <anew/lax.h>
 #include <anew/nn.h>
+#include <anew/numpy.h>
 #include <anew/ops.h>
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 
 #include "ops/axes.h"
 #include "ops/promote.h"
@@ -30,32 +33,67 @@ Array joined_last(const Array& x, const std::vector<int>& axes) {
   return reshape(transpose(x, joined(kept, axes)), out);
 }
 
-Array order_statistic(std::string_view op, const ArrayLike& x, double q, const Axes& axis, bool keepdims) {
+// Where the q-th part of `last + 1` sorted elements ends: between which two, and how far.
+struct Between {
+  Array low, high, weight;
+};
+Between between_elements(std::string_view op, const Array& q, const Array& last, std::string_view method,
+                         const Location& at) {
+  Array place = q * last, low = floor(place), high = ceil(place), weight = place - low;
+  if (method == "lower") return {low, low, zeros_like(weight)};
+  if (method == "higher") return {high, high, zeros_like(weight)};
+  if (method == "nearest") return {round(place), round(place), zeros_like(weight)};
+  if (method == "midpoint") return {low, high, where(low == high, 0, full_like(weight, 0.5))};
+  if (method != "linear")
+    fail(op, at, fmt::format("no method \"{}\"", method), "methods are linear, lower, higher, midpoint, nearest");
+  return {low, high, weight};
+}
+
+// The axes of q come first. nan counts as the last of its line; `ignore_nan`: not at all.
+Array order_statistic(std::string_view op, const ArrayLike& x, const Array& q, const Axes& axis, bool keepdims,
+                      std::string_view method, bool ignore_nan) {
   check_operand(x.value, line_or(x.at));
+  check_operand(q, line_or(x.at));
   Array a = strong(x.value, x.at);
   const Type type = type_of(a);
   std::vector<int> axes = checked_axes(op, axis, type, x.at);
-  if (!(q >= 0 && q <= 1)) throw Error(fmt::format("[{}] q must be in [0, 1], got {}", op, q), line_or(x.at));
+  if (is_known_number(q) && !(q.value()->number >= 0 && q.value()->number <= 1))
+    throw Error(fmt::format("[{}] q must be in [0, 1], got {}", op, q.value()->number), line_or(x.at));
   PinLine pin(x.at);
   Array lines = sort(joined_last(coerce(a, floating(type.dtype), x.at), axes));
-  const Shape shape = type_of(lines).shape;
-  const std::int64_t n = shape[-1];
+  const Type sorted = type_of(lines);
+  const std::int64_t n = sorted.shape[-1];
   if (n == 0) throw Error(fmt::format("[{}] of no elements: {} along axes of size 0", op, type.str()), line_or(x.at));
-  auto element = [&](std::int64_t i) {
-    Shape start, limit = shape;
-    for (int k = 0; k < shape.ndim(); ++k) start.push_back(0);
-    start[-1] = i;
-    limit[-1] = i + 1;
-    return squeeze(lax::slice(lines, start, limit), -1);
+  Shape rest = sorted.shape;
+  rest.erase(rest.ndim() - 1);
+  // Of half precision places are not whole numbers, so they are counted in f32 at least.
+  const DType exact = is_stored(sorted.dtype) ? f32 : sorted.dtype;
+  Array flat = reshape(coerce(q, exact, x.at), {-1});
+  const Shape of_q = type_of(strong(q, x.at)).shape;
+  // [rest..., number of q]
+  Array last =
+      ignore_nan ? astype(sum(~isnan(lines), -1, true), exact) - 1 : full({1}, static_cast<double>(n - 1), exact);
+  Array nothing = last < 0;
+  Between b = between_elements(op, flat, maximum(last, 0), method, x.at);
+  auto element = [&](const Array& i) {
+    Shape places = rest;
+    places.push_back(type_of(flat).shape[0]);
+    return take_along_axis(lines, broadcast_to(astype(i, i32), places), -1, "clip");
   };
-  const double place = q * static_cast<double>(n - 1), low = std::floor(place), weight = place - low;
-  Array y = element(static_cast<std::int64_t>(low));
-  if (weight > 0) y = y * (1 - weight) + element(static_cast<std::int64_t>(low) + 1) * weight;
-  Array last = element(n - 1);  // nan, if there is one
-  y = where(isnan(last), last, y);
-  if (!keepdims) return y;
-  Shape whole = type.shape;
-  for (int i : axes) whole[i] = 1;
+  Array weight = astype(b.weight, sorted.dtype), low = element(b.low);
+  // Where both are one element its weight is 1, whatever it is: inf too.
+  Array y = method == "linear" || method == "midpoint"
+                ? where(weight > 0, low * (1 - weight) + where(weight > 0, element(b.high), 0) * weight, low)
+                : low;
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  y = where(ignore_nan ? nothing : isnan(lax::slice_in_dim(lines, n - 1, n, 1, -1)), nan, y);
+  y = where((flat >= 0) & (flat <= 1), y, nan);
+  y = moveaxis(y, -1, 0);
+  Shape whole = of_q;
+  for (int i = 0; i < type.shape.ndim(); ++i) {
+    if (!contains(axes, i)) whole.push_back(type.shape[i]);
+    else if (keepdims) whole.push_back(1);
+  }
   return reshape(y, whole);
 }
 
@@ -124,10 +162,13 @@ bool array_equal(const ArrayLike& a, const ArrayLike& b) {
 }
 
 Array median(const ArrayLike& x, const Axes& axis, bool keepdims) {
-  return order_statistic("median", x, 0.5, axis, keepdims);
+  return order_statistic("median", x, 0.5, axis, keepdims, "linear", false);
 }
-Array quantile(const ArrayLike& x, double q, const Axes& axis, bool keepdims) {
-  return order_statistic("quantile", x, q, axis, keepdims);
+Array quantile(const ArrayLike& x, const ArrayLike& q, const Axes& axis, bool keepdims, std::string_view method) {
+  return order_statistic("quantile", x, q.value, axis, keepdims, method, false);
+}
+Array nanquantile(const ArrayLike& x, const ArrayLike& q, const Axes& axis, bool keepdims, std::string_view method) {
+  return order_statistic("nanquantile", x, q.value, axis, keepdims, method, true);
 }
 
 }  // namespace anew

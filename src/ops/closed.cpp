@@ -345,8 +345,11 @@ Array nn::log1mexp(const ArrayLike& x) {
 Array nn::squareplus(const ArrayLike& x, const ArrayLike& b) {
   return two("squareplus", rows<ClosedRows>().squareplus, make_params(OrderParams()), x, b);
 }
-Array special::bessel_i0e(const ArrayLike& x) {
+Array special::i0e(const ArrayLike& x) {
   return bind1(rows<ClosedRows>().bessel_ie, make_params(OrderParams()), {as_float(x)}, x.at);
+}
+Array special::i1e(const ArrayLike& x) {
+  return bind1(rows<ClosedRows>().bessel_ie, make_params(OrderParams(1)), {as_float(x)}, x.at);
 }
 Array special::entr(const ArrayLike& x) { return bind1(rows<ClosedRows>().entr, ir::no_params(), {as_float(x)}, x.at); }
 

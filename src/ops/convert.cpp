@@ -1,4 +1,5 @@
 // Operations that change no number but its type or its standing: conversion, stop_gradient, name.
+#include <anew/lax.h>
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -44,6 +45,33 @@ Primitive conversion() {
   return p;
 }
 
+Primitive bitcast() {
+  Primitive p = elementwise_row("bitcast_convert_type", 1, Accepts::anything, false, 1, {});
+  p.parse = &ConvertParams::parse;
+  p.infer = [](const ir::InferArgs& a) {
+    require_count("bitcast_convert_type", 1, a.in, a.at);
+    const DType from = a.in[0].dtype, to = a.params.as<ConvertParams>().new_dtype;
+    auto whole = [](DType d) { return d != bool_ && size_of(d) >= 4; };
+    if (!whole(from) || !whole(to) || size_of(from) != size_of(to))
+      fail("bitcast_convert_type", a.at, fmt::format("from {} to {}", a.in[0].str(), name_of(to)),
+           "both have 32 bits, or both have 64");
+    return Types{{a.in[0].shape, to}};
+  };
+  p.lower = [](const ir::Params& params, std::span<const Type> in, std::span<const Type>) {
+    DType to = params.as<ConvertParams>().new_dtype;
+    return ir::Lowered{{loops::elementwise({in[0]}, [to](Expr x) { return loops::bitcast(x, to); })}, {}};
+  };
+  p.jvp = [](const ir::JvpArgs&) { return Arrays{Array()}; };
+  p.samples = [] {
+    std::vector<ir::Sample> out;
+    for (auto [from, to] : {std::pair{f32, i32}, {f64, u64}, {i32, u32}, {u32, f32}, {i64, f64}})
+      for (const Shape& s : {Shape{}, Shape{2, 3}, Shape{0}})
+        out.push_back({make_params(ConvertParams(to)), {{{s, from}, 1, 9}}});
+    return out;
+  };
+  return p;
+}
+
 // The same elements under another equation.
 Primitive same(std::string name) {
   Primitive p;
@@ -79,6 +107,7 @@ Primitive naming() {
 
 struct ConvertRows : Family {
   const Primitive& convert_element_type = row(conversion());
+  const Primitive& bitcast_convert_type = row(bitcast());
   const Primitive& stop_gradient = row(stopping());
   const Primitive& name = row(naming());
 };
@@ -109,6 +138,11 @@ Array name(const Array& x, std::string_view name, const Location& at) {
 }  // namespace flat
 
 namespace lax {
+Array bitcast_convert_type(const ArrayLike& x, DType dtype) {
+  Array a = checked(x);
+  if (type_of(a).dtype == dtype) return a;
+  return bind1(rows<ConvertRows>().bitcast_convert_type, make_params(ConvertParams(dtype)), {a}, x.at);
+}
 Array convert_element_type(const ArrayLike& x, DType dtype) {
   check_operand(x.value, line_or(x.at));
   if (is_weak(x.value) || type_of(x.value).dtype == dtype) return coerce(x.value, dtype, x.at);

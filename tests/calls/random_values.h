@@ -112,6 +112,20 @@ flat::Krylov make(Random& r, Tag<flat::Krylov>);
 flat::KrylovOptions make(Random& r, Tag<flat::KrylovOptions>);
 RootOptions make(Random& r, Tag<RootOptions>);
 flat::OdeOptions make(Random& r, Tag<flat::OdeOptions>);
+MeshgridOptions make(Random& r, Tag<MeshgridOptions>);
+SizeOptions make(Random& r, Tag<SizeOptions>);
+UniqueOptions make(Random& r, Tag<UniqueOptions>);
+BincountOptions make(Random& r, Tag<BincountOptions>);
+Bins make(Random& r, Tag<Bins>);
+HistogramOptions make(Random& r, Tag<HistogramOptions>);
+CovOptions make(Random& r, Tag<CovOptions>);
+InterpOptions make(Random& r, Tag<InterpOptions>);
+ReduceOptions make(Random& r, Tag<ReduceOptions>);
+std::function<Array(Array)> make(Random& r, Tag<std::function<Array(Array)>>);
+std::function<Array(Array, Array)> make(Random& r, Tag<std::function<Array(Array, Array)>>);
+std::function<Array(Array, int)> make(Random& r, Tag<std::function<Array(Array, int)>>);
+std::function<Array(Array, std::int64_t)> make(Random& r, Tag<std::function<Array(Array, std::int64_t)>>);
+std::function<Array(std::vector<Array>)> make(Random& r, Tag<std::function<Array(std::vector<Array>)>>);
 inline Arrays* make(Random&, Tag<Arrays*>) { return nullptr; }
 
 template <class A, class B>

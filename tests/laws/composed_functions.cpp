@@ -234,12 +234,57 @@ std::vector<ComposedFunction> of_fft_and_random() {
   };
 }
 
+// The rows of tests/golden/functions as examples: their inputs by kind and sizes.
+Arrays listed(const Array& x) { return {x}; }
+Arrays listed(const std::vector<Array>& xs) { return xs; }
+Arrays listed(const std::pair<Array, Array>& xs) { return {xs.first, xs.second}; }
+struct Kind {
+  DType dtype;
+  double lo, hi;
+  template <std::same_as<int>... Size>
+  ir::SampleInput operator()(Size... sizes) const {
+    return {{Shape{sizes...}, dtype}, lo, hi};
+  }
+};
+constexpr Kind f{f64, -2, 2}, p{f64, 0.4, 2}, u{f64, 0.05, 0.95}, n{i32, 0, 4};
+
+#define FUNCTION(name, python, call, ...) entry(#name, Inputs{__VA_ARGS__}, [](X x) { return listed(call); }),
+#define EDGE(...)
+std::vector<ComposedFunction> recorded_numpy() {
+  return {
+#include "golden/functions/numpy.def"
+  };
+}
+std::vector<ComposedFunction> recorded_lax() {
+  return {
+#include "golden/functions/lax.def"
+  };
+}
+std::vector<ComposedFunction> recorded_special() {
+  return {
+#include "golden/functions/special.def"
+  };
+}
+std::vector<ComposedFunction> recorded_stats() {
+  return {
+#include "golden/functions/stats.def"
+  };
+}
+std::vector<ComposedFunction> recorded_random() {
+  return {
+#include "golden/functions/random.def"
+  };
+}
+#undef FUNCTION
+#undef EDGE
+
 }  // namespace
 
 const std::vector<ComposedFunction>& composed_functions() {
   static const std::vector<ComposedFunction> table = [] {
     std::vector<ComposedFunction> all;
-    for (auto part : {of_ops, of_nn, of_indexing, of_linalg, of_fft_and_random})
+    for (auto part : {of_ops, of_nn, of_indexing, of_linalg, of_fft_and_random, recorded_numpy, recorded_lax,
+                      recorded_special, recorded_stats, recorded_random})
       for (ComposedFunction& f : part()) all.push_back(std::move(f));
     return all;
   }();
@@ -285,8 +330,74 @@ const std::vector<std::pair<std::string, std::string>>& functions_without_deriva
                                     "lax::population_count",
                                     "lax::shift_right_logical",
                                     "linalg::matrix_rank"});
+    add("gives indices, counts or bools", {"rint",
+                                           "bitwise_invert",
+                                           "bitwise_count",
+                                           "bitwise_left_shift",
+                                           "bitwise_right_shift",
+                                           "isposinf",
+                                           "isneginf",
+                                           "gcd",
+                                           "lcm",
+                                           "isclose",
+                                           "ix_",
+                                           "unravel_index",
+                                           "ravel_multi_index",
+                                           "diag_indices",
+                                           "diag_indices_from",
+                                           "tril_indices",
+                                           "triu_indices",
+                                           "tril_indices_from",
+                                           "triu_indices_from",
+                                           "mask_indices",
+                                           "nonzero",
+                                           "flatnonzero",
+                                           "argwhere",
+                                           "isin",
+                                           "argpartition",
+                                           "lexsort",
+                                           "bincount",
+                                           "digitize",
+                                           "nanargmax",
+                                           "nanargmin",
+                                           "packbits",
+                                           "unpackbits",
+                                           "lax::eq",
+                                           "lax::ne",
+                                           "lax::ge",
+                                           "lax::gt",
+                                           "lax::le",
+                                           "lax::lt",
+                                           "lax::is_finite",
+                                           "lax::shift_left",
+                                           "lax::shift_right_arithmetic",
+                                           "lax::reduce_and",
+                                           "lax::reduce_or",
+                                           "lax::reduce_xor",
+                                           "lax::clz",
+                                           "lax::mulhi",
+                                           "lax::bitcast_convert_type",
+                                           "stats::rankdata",
+                                           "stats::mode",
+                                           "stats::bernoulli::cdf",
+                                           "stats::bernoulli::ppf",
+                                           "random::geometric",
+                                           "random::poisson"});
+    add("top_k by another name", {"lax::approx_max_k", "lax::approx_min_k"});
+    add("scatter_add of what is negated", {"lax::scatter_sub"});
+    add("its derivatives are recorded, and that of its derivative costs a loop in a loop",
+        {"lax::igamma_grad_a", "lax::random_gamma_grad", "random::gamma", "random::loggamma", "random::beta",
+         "random::dirichlet", "random::chisquare", "random::t", "random::f"});
+    add("jumps: its slope is that of what it rounds", {"lax::reduce_precision"});
+    add("gives elements in places that depend on all of them, as sort does",
+        {"unique", "unique_values", "unique_counts", "unique_inverse", "union1d", "intersect1d", "setdiff1d",
+         "setxor1d", "trim_zeros"});
+    add("makes constants",
+        {"empty_like", "logspace", "geomspace", "bartlett", "blackman", "hamming", "hanning", "kaiser",
+         "lax::broadcasted_iota", "random::PRNGKey", "random::key_data", "random::wrap_key_data", "random::clone"});
     add("draws numbers that depend on a key alone",
-        {"random::key", "random::split", "random::fold_in", "random::bits", "random::normal", "random::exponential",
+        {"random::key", "random::split", "random::maxwell", "random::generalized_normal", "random::ball",
+         "random::orthogonal", "random::fold_in", "random::bits", "random::normal", "random::exponential",
          "random::gumbel", "random::laplace", "random::logistic", "random::cauchy", "random::rademacher",
          "random::bernoulli", "random::randint", "random::categorical"});
     add("its derivative is 0 by definition", {"stop_gradient", "nextafter"});
