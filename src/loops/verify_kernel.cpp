@@ -39,6 +39,16 @@ class Verifier {
 
   bool empty() const { return std::find(k_.extents.begin(), k_.extents.end(), 0) != k_.extents.end(); }
 
+  // First and last value, where the nest is not empty.
+  std::pair<__int128, __int128> range(const Affine& f) const {
+    __int128 low = f.constant, high = f.constant;
+    for (std::size_t v = 0; v < k_.extents.size(); ++v) {
+      const __int128 reach = static_cast<__int128>(f.coefficients[v]) * (k_.extents[v] - 1);
+      (reach < 0 ? low : high) += reach;
+    }
+    return {low, high};
+  }
+
   void check(const Access& access, Subject what) const {
     if (access.operand < 0 || static_cast<std::size_t>(access.operand) >= k_.operands.size())
       fail(fmt::format("{} names operand #{} of {}", what.str(), access.operand, k_.operands.size()));
@@ -52,11 +62,7 @@ class Verifier {
         fail(fmt::format("{} has {} coefficients in dimension {}, the nest has {} variables", what.str(),
                          f.coefficients.size(), d, k_.extents.size()));
       if (empty()) continue;
-      __int128 low = f.constant, high = f.constant;
-      for (std::size_t v = 0; v < k_.extents.size(); ++v) {
-        const __int128 reach = static_cast<__int128>(f.coefficients[v]) * (k_.extents[v] - 1);
-        (reach < 0 ? low : high) += reach;
-      }
+      const auto [low, high] = range(f);
       if (low < 0 || high >= shape[d])
         fail(fmt::format("{} leaves operand #{} of shape {}: dimension {} reaches [{}, {}]", what.str(), access.operand,
                          shape.str(), d, static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)));
@@ -171,7 +177,6 @@ class Verifier {
       joined *= k_.extents[v];
     }
     if (finds_index && joined == 0) fail(fmt::format("{} of no elements", name_of(k_.combine)));
-    std::vector<bool> written(k_.operands.size());
     for (std::size_t s = 0; s < k_.stores.size(); ++s) {
       const Store& store = k_.stores[s];
       const Subject what{"store", s};
@@ -179,8 +184,9 @@ class Verifier {
         fail(fmt::format("{} of node %{}", what.str(), store.node));
       check(store.to, what);
       const std::size_t operand = store.to.operand;
-      if (written[operand]) fail(fmt::format("{} writes operand #{} again", what.str(), operand));
-      written[operand] = true;
+      for (std::size_t t = 0; t < s; ++t)
+        if (!apart(k_.stores[t].to, store.to))
+          fail(fmt::format("{} and store {} may write one element of operand #{}", what.str(), t, operand));
       check_injective(store.to, what);
       const DType from = type(store.node), to = k_.operands[operand].dtype;
       const bool narrows = is_float(to) && is_stored(to) && from == computed_type(to);
@@ -188,6 +194,17 @@ class Verifier {
         fail(fmt::format("{} puts {} into operand #{} of {}", what.str(), name_of(from), operand, name_of(to)));
       if (reduces) check_combine(from);
     }
+  }
+
+  // Other operands, or other places of one along a dimension.
+  bool apart(const Access& a, const Access& b) const {
+    if (a.operand != b.operand) return true;
+    for (std::size_t d = 0; d < a.index.size(); ++d) {
+      const auto [low_a, high_a] = range(a.index[d]);
+      const auto [low_b, high_b] = range(b.index[d]);
+      if (high_a < low_b || high_b < low_a) return true;
+    }
+    return false;
   }
 
   void check_combine(DType dtype) const {

@@ -137,6 +137,16 @@ class Aliasing {
       }
   }
 
+  // Whether two accesses keep to different places along a dimension.
+  static bool in_other_rows(const std::vector<loops::Affine>& a, const std::vector<loops::Affine>& b) {
+    auto fixed = [](const loops::Affine& f) {
+      return std::all_of(f.coefficients.begin(), f.coefficients.end(), [](std::int64_t c) { return c == 0; });
+    };
+    for (std::size_t d = 0; d < a.size(); ++d)
+      if (fixed(a[d]) && fixed(b[d]) && a[d].constant != b[d].constant) return true;
+    return false;
+  }
+
   // May a step write storage `to` where it reads `from`? Where it may, it will: tiles are told.
   bool works_in_place(Step& s, StorageId from, StorageId to) const {
     if (s.is<Tiles>()) {
@@ -158,14 +168,14 @@ class Aliasing {
     }
     if (!s.is_elementwise()) return false;
     const loops::Kernel& k = s.kernel();
-    const loops::Store* store = nullptr;
-    for (const loops::Store& t : k.stores) {
-      if (storage_of(s.out[t.to.operand - s.in.size()]) != to) continue;
-      if (store) return false;
-      store = &t;
-    }
-    if (!store) return false;
-    const Value& out = value(s.out[store->to.operand - s.in.size()]);
+    std::vector<const loops::Store*> stores;
+    for (const loops::Store& t : k.stores)
+      if (storage_of(s.out[t.to.operand - s.in.size()]) == to) stores.push_back(&t);
+    if (stores.empty()) return false;
+    const int operand = stores[0]->to.operand;
+    if (std::any_of(stores.begin(), stores.end(), [&](const auto* t) { return t->to.operand != operand; }))
+      return false;
+    const Value& out = value(s.out[operand - s.in.size()]);
     // Another output that is a mere copy of the input might be read from it after it was overwritten.
     if (k.stores.size() > 1)
       for (const loops::Store& t : k.stores)
@@ -177,7 +187,9 @@ class Aliasing {
           in.strides != out.strides || in.offset != out.offset)
         return false;
       for (const loops::Access& a : k.accesses)
-        if (a.operand == static_cast<int>(o) && a.index != store->to.index) return false;
+        if (a.operand == static_cast<int>(o))
+          for (const loops::Store* t : stores)
+            if (a.index != t->to.index && !in_other_rows(a.index, t->to.index)) return false;
     }
     return true;
   }

@@ -224,6 +224,8 @@ void sink(Body& body);
 void hoist(Body& body);
 // Another order of the steps where it lowers the peak.
 void order(Body& body);
+// Small kernels in the bodies of loops become one.
+void join(Body& body);
 // Neighbouring kernels over the same rows become tiles, where their nests have at least so many elements in all, of so
 // many elements each. Tests ask for smaller ones; not to be changed while anything is compiled.
 void tile(Body& body);

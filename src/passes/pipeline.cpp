@@ -45,6 +45,7 @@ constexpr BodyPass ordering[] = {
     {"order", order},  // a schedule of a lower peak, if there is one: of whole steps, before they are cut
 };
 constexpr BodyPass tiling[] = {
+    {"join", join},  // what is small in a loop becomes one kernel; after order, since it holds together what it joins
     {"tile", tile},  // neighbours over the same rows run tile by tile; after order, which decides who is a neighbour
 };
 constexpr BodyPass cutting[] = {

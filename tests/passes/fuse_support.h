@@ -160,7 +160,8 @@ inline Traffic traffic(const Body& body) {
   return t;
 }
 
-// Fused and unfused give the bits of the program; nothing is done more often; a second time changes nothing.
+// Fused and unfused give the bits of the program, and so do the kernels of loops joined; nothing is done more often; a
+// second time changes nothing.
 inline void expect_same(const Program& program, const Arrays& x, const std::string& name) {
   Arrays inputs = dense_inputs(program, x), want = evaluate(program, x);
   auto body = lowered(program);
@@ -176,6 +177,9 @@ inline void expect_same(const Program& program, const Arrays& x, const std::stri
   const std::string once = passes::str(*body);
   passes::fuse(*body);
   EXPECT_EQ(passes::str(*body), once) << name << ": a second time changes something";
+  passes::join(*body);
+  ASSERT_NO_THROW(passes::verify(*body)) << name << "\n" << passes::str(*body);
+  EXPECT_TRUE(same_bits(Runner(*body).run(inputs), want)) << name << ", joined:\n" << passes::str(*body);
 }
 
 }  // namespace anew::test
