@@ -299,7 +299,7 @@ class Call<F, std::index_sequence<Free...>, A...> {
   static Arrays run(void* self, std::span<const Array> xs) {
     return static_cast<Call*>(self)->run_with(xs, std::index_sequence_for<A...>{});
   }
-  static std::vector<std::string> paths(const void* self) {
+  static std::vector<std::string> paths([[maybe_unused]] const void* self) {
     std::vector<std::string> out;
     (name_argument(Free, get<Free>(static_cast<const Call*>(self)->args_), out), ...);
     return out;
