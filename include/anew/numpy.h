@@ -55,8 +55,6 @@ Array vstack(const ArrayList& xs);
 Array hstack(const ArrayList& xs);
 Array dstack(const ArrayList& xs);
 Array column_stack(const ArrayList& xs);
-Array block(const ArrayList& row);  // beside each other along the last axis
-Array block(const std::vector<std::vector<Array>>& rows, const Location& at = Location::current());
 std::vector<Array> array_split(const ArrayLike& x, std::int64_t n, int axis = 0);  // sizes may differ by one
 std::vector<Array> vsplit(const ArrayLike& x, std::int64_t n);
 std::vector<Array> hsplit(const ArrayLike& x, std::int64_t n);
@@ -227,10 +225,6 @@ struct InterpOptions {
   std::optional<double> period = {};
 };
 Array interp(const ArrayLike& x, const ArrayLike& xp, const ArrayLike& fp, const InterpOptions& options = {});
-// Differences in the middle of neighbours, one-sided at the ends; along an axis, or along all of them.
-Array gradient(const ArrayLike& x, double spacing, int axis);
-Array gradient(const ArrayLike& x, const Array& coordinates, int axis);
-std::vector<Array> gradient(const ArrayLike& x, double spacing = 1);
 Array trapezoid(const ArrayLike& y, const ArrayLike& x = Array(), double dx = 1, int axis = -1);
 Array ediff1d(const ArrayLike& x, const ArrayLike& to_end = Array(), const ArrayLike& to_begin = Array());
 Array unwrap(const ArrayLike& x, int axis = -1, double period = 6.283185307179586);
@@ -263,4 +257,14 @@ Array tensorinv(const ArrayLike& x, int ind = 2);
 Array tensorsolve(const ArrayLike& a, const ArrayLike& b);  // x with tensordot(a, x, x.ndim()) = b
 
 }  // namespace linalg
+// What users call functions of their own, and hand to transformations: `checkpoint(block)` must stay theirs.
+namespace numpy {
+Array block(const ArrayList& row);  // beside each other along the last axis
+Array block(const std::vector<std::vector<Array>>& rows, const Location& at = Location::current());
+// Differences in the middle of neighbours, one-sided at the ends; along an axis, or along all of them.
+Array gradient(const ArrayLike& x, double spacing, int axis);
+Array gradient(const ArrayLike& x, const Array& coordinates, int axis);
+std::vector<Array> gradient(const ArrayLike& x, double spacing = 1);
+}  // namespace numpy
+
 }  // namespace anew

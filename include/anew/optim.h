@@ -16,6 +16,9 @@ class Schedule {
   template <class F>
     requires(std::is_invocable_r_v<Array, const F&, const Array&> && !std::same_as<F, Schedule>)
   Schedule(F f) : function_(std::move(f)) {}
+  // There is no moving: what was moved from is still the same.
+  Schedule(const Schedule&) = default;
+  Schedule& operator=(const Schedule&) = default;
   Array operator()(const ArrayLike& count) const;
   bool constant() const { return !function_; }
   const Array& value() const { return value_; }  // of a constant
@@ -99,6 +102,9 @@ class Optimizer {
   // Updates, from gradients or the updates of what came before in a chain.
   using Update = std::function<Arrays(const Arrays& updates, const Parameters& params, Slots& state)>;
   Optimizer(std::string name, Init init, Update update);
+  // There is no moving: what was moved from is still the same.
+  Optimizer(const Optimizer&) = default;
+  Optimizer& operator=(const Optimizer&) = default;
 
   template <Tree P>
   State init(const P& params, const Location& at = Location::current()) const {

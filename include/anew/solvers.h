@@ -116,6 +116,9 @@ class LinearFunction {
  public:
   using anew_params = detail::types<X>;
   LinearFunction(FlatFunction f, const detail::Carry<X>& like) : f_(std::move(f)), like_(&like) {}
+  // There is no moving: what was moved from is still the same.
+  LinearFunction(const LinearFunction&) = default;
+  LinearFunction& operator=(const LinearFunction&) = default;
   X operator()(X x) const { return like_->with(f_(like_->flatten(std::move(x)))); }
 
  private:
@@ -134,6 +137,9 @@ class LinearOperator {
   template <class F>
     requires std::is_invocable_r_v<X, const F&, const X&>
   LinearOperator(F f) : f_(std::move(f)) {}
+  // There is no moving: what was moved from is still the same.
+  LinearOperator(const LinearOperator&) = default;
+  LinearOperator& operator=(const LinearOperator&) = default;
   const std::optional<Array>& matrix() const { return matrix_; }
   const std::function<X(const X&)>& function() const { return f_; }
 
@@ -337,8 +343,10 @@ std::pair<X, SolveInfo> run_root(bool fixed, const F& f, X x0, const RootOptions
 
 }  // namespace detail
 
-// x of f(x) = 0 near x0 by Newton's method, and how it went.
+// x of f(x) = 0 near x0, an array or a tree, by Newton's method, and how it went. Of a plain number it would hide a
+// newton(f, Array) of the user's own.
 template <class F, class T>
+  requires(!Number<T>)
 [[nodiscard]] auto newton(const F& f, const T& x0, const RootOptions& options = {},
                           const Location& at = Location::current()) {
   using X = detail::unknown_t<F, T>;

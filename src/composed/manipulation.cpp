@@ -74,7 +74,7 @@ Array column_stack(const ArrayList& xs) {
   return concatenate(ArrayList(std::move(all), xs.at), 1);
 }
 
-Array block(const ArrayList& row) {
+Array numpy::block(const ArrayList& row) {
   check_list("block", row);
   int ndim = 1;
   for (const Array& x : row.values) ndim = std::max(ndim, type_of(x).shape.ndim());
@@ -87,7 +87,7 @@ Array block(const ArrayList& row) {
   }
   return concatenate(ArrayList(std::move(all), row.at), -1);
 }
-Array block(const std::vector<std::vector<Array>>& rows, const Location& at) {
+Array numpy::block(const std::vector<std::vector<Array>>& rows, const Location& at) {
   if (rows.empty()) fail("block", at, "of no rows");
   Arrays all;
   int ndim = 2;

@@ -80,7 +80,7 @@ Array interp(const ArrayLike& x, const ArrayLike& xp, const ArrayLike& fp, const
   return where(at < take(u, Array(0), 0), low, where(at > take(u, Array(n - 1), 0), high, y));
 }
 
-Array gradient(const ArrayLike& x, double spacing, int axis) {
+Array numpy::gradient(const ArrayLike& x, double spacing, int axis) {
   Array a = float_array(x);
   const Type type = type_of(a);
   const int i = gradient_axis(type, axis, x.at);
@@ -91,7 +91,7 @@ Array gradient(const ArrayLike& x, double spacing, int axis) {
   Array inner = (part_of(a, i, 2, n) - part_of(a, i, 0, n - 2)) * 0.5;
   return concatenate({first, inner, last}, i) / spacing;
 }
-Array gradient(const ArrayLike& x, const Array& coordinates, int axis) {
+Array numpy::gradient(const ArrayLike& x, const Array& coordinates, int axis) {
   Array a = float_array(x), at = float_array(ArrayLike(coordinates, x.at));
   const Type type = type_of(a);
   const int i = gradient_axis(type, axis, x.at);
@@ -108,7 +108,7 @@ Array gradient(const ArrayLike& x, const Array& coordinates, int axis) {
   Array inner = (h1 * part_of(steps, i, 0, n - 2) + h0 * part_of(steps, i, 1, n - 1)) / (h0 + h1);
   return concatenate({first, inner, last}, i);
 }
-std::vector<Array> gradient(const ArrayLike& x, double spacing) {
+std::vector<Array> numpy::gradient(const ArrayLike& x, double spacing) {
   const Type type = type_of(checked(x));
   Arrays out;
   for (int i = 0; i < type.shape.ndim(); ++i) out.push_back(gradient(x, spacing, i));

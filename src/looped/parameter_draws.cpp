@@ -101,6 +101,14 @@ Array gamma_draw(std::string_view op, const ArrayLike& key, const ArrayLike& a, 
   return astype(reshape(y, d.shape), dtype);
 }
 
+// A shape with more axes behind it.
+Shape longer(std::string_view op, Shape shape, const Shape& more, const Location& at) {
+  return with_line(op, line_or(at), [&] {
+    for (std::int64_t n : more) shape.push_back(n);
+    return shape;
+  });
+}
+
 }  // namespace
 
 Array gamma(const ArrayLike& key, const ArrayLike& a, const std::optional<Shape>& shape, DType dtype) {
@@ -126,8 +134,7 @@ Array dirichlet(const ArrayLike& key, const ArrayLike& alpha, const std::optiona
   if (type.shape.ndim() == 0) fail(op, key.at, fmt::format("alpha is a vector, got {}", type.str()));
   Shape whole = type.shape;
   if (shape) {
-    whole = *shape;
-    whole.push_back(type.shape[-1]);
+    whole = longer(op, *shape, Shape{type.shape[-1]}, key.at);
   }
   PinLine pin(key.at);
   return nn::softmax(loggamma(key, alpha, whole, dtype), -1);
@@ -205,8 +212,8 @@ Array double_sided_maxwell(const ArrayLike& key, const ArrayLike& loc, const Arr
   Array m = coerce(loc.value, dtype, key.at), s = coerce(scale.value, dtype, key.at);
   const Array both[] = {m, s};
   const Shape own = broadcast_shapes("random.double_sided_maxwell", both, key.at);
-  Shape whole = shape.ndim() == 0 ? own : shape;
-  for (std::int64_t n : own) whole.push_back(n);  // as JAX: parameters have axes of their own behind the shape
+  // As JAX: parameters have axes of their own behind the shape.
+  const Shape whole = longer("random.double_sided_maxwell", shape.ndim() == 0 ? own : shape, own, key.at);
   std::array<Array, 2> keys = split(key);
   return astype(rademacher(keys[1], whole), dtype) * maxwell(keys[0], whole, dtype) * s + m;
 }
@@ -222,8 +229,7 @@ Array ball(const ArrayLike& key, std::int64_t d, double p, const Shape& shape, D
   if (d < 0) fail("random.ball", key.at, fmt::format("points of {} coordinates", d));
   PinLine pin(key.at);
   std::array<Array, 2> keys = split(key);
-  Shape whole = shape;
-  whole.push_back(d);
+  const Shape whole = longer("random.ball", shape, Shape{d}, key.at);
   Array g = generalized_normal(keys[0], p, whole, dtype), e = exponential(keys[1], shape, dtype);
   Array length = power(sum(power(abs(g), literal(dtype, p)), -1) + e, literal(dtype, 1 / p));
   return g / expand_dims(length, -1);
@@ -232,9 +238,7 @@ Array orthogonal(const ArrayLike& key, std::int64_t n, const Shape& shape, DType
   need_float("random.orthogonal", dtype, key.at);
   if (n < 0) fail("random.orthogonal", key.at, fmt::format("of {} rows", n));
   PinLine pin(key.at);
-  Shape whole = shape;
-  whole.push_back(n);
-  whole.push_back(n);
+  const Shape whole = longer("random.orthogonal", shape, Shape{n, n}, key.at);
   auto [q, r] = linalg::qr(normal(key, whole, dtype));
   const int m = whole.ndim();
   Array signs = sign(diagonal(moveaxis(r, {m - 2, m - 1}, {0, 1})));
@@ -254,8 +258,8 @@ Array multivariate_normal(const ArrayLike& key, const ArrayLike& mean, const Arr
   lead_m.erase(lead_m.ndim() - 1);
   lead_c.erase(lead_c.ndim() - 1);
   lead_c.erase(lead_c.ndim() - 1);
-  Shape whole = shape ? *shape : anew::broadcast_shapes({lead_m, lead_c}, key.at);
-  whole.push_back(m.shape[-1]);
+  const Shape lead = shape ? *shape : anew::broadcast_shapes({lead_m, lead_c}, key.at);
+  const Shape whole = longer(op, lead, Shape{m.shape[-1]}, key.at);
   Array factor = linalg::cholesky(coerce(cov.value, dtype, key.at));
   Array z = normal(key, whole, dtype);
   return coerce(mean.value, dtype, key.at) + squeeze(matmul(factor, expand_dims(z, -1)), -1);

@@ -94,7 +94,7 @@ Array solve_banded(int lower, int upper, const ArrayLike& ab, const ArrayLike& b
 Array tridiagonal_solve(const ArrayLike& dl, const ArrayLike& d, const ArrayLike& du, const ArrayLike& b) {
   auto [main, y, dtype] = matrix_operands(d, b);
   const Type type = type_of(main);
-  const Array low = astype(dl.value, type.dtype), high = astype(du.value, type.dtype);
+  const Array low = astype(dl, type.dtype), high = astype(du, type.dtype);
   if (type.shape.ndim() != 1 || !(type_of(low).shape == type.shape) || !(type_of(high).shape == type.shape))
     fail("tridiagonal_solve", d.at,
          fmt::format("needs three vectors of one size, got {}, {} and {}", type_of(low).str(), type.str(),

@@ -190,7 +190,7 @@ Arrays krylov(Krylov method, const FlatFunction& matvec, std::span<const Array> 
       PinLine inside(at);
       const Array v = layout.ravel(y);
       solvers::KrylovSystem s{layout.over_vectors(a),
-                              o.M ? layout.over_vectors(solvers::unpinned(o.M)) : solvers::VectorFunction(),
+                              o.M ? layout.over_vectors(solvers::unpinned(o.M, at)) : solvers::VectorFunction(),
                               v,
                               guess && !x0.empty() ? layout.ravel(x0) : zeros_like(v),
                               o.tol,
@@ -212,7 +212,7 @@ Arrays krylov(Krylov method, const FlatFunction& matvec, std::span<const Array> 
     rules.transpose_solve = [&](const FlatFunction& vecmat, std::span<const Array> ct) {
       return solve(false)(vecmat, ct);
     };
-  return flat::custom_linear_solve(solvers::unpinned(matvec), right, rules, at);
+  return flat::custom_linear_solve(solvers::unpinned(matvec, at), right, rules, at);
 }
 
 }  // namespace flat

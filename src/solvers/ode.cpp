@@ -262,10 +262,10 @@ Arrays odeint(const FlatFunction& f, const Arrays& y0, const Array& ts_given, co
   const Layout layout(start);
   const std::int64_t n = type_of(ts).shape[0];
   const Integrator integrator(
-      layout, unpinned(f),
+      layout, unpinned(f, at),
       [&] {
         OdeOptions o = options;
-        if (o.event) o.event = unpinned(o.event);
+        if (o.event) o.event = unpinned(o.event, at);
         return o;
       }(),
       at);

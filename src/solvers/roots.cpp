@@ -78,7 +78,7 @@ flat::LinearSolve tangent_rule(const RootProblem& p) {
 namespace anew::flat {
 
 Arrays newton(const FlatFunction& user, std::span<const Array> x0, const RootOptions& options, const Location& at) {
-  const FlatFunction f = solvers::unpinned(user);
+  const FlatFunction f = solvers::unpinned(user, at);
   const Arrays guess = solvers::unknowns("newton", x0, at);
   const solvers::RootProblem p = solvers::root_problem("newton", guess, options, 50, at);
   auto solve = [&](std::span<const Array> start) {
@@ -97,7 +97,7 @@ Arrays newton(const FlatFunction& user, std::span<const Array> x0, const RootOpt
 
 Arrays fixed_point(const FlatFunction& user, std::span<const Array> x0, const RootOptions& options,
                    const Location& at) {
-  const FlatFunction f = solvers::unpinned(user);
+  const FlatFunction f = solvers::unpinned(user, at);
   const Arrays guess = solvers::unknowns("fixed_point", x0, at);
   const solvers::RootProblem p = solvers::root_problem("fixed_point", guess, options, 1000, at);
   const FlatFunction difference = [&](std::span<const Array> x) {

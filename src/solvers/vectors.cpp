@@ -24,7 +24,8 @@ Arrays unknowns(std::string_view op, std::span<const Array> x, const Location& a
   return out;
 }
 
-FlatFunction unpinned(const FlatFunction& f) {
+FlatFunction unpinned(const FlatFunction& f, const Location& at) {
+  detail::check_function(f, at);
   return [f](std::span<const Array> x) {
     UnpinLine lines;
     return f(x);

@@ -61,7 +61,8 @@ TEST(Numpy, Errors) {
             "[average] weights f32[3] for f32[2,3]; hint: they have its shape, or are a vector along one axis");
   EXPECT_EQ(error_of([&] { interp(1.0, ones(2), ones(3)); }),
             "[interp] points are two vectors of one size, got f32[2] and f32[3]");
-  EXPECT_EQ(error_of([&] { gradient(ones(1), 1.0, 0); }), "[gradient] needs two points or more along axis 0 of f32[1]");
+  EXPECT_EQ(error_of([&] { numpy::gradient(ones(1), 1.0, 0); }),
+            "[gradient] needs two points or more along axis 0 of f32[1]");
   EXPECT_EQ(error_of([&] { geomspace(-1, 1, 3); }), "[geomspace] from -1 to 1: both have one sign, and none is 0");
   EXPECT_EQ(error_of([&] { histogram(x, 0); }), "[histogram] 0 bins");
   EXPECT_EQ(error_of([&] { packbits(x); }), "[packbits] needs bools or integers, got f32[2,3]");

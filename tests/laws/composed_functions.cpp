@@ -208,6 +208,19 @@ std::vector<ComposedFunction> of_linalg() {
       entry("linalg::matrix_power", matrix(3), [](X x) { return matrix_power(x[0], 3); }),
       entry("linalg::multi_dot", of({2, 3}, {3, 2}), [](X x) { return multi_dot({x[0], x[1], x[0]}); }),
       entry("linalg::expm", matrix(3), [](X x) { return expm(x[0] * 0.1); }),
+      entry("linalg::solve_triangular", system, [](X x) { return solve_triangular(x[0], x[1], {.lower = true}); }),
+      entry("linalg::cho_solve", system, [=](X x) { return cho_solve(cho_factor(matmul(x[0], x[0].T())), x[1]); }),
+      entry("linalg::lu_solve", system, [](X x) { return lu_solve(lu_factor(x[0]), x[1]); }),
+      entry("linalg::solve_banded", system, [](X x) { return solve_banded(1, 1, x[0] + 4, x[1]); }),
+      entry("linalg::tridiagonal_solve", system,
+            [](X x) { return tridiagonal_solve(x[1], diag(x[0]) + 4, x[1] * 0.5, x[1]); }),
+      entry("linalg::sqrtm", matrix(3), [](X x) { return sqrtm(matmul(x[0], x[0].T())); }),
+      entry("linalg::polar", matrix(3), [](X x) { return list(polar(x[0])); }),
+      entry("linalg::block_diag", of({2}, {2, 2}), [](X x) { return block_diag({sin(x[0]), x[1]}); }),
+      entry("linalg::toeplitz", of({3}, {3}), [](X x) { return toeplitz(sin(x[0]), x[1]); }),
+      entry("linalg::circulant", of({3}), [](X x) { return circulant(sin(x[0])); }),
+      entry("linalg::hankel", of({3}, {3}), [](X x) { return hankel(sin(x[0]), x[1]); }),
+      entry("linalg::companion", of({3}), [](X x) { return companion(x[0] + 3); }),
   };
 }
 
