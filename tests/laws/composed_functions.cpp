@@ -310,8 +310,9 @@ const std::vector<std::pair<std::string, std::string>>& functions_without_deriva
     auto add = [&](const char* why, std::initializer_list<const char*> names) {
       for (const char* name : names) all.emplace_back(name, why);
     };
-    add("makes constants", {"zeros", "ones", "zeros_like", "ones_like", "eye", "identity", "arange", "linspace", "tri",
-                            "lax::iota", "fft::fftfreq", "fft::rfftfreq", "array", "asarray", "nn::one_hot"});
+    add("makes constants",
+        {"linalg::hilbert", "linalg::hadamard", "zeros", "ones", "zeros_like", "ones_like", "eye", "identity", "arange",
+         "linspace", "tri", "lax::iota", "fft::fftfreq", "fft::rfftfreq", "array", "asarray", "nn::one_hot"});
     add("gives bools or integers", {"isfinite",
                                     "isinf",
                                     "isnan",
