@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   const Craft guess = fly(p, 60);
 
   // First hit the planet, then save fuel, with a price on missing that rises.
-  std::vector<double> prices = options.small ? std::vector<double>{10} : std::vector<double>{1, 10, 100, 1e3, 1e4},
+  std::vector<double> prices = options.small ? std::vector<double>{10} : std::vector<double>{1, 10, 100, 1e3, 1e4, 1e5},
                       efforts, misses;
   show::Progress progress("design", int(prices.size()));
   for (double price : prices) {

@@ -86,8 +86,8 @@ class Aliasing {
     return std::count_if(s.in.begin(), s.in.end(), [&](ValueId v) { return storage_of(v) == storage; });
   }
 
-  // Whether a step writes a storage: an output that nobody reads may have taken the place of an input, which is then not
-  // free for another.
+  // Whether a step writes a storage: an output that nobody reads may have taken the place of an input, which is then
+  // not free for another.
   bool writes(const Step& s, StorageId storage) const {
     return std::any_of(s.out.begin(), s.out.end(), [&](ValueId v) { return storage_of(v) == storage; });
   }

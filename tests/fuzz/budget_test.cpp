@@ -55,8 +55,8 @@ out 156 125 ;
 )");
   EXPECT_EQ(check_budgets(b, 500365), "");
 }
-// A kernel that runs again makes an output once more, which nobody reads: that took the place of an operand, and another
-// output the place of both.
+// A kernel that runs again makes an output once more, which nobody reads: that took the place of an operand, and
+// another output the place of both.
 TEST(FuzzBudget, WhatNobodyReadsHasAPlace) { EXPECT_EQ(check_budgets(program(500308), 500308), ""); }
 INSTANTIATE_TEST_SUITE_P(All, FuzzBudgets, testing::Range(std::uint64_t{0}, shards));
 
