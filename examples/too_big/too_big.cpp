@@ -29,7 +29,7 @@ Array loss(const Model& m, const Array& x, std::int64_t heads) {
   return mean(square(y - roll(x, 3, 1)));
 }
 
-// Fetches no number of iterations from anybody: gradient descent, the model updated in place.
+// One step of gradient descent.
 auto training(std::int64_t heads) {
   return [=](Model m, Array x) {
     auto [value, gradient] = value_and_grad([=](const Model& m, const Array& x) { return loss(m, x, heads); })(m, x);
