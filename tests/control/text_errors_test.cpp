@@ -16,10 +16,10 @@ std::string refusal(const std::string& inputs, const std::string& equation) {
   return said.substr(said.find(": ") + 2);
 }
 
-const std::string same = "{ lambda ; x:f32[3]. let in (x,) }";
+const std::string identity_text = "{ lambda ; x:f32[3]. let in (x,) }";
 
 TEST(TextErrors, NestedPrograms) {
-  EXPECT_EQ(refusal("a:f32[2]", "b:f32[3] = jit[name=f program=" + same + "] a"),
+  EXPECT_EQ(refusal("a:f32[2]", "b:f32[3] = jit[name=f program=" + identity_text + "] a"),
             "[jit] operands do not have the types of the program's inputs");
   EXPECT_EQ(refusal("a:f32[3]", "b:f32[3] = jit[name=f program=None] a"), "[jit] the program is missing");
   EXPECT_EQ(refusal("a:f32[3]",
@@ -27,32 +27,33 @@ TEST(TextErrors, NestedPrograms) {
                     "program={ lambda x:f32[3]; . let in (x,) }] a"),
             "[checkpoint] the program captures arrays: nested programs take them as inputs");
   EXPECT_EQ(refusal("i:i32[] a:f32[3]", "b:f32[3] = cond[branches=()] i a"), "[cond] has no branches");
-  EXPECT_EQ(refusal("i:f32[] a:f32[3]", "b:f32[3] = cond[branches=(" + same + ")] i a"),
+  EXPECT_EQ(refusal("i:f32[] a:f32[3]", "b:f32[3] = cond[branches=(" + identity_text + ")] i a"),
             "[cond] operand 0 is not an i32 index");
   EXPECT_EQ(refusal("i:i32[] a:f32[3]",
-                    "b:f32[3] = cond[branches=(" + same + " { lambda ; x:f32[3]. let in (1.0:f32[],) })] i a"),
+                    "b:f32[3] = cond[branches=(" + identity_text + " { lambda ; x:f32[3]. let in (1.0:f32[],) })] i a"),
             "[cond] branch 1 gives other types than branch 0");
 }
 
 TEST(TextErrors, Loops) {
   auto scan = [](const std::string& carry, const std::string& consts, const std::string& length) {
-    return "b:f32[3] = scan[length=" + length + " num_carry=" + carry + " num_consts=" + consts + " program=" + same +
-           " reverse=False unroll=1] a";
+    return "b:f32[3] = scan[length=" + length + " num_carry=" + carry + " num_consts=" + consts +
+           " program=" + identity_text + " reverse=False unroll=1] a";
   };
   EXPECT_EQ(refusal("a:f32[3]", scan("100", "0", "2")), "[scan] 100 operands are counted, there are 1");
   EXPECT_EQ(refusal("a:f32[3]", scan("-1", "0", "2")), "[scan] a number of operands is negative: -1");
   EXPECT_EQ(refusal("a:f32[3]", scan("1", "0", "-2")), "[scan] a length or unroll is negative");
   EXPECT_EQ(refusal("a:f32[3]", scan("0", "0", "2")), "[scan] operand 0 is f32[3], the body takes f32[3]");
-  EXPECT_EQ(refusal("a:f32[3]", "b:f32[3] = scan[length=2 num_carry=1 num_consts=0 program=" + same +
+  EXPECT_EQ(refusal("a:f32[3]", "b:f32[3] = scan[length=2 num_carry=1 num_consts=0 program=" + identity_text +
                                     " records=True reverse=False unroll=1] a"),
             "[scan] a scan without checkpoints records nothing");
   auto loop = [](const std::string& condition, const std::string& more) {
-    return "b:f32[3] = while[body=" + same + condition + " num_carry=1 num_consts=0" + more + "] a";
+    return "b:f32[3] = while[body=" + identity_text + condition + " num_carry=1 num_consts=0" + more + "] a";
   };
   const std::string unfit = "the params of while do not fit: one is missing, unknown or of another kind";
   EXPECT_EQ(refusal("a:f32[3]", loop("", "")), unfit);
   EXPECT_EQ(refusal("a:f32[3]", loop(" condition=None", "")), "[while] the condition is missing");
-  EXPECT_EQ(refusal("a:f32[3]", loop(" condition=" + same, "")), "[while] the condition does not give one bool");
+  EXPECT_EQ(refusal("a:f32[3]", loop(" condition=" + identity_text, "")),
+            "[while] the condition does not give one bool");
   const std::string yes = " condition={ lambda ; x:f32[3]. let in (True:bool[],) }";
   EXPECT_EQ(refusal("a:f32[3]", loop(yes, " length=5")), unfit);
   EXPECT_EQ(refusal("a:f32[3]", loop(yes, " record=(0,)")),
