@@ -49,12 +49,12 @@ void check_round_trip(const T& tree, const Ints& want) {
   EXPECT_EQ(numbers(tree_unflatten(def, leaves)), want);
 }
 
-struct Dense {
+struct DenseLayer {
   Array w, b;
 };
 struct Net {
-  std::vector<Dense> layers;
-  std::map<std::string, Dense> heads;
+  std::vector<DenseLayer> layers;
+  std::map<std::string, DenseLayer> heads;
   int width = 3;
 };
 template <class T>
@@ -85,17 +85,17 @@ TEST(Leaves, ArraysAndStandardContainers) {
 }
 
 TEST(Leaves, Aggregates) {
-  check_round_trip(Dense{1, 2}, {1, 2});
+  check_round_trip(DenseLayer{1, 2}, {1, 2});
   check_round_trip(Net{{{1, 2}, {3, 4}}, {{"out", {5, 6}}}}, {1, 2, 3, 4, 5, 6});
-  check_round_trip(Two<Dense>{{1, 2}, {3, 4}}, {1, 2, 3, 4});
+  check_round_trip(Two<DenseLayer>{{1, 2}, {3, 4}}, {1, 2, 3, 4});
   check_round_trip(Two<Two<Array>>{{1, 2}, {3, 4}}, {1, 2, 3, 4});
   struct Local {
     Array a;
-    Dense d;
-    std::optional<Dense> maybe;
+    DenseLayer d;
+    std::optional<DenseLayer> maybe;
   };
   check_round_trip(Local{1, {2, 3}, {}}, {1, 2, 3});
-  check_round_trip(Local{1, {2, 3}, Dense{4, 5}}, {1, 2, 3, 4, 5});
+  check_round_trip(Local{1, {2, 3}, DenseLayer{4, 5}}, {1, 2, 3, 4, 5});
 }
 
 TEST(Leaves, StaticFieldsStayAsTheyAre) {
@@ -180,7 +180,7 @@ TEST(Paths, OfEveryKind) {
   EXPECT_EQ(leaf_paths(std::pair<Array, Array>(1, 2), "x"), (Paths{"x[0]", "x[1]"}));
   EXPECT_EQ(leaf_paths(std::tuple<Array, int, Array>(1, 2, 3), "x"), (Paths{"x[0]", "x[2]"}));
   EXPECT_EQ(leaf_paths(std::optional<Array>(1), "x"), Paths{"x"});
-  EXPECT_EQ(leaf_paths(std::map<std::string, Dense>{{"enc", {1, 2}}}, "m.blocks"),
+  EXPECT_EQ(leaf_paths(std::map<std::string, DenseLayer>{{"enc", {1, 2}}}, "m.blocks"),
             (Paths{"m.blocks['enc'].w", "m.blocks['enc'].b"}));
   EXPECT_EQ(leaf_paths(Net{{{1, 2}}, {{"out", {3, 4}}}}, "net"),
             (Paths{"net.layers[0].w", "net.layers[0].b", "net.heads['out'].w", "net.heads['out'].b"}));
@@ -198,7 +198,8 @@ TEST(Paths, OfEveryKind) {
 }
 
 TEST(Types, WhatIsATree) {
-  static_assert(Tree<Array> && Tree<none_t> && Tree<std::vector<Dense>> && Tree<Net> && Tree<std::pair<int, Array>>);
+  static_assert(Tree<Array> && Tree<none_t> && Tree<std::vector<DenseLayer>> && Tree<Net> &&
+                Tree<std::pair<int, Array>>);
   static_assert(!Tree<int> && !Tree<std::vector<int>> && !Tree<std::string> && !Tree<Mode> && !Tree<ShapeDtype>);
   static_assert(!Tree<std::map<std::string, int>> && !Tree<std::tuple<>> && !Tree<std::optional<double>>);
 }
@@ -237,12 +238,13 @@ TEST(Types, WhatMightHideAnArrayIsNeither) {
   static_assert(!accounted_for<std::shared_ptr<Array>>() && !accounted_for<std::unique_ptr<int>>());
   static_assert(!accounted_for<std::map<int, Array>>() && !accounted_for<std::list<Array>>());
   static_assert(!accounted_for<std::reference_wrapper<Array>>());
-  static_assert(!accounted_for<Array*>() && !accounted_for<const Dense*>() && !accounted_for<HasPointer>());
+  static_assert(!accounted_for<Array*>() && !accounted_for<const DenseLayer*>() && !accounted_for<HasPointer>());
   static_assert(!accounted_for<HasConst>() && !accounted_for<Cell>());
 }
 
 TEST(Types, StructureKnownFromTheType) {
-  static_assert(fixed_structure<Array>() && fixed_structure<Dense>() && fixed_structure<std::array<Dense, 3>>());
+  static_assert(fixed_structure<Array>() && fixed_structure<DenseLayer>() &&
+                fixed_structure<std::array<DenseLayer, 3>>());
   static_assert(fixed_structure<std::pair<Array, std::vector<int>>>() && fixed_structure<none_t>());
   static_assert(!fixed_structure<std::vector<Array>>() && !fixed_structure<Net>());
   static_assert(!fixed_structure<std::optional<Array>>() && !fixed_structure<std::map<std::string, Array>>());
@@ -250,7 +252,7 @@ TEST(Types, StructureKnownFromTheType) {
 
 TEST(TreeFlatten, LeavesNoArrayBehind) {
   Array x = 3;
-  auto [leaves, def] = tree_flatten(Dense{x, x});
+  auto [leaves, def] = tree_flatten(DenseLayer{x, x});
   EXPECT_EQ(def.size, 2u);
   EXPECT_EQ(def.skeleton.w.value(), nullptr);
   EXPECT_EQ(def.skeleton.b.value(), nullptr);
@@ -292,7 +294,7 @@ TEST(Errors, TreesThatDoNotCorrespond) {
 }
 
 TEST(Errors, WrongNumberOfLeaves) {
-  auto [leaves, def] = tree_flatten(Dense{1, 2});
+  auto [leaves, def] = tree_flatten(DenseLayer{1, 2});
   leaves.pop_back();
   int line = 0;
   std::string text = message_of([&, &def = def, &leaves = leaves] {
@@ -302,7 +304,7 @@ TEST(Errors, WrongNumberOfLeaves) {
   EXPECT_TRUE(text.starts_with("[tree_unflatten] the tree has 2 leaves, 1 were given; at tree_test.cpp:" +
                                std::to_string(line)))
       << text;
-  Dense d;
+  DenseLayer d;
   EXPECT_THROW(detail::put_leaves(d, std::vector<Array>(1)), InternalError);
   EXPECT_THROW(detail::put_leaves(d, std::vector<Array>(3)), InternalError);
 }
