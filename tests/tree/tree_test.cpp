@@ -52,7 +52,7 @@ void check_round_trip(const T& tree, const Ints& want) {
 struct DenseLayer {
   Array w, b;
 };
-struct Net {
+struct TwoLayers {
   std::vector<DenseLayer> layers;
   std::map<std::string, DenseLayer> heads;
   int width = 3;
@@ -86,7 +86,7 @@ TEST(Leaves, ArraysAndStandardContainers) {
 
 TEST(Leaves, Aggregates) {
   check_round_trip(DenseLayer{1, 2}, {1, 2});
-  check_round_trip(Net{{{1, 2}, {3, 4}}, {{"out", {5, 6}}}}, {1, 2, 3, 4, 5, 6});
+  check_round_trip(TwoLayers{{{1, 2}, {3, 4}}, {{"out", {5, 6}}}}, {1, 2, 3, 4, 5, 6});
   check_round_trip(Two<DenseLayer>{{1, 2}, {3, 4}}, {1, 2, 3, 4});
   check_round_trip(Two<Two<Array>>{{1, 2}, {3, 4}}, {1, 2, 3, 4});
   struct Local {
@@ -182,7 +182,7 @@ TEST(Paths, OfEveryKind) {
   EXPECT_EQ(leaf_paths(std::optional<Array>(1), "x"), Paths{"x"});
   EXPECT_EQ(leaf_paths(std::map<std::string, DenseLayer>{{"enc", {1, 2}}}, "m.blocks"),
             (Paths{"m.blocks['enc'].w", "m.blocks['enc'].b"}));
-  EXPECT_EQ(leaf_paths(Net{{{1, 2}}, {{"out", {3, 4}}}}, "net"),
+  EXPECT_EQ(leaf_paths(TwoLayers{{{1, 2}}, {{"out", {3, 4}}}}, "net"),
             (Paths{"net.layers[0].w", "net.layers[0].b", "net.heads['out'].w", "net.heads['out'].b"}));
   EXPECT_EQ(leaf_paths(inner::Hidden{1, 2}, "h"), (Paths{"h.x_1", "h.Y"}));
   EXPECT_EQ(leaf_paths(Two<Two<Array>>{{1, 2}, {3, 4}}, "0"),
@@ -198,7 +198,7 @@ TEST(Paths, OfEveryKind) {
 }
 
 TEST(Types, WhatIsATree) {
-  static_assert(Tree<Array> && Tree<none_t> && Tree<std::vector<DenseLayer>> && Tree<Net> &&
+  static_assert(Tree<Array> && Tree<none_t> && Tree<std::vector<DenseLayer>> && Tree<TwoLayers> &&
                 Tree<std::pair<int, Array>>);
   static_assert(!Tree<int> && !Tree<std::vector<int>> && !Tree<std::string> && !Tree<Mode> && !Tree<ShapeDtype>);
   static_assert(!Tree<std::map<std::string, int>> && !Tree<std::tuple<>> && !Tree<std::optional<double>>);
@@ -246,7 +246,7 @@ TEST(Types, StructureKnownFromTheType) {
   static_assert(fixed_structure<Array>() && fixed_structure<DenseLayer>() &&
                 fixed_structure<std::array<DenseLayer, 3>>());
   static_assert(fixed_structure<std::pair<Array, std::vector<int>>>() && fixed_structure<none_t>());
-  static_assert(!fixed_structure<std::vector<Array>>() && !fixed_structure<Net>());
+  static_assert(!fixed_structure<std::vector<Array>>() && !fixed_structure<TwoLayers>());
   static_assert(!fixed_structure<std::optional<Array>>() && !fixed_structure<std::map<std::string, Array>>());
 }
 
@@ -259,11 +259,11 @@ TEST(TreeFlatten, LeavesNoArrayBehind) {
 }
 
 TEST(TreeMap, OneAndSeveralTrees) {
-  Net a{{{1, 2}, {3, 4}}, {{"out", {5, 6}}}, 8};
-  Net b = tree_map([](Array x) { return Array(2 * x.item<int>()); }, a);
+  TwoLayers a{{{1, 2}, {3, 4}}, {{"out", {5, 6}}}, 8};
+  TwoLayers b = tree_map([](Array x) { return Array(2 * x.item<int>()); }, a);
   EXPECT_EQ(numbers(b), (Ints{2, 4, 6, 8, 10, 12}));
   EXPECT_EQ(b.width, 8);
-  Net c = tree_map(
+  TwoLayers c = tree_map(
       [](const Array& x, const Array& y, Array z) { return x.item<int>() + y.item<int>() + z.item<int>(); }, a, b, a);
   EXPECT_EQ(numbers(c), (Ints{4, 8, 12, 16, 20, 24}));
   EXPECT_EQ(numbers(tree_map([](Array x) { return x; }, Array(3))), Ints{3});
