@@ -349,7 +349,7 @@ TEST(Calls, ExceptionsOfTheFunctionPassThrough) {
 }
 
 template <class F>
-std::string message_of(F f) {
+std::string message_without_place(F f) {
   try {
     f();
   } catch (const Error& e) {
@@ -367,19 +367,19 @@ TEST(Errors, CotangentsTangentsAndCarriesOfAnotherStructure) {
   using V = std::vector<Array>;
   auto f = [](V v) { return V{v[0] * v[1], v[0]}; };
   auto [y, back] = vjp(f, V{1.0, 2.0});
-  EXPECT_EQ(message_of([&back = back] { back(V{1.0}); }),
+  EXPECT_EQ(message_without_place([&back = back] { back(V{1.0}); }),
             "[vjp] the cotangent has 1 leaves and the output has 2, which do not correspond: cotangent[1] is missing");
   auto [z, f_lin] = linearize(f, V{1.0, 2.0});
   EXPECT_EQ(
-      message_of([&f_lin = f_lin] { f_lin(V{1.0, 2.0, 3.0}); }),
+      message_without_place([&f_lin = f_lin] { f_lin(V{1.0, 2.0, 3.0}); }),
       "[linearize] the tangent has 3 leaves and the argument has 2, which do not correspond: tangent[2] is too much");
-  EXPECT_EQ(message_of([&] { (void)jvp(f, V{1.0, 2.0}, V{1.0}); }),
+  EXPECT_EQ(message_without_place([&] { (void)jvp(f, V{1.0, 2.0}, V{1.0}); }),
             "[jvp] the tangent has 1 leaves and the argument has 2, which do not correspond: tangent[1] is missing");
   auto grow = [](V c, Array x) {
     c.push_back(x);
     return std::pair(c, none);
   };
-  EXPECT_EQ(message_of([&] { (void)scan(grow, V{1.0}, ones({3})); }),
+  EXPECT_EQ(message_without_place([&] { (void)scan(grow, V{1.0}, ones({3})); }),
             "[scan] the carry has 2 leaves and the initial carry has 1, which do not correspond: carry[1] is too much");
 }
 
@@ -391,7 +391,7 @@ TEST(Errors, PlainValuesOfACarryDoNotChange) {
   };
   auto body = [](const State& s, Array x) { return std::pair(State{s.x + x, s.steps + 1, s.name}, none); };
   EXPECT_EQ(
-      message_of([&] { (void)scan(body, State{0.0, 0, "s"}, ones({3})); }),
+      message_without_place([&] { (void)scan(body, State{0.0, 0, "s"}, ones({3})); }),
       "[scan] the body changes a plain C++ value (a number or a string) in the carry; only arrays change from step to "
       "step; hint: make it an Array, or keep it out of the carry");
   auto good = [](const State& s, Array x) { return std::pair(State{s.x + x, s.steps, s.name}, none); };

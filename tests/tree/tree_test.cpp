@@ -270,7 +270,7 @@ TEST(TreeMap, OneAndSeveralTrees) {
 }
 
 template <class F>
-std::string message_of(F f) {
+std::string text_of_error(F f) {
   try {
     f();
   } catch (const Error& e) {
@@ -283,12 +283,12 @@ TEST(Errors, TreesThatDoNotCorrespond) {
   using V = std::vector<Array>;
   using M = std::map<std::string, Array>;
   auto first = [](Array x, Array) { return x; };
-  EXPECT_EQ(message_of([&] { tree_map(first, V{1, 2}, V{1}); }),
+  EXPECT_EQ(text_of_error([&] { tree_map(first, V{1, 2}, V{1}); }),
             "[tree_map] the tree has 1 leaves and the first tree has 2, which do not correspond: tree[1] is missing");
-  EXPECT_EQ(message_of([&] { tree_map(first, V{1}, V{1, 2}); }),
+  EXPECT_EQ(text_of_error([&] { tree_map(first, V{1}, V{1, 2}); }),
             "[tree_map] the tree has 2 leaves and the first tree has 1, which do not correspond: tree[1] is too much");
   EXPECT_EQ(
-      message_of([&] { tree_map(first, M{{"a", 1}, {"b", 2}}, M{{"a", 1}, {"c", 2}}); }),
+      text_of_error([&] { tree_map(first, M{{"a", 1}, {"b", 2}}, M{{"a", 1}, {"c", 2}}); }),
       "[tree_map] the tree has 2 leaves and the first tree has 2, which do not correspond: tree['c'] stands in the "
       "place of tree['b']");
 }
@@ -297,7 +297,7 @@ TEST(Errors, WrongNumberOfLeaves) {
   auto [leaves, def] = tree_flatten(DenseLayer{1, 2});
   leaves.pop_back();
   int line = 0;
-  std::string text = message_of([&, &def = def, &leaves = leaves] {
+  std::string text = text_of_error([&, &def = def, &leaves = leaves] {
     line = __LINE__ + 1;
     tree_unflatten(def, leaves);
   });
