@@ -35,3 +35,4 @@
 #include <anew/transforms.h>
 #include <anew/tree.h>
 #include <anew/tree_functions.h>
+#include <anew/version.h>

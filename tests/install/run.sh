@@ -1,27 +1,78 @@
 #!/usr/bin/env bash
-# Installs a build into a temporary folder and moves it, then builds and runs the outside project against it, once by
-# find_package and once by pkg-config. Usage: run.sh <build folder> <C++ compiler> <libdir, such as lib>
+# Builds and runs the outside project against an installed library, by find_package, pkg-config and Meson (where that is
+# installed). Usage: run.sh <tree|packages> <build folder> <C++ compiler> <libdir, such as lib>
+#   tree      what `cmake --install` gives, in a temporary folder that is then moved
+#   packages  what CPack makes: the .deb files installed by dpkg into a clean root, and the tarball unpacked; a long test
 set -euo pipefail
-build=$1 compiler=$2 libdir=$3
+what=$1 build=$2 compiler=$3 libdir=$4
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 expected="f32[5,4] has 80 bytes"
 
+fail() { echo "$*" >&2; exit 1; }
 same() {  # name, output
-  [[ $2 == "$expected" ]] || { echo "$1: expected '$expected', got '$2'" >&2; exit 1; }
+  [[ $2 == "$expected" ]] || fail "$1: expected '$expected', got '$2'"
   echo "$1: $2"
 }
+quietly() {  # command: what it says is shown where it fails
+  "$@" >"$work/log" 2>&1 || { cat "$work/log"; fail "failed: $*"; }
+}
 
-cmake --install "$build" --prefix "$work/first" >"$work/install.log"
-mv "$work/first" "$work/prefix"  # nothing installed may remember where it was put
+# users <name> <prefix>: those who find the library there.
+users() {
+  local name=$1 prefix=$2 at=$work/$1
+  export LD_LIBRARY_PATH=$prefix/$libdir PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
+  quietly cmake -G Ninja -S "$here" -B "$at.cmake" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$compiler" \
+    -DCMAKE_BUILD_TYPE=Debug
+  quietly cmake --build "$at.cmake"
+  same "$name, find_package" "$("$at.cmake/outside")"
 
-cmake -G Ninja -S "$here" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_CXX_COMPILER="$compiler" \
-  -DCMAKE_BUILD_TYPE=Debug >"$work/configure.log" || { cat "$work/configure.log"; exit 1; }
-cmake --build "$work/build"
-same "find_package" "$(LD_LIBRARY_PATH=$work/prefix/$libdir "$work/build/outside")"
+  # shellcheck disable=SC2046  # the flags are words
+  "$compiler" -std=c++20 $(pkg-config --cflags anew) "$here/outside.cpp" -o "$at.plain" $(pkg-config --libs anew)
+  same "$name, pkg-config $(pkg-config --modversion anew)" "$("$at.plain")"
 
-export PKG_CONFIG_PATH="$work/prefix/$libdir/pkgconfig"
-# shellcheck disable=SC2046  # the flags are words
-"$compiler" -std=c++20 $(pkg-config --cflags anew) "$here/outside.cpp" -o "$work/outside" $(pkg-config --libs anew)
-same "pkg-config $(pkg-config --modversion anew)" "$(LD_LIBRARY_PATH=$work/prefix/$libdir "$work/outside")"
+  if command -v meson >/dev/null; then
+    quietly env CXX="$compiler" meson setup "$at.meson" "$here"
+    quietly meson compile -C "$at.meson"
+    same "$name, Meson" "$("$at.meson/outside")"
+  else
+    echo "$name, Meson: skipped, it is not installed"
+  fi
+}
+
+# exports <library>: the interface, and no internals.
+exports() {
+  local names
+  names=$(nm --dynamic --defined-only --demangle "$1")
+  grep -q ' anew::sin(' <<<"$names" || fail "$1 does not export anew::sin"
+  ! grep -E ' [A-Za-z] anew::(passes|loops|codegen|plan|trace)::' <<<"$names" || fail "$1 exports internals"
+}
+
+if [[ $what == tree ]]; then
+  quietly cmake --install "$build" --prefix "$work/first"
+  mv "$work/first" "$work/prefix"  # nothing installed may remember where it was put
+  users tree "$work/prefix"
+  if [[ -e $work/prefix/$libdir/libanew.so ]]; then exports "$work/prefix/$libdir/libanew.so"; fi
+  exit
+fi
+
+[[ -n ${ANEW_LONG:-} ]] || { echo "a long test"; exit 77; }
+command -v dpkg >/dev/null && command -v dpkg-shlibdeps >/dev/null || { echo "dpkg-dev is not installed"; exit 77; }
+quietly cpack --config "$build/CPackConfig.cmake" -B "$work/packages"
+(cd "$work/packages" && ls -l -- *.deb *.tar.gz)
+
+root=$work/root
+mkdir -p "$root/var/lib/dpkg/"{info,updates} && : >"$root/var/lib/dpkg/status"
+# What others package is not in this root, so those dependencies are not asked for; ours are.
+quietly dpkg --root="$root" --force-depends --force-not-root --force-script-chrootless --log=/dev/null \
+  -i "$work"/packages/libanew*.deb
+for package in "$work"/packages/libanew*.deb; do echo "$(dpkg-deb --field "$package" Package): $(dpkg-deb --field "$package" Depends)"; done
+libdir=lib
+users packages "$root/usr"
+exports "$root/usr/lib/libanew.so"
+[[ -f $root/usr/share/doc/anew/quickstart.md ]] || fail "libanew-doc has no pages"
+
+mkdir "$work/tarball"
+tar -xf "$work"/packages/*.tar.gz -C "$work/tarball" --strip-components=1
+users tarball "$work/tarball"
