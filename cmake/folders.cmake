@@ -1,4 +1,5 @@
-# The map of src/: one line per folder, `anew_folder(<folder> [folders it may include directly])`.
+# The map of src/: one line per folder, `anew_folder(<folder> [folders it may include directly])`; anew_extension is the
+# same for a library of its own.
 # Directions are transitive: control may include whatever transforms may. This is the only copy of the map;
 # tools/check_includes reads these lines too and holds every #include to them.
 
@@ -21,3 +22,4 @@ anew_folder(passes control)
 anew_folder(codegen loops)
 anew_folder(jit passes codegen tree)
 anew_folder(inspect jit)
+anew_extension(mpi control)

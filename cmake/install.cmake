@@ -1,5 +1,6 @@
 # What `cmake --install` gives: headers, the library, `find_package(anew)` and pkg-config `anew`; in three components,
-# `runtime`, `dev` and `doc`, of which cmake/package.cmake makes packages.
+# `runtime`, `dev` and `doc`, of which cmake/package.cmake makes packages. Where there is MPI also anew_mpi, component `mpi`:
+# `find_package(anew COMPONENTS mpi)` and pkg-config `anew-mpi`.
 # A static library carries its need for fmt, LAPACK, libzip and LLVM on to whoever links it; a shared one keeps them to
 # itself.
 # The pkg-config file finds its prefix from its own place, so an installed tree can be moved.
@@ -33,3 +34,11 @@ install(DIRECTORY build/site/ DESTINATION ${doc_dir}/html COMPONENT doc OPTIONAL
 install(DIRECTORY examples DESTINATION ${doc_dir} COMPONENT doc FILES_MATCHING PATTERN "*.cpp" PATTERN "*.h"
         PATTERN acceptance EXCLUDE)
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${doc_dir} COMPONENT doc)
+
+if(ANEW_WITH_MPI)
+  install(TARGETS anew_mpi EXPORT anewMpiTargets COMPONENT mpi)
+  install(EXPORT anewMpiTargets NAMESPACE anew:: DESTINATION ${config_dir} COMPONENT mpi)
+  list(JOIN MPI_CXX_LIBRARIES " " ANEW_PC_MPI_LIBS)
+  configure_file(cmake/anew-mpi.pc.in anew-mpi.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/anew-mpi.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT mpi)
+endif()

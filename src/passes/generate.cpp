@@ -22,7 +22,12 @@ class CallStep : public ExecutableStep {
     Strides strides;
   };
   CallStep(const Step& s, std::vector<Operand> in, std::vector<Operand> out, Place scratch)
-      : call_(s.as<Call>()->call), in_(std::move(in)), out_(std::move(out)), scratch_(scratch) {
+      : call_(s.as<Call>()->call),
+        primitive_(s.primitive),
+        at_(s.at),
+        in_(std::move(in)),
+        out_(std::move(out)),
+        scratch_(scratch) {
     auto empty = [](const Operand& o) { return o.type.shape.size() == 0; };
     nothing_ = !s.effects && !out_.empty() && std::all_of(out_.begin(), out_.end(), empty);
   }
@@ -41,12 +46,16 @@ class CallStep : public ExecutableStep {
     for (std::size_t i = 0; i < in_.size(); ++i) m[i] = {in_[i].place.in(table), in_[i].type, in_[i].strides};
     for (std::size_t i = 0; i < out_.size(); ++i)
       m[in_.size() + i] = {out_[i].place.in(table), out_[i].type, out_[i].strides};
-    call(std::span<const ir::Memory>(m, in_.size()), std::span<const ir::Memory>(m + in_.size(), out_.size()),
-         scratch_.storage < 0 ? nullptr : scratch_.in(table));
+    with_line(primitive_->name, at_, [&] {
+      call(std::span<const ir::Memory>(m, in_.size()), std::span<const ir::Memory>(m + in_.size(), out_.size()),
+           scratch_.storage < 0 ? nullptr : scratch_.in(table));
+    });
   }
 
  private:
   ir::Lowered::Call call_;
+  const ir::Primitive* primitive_;
+  Location at_;
   std::vector<Operand> in_, out_;
   Place scratch_;
   bool nothing_ = false;  // is made; a call would walk the other axes all the same, however long they are

@@ -39,6 +39,15 @@ users() {
   else
     echo "$name, Meson: skipped, it is not installed"
   fi
+
+  # anew-mpi, where the build has it: a program of one process needs no mpirun.
+  [[ -f $PKG_CONFIG_PATH/anew-mpi.pc ]] || return 0
+  local expected="rank 0 of 1 has the sum 3"
+  # shellcheck disable=SC2046
+  "$compiler" -std=c++20 $(pkg-config --cflags anew-mpi) "$here/outside_mpi.cpp" -o "$at.mpi" $(pkg-config --libs anew-mpi)
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  same "$name, pkg-config anew-mpi" "$("$at.mpi")"
+  same "$name, find_package, mpi" "$("$at.cmake/outside_mpi")"
 }
 
 # exports <library>: the interface, and no internals.

@@ -1,0 +1,213 @@
+// The functions of users: they check, move axes to the front and bind the rows.
+#include <anew/mpi.h>
+#include <anew/numpy.h>
+#include <anew/ops.h>
+#include <fmt/format.h>
+
+#include "mpi/collective_rows.h"
+#include "ops/batch.h"
+#include "ops/promote.h"
+
+namespace anew {
+
+namespace mpi {
+
+int Comm::rank(const Location& at) const {
+  check_alive(*this, "mpi::Comm::rank", at);
+  return group_->rank;
+}
+int Comm::size(const Location& at) const {
+  check_alive(*this, "mpi::Comm::size", at);
+  return group_->size;
+}
+Comm Comm::split(int color, const Location& at) const {
+  check_alive(*this, "mpi::Comm::split", at);
+  if (color < 0) throw Error(fmt::format("[mpi::Comm::split] color {} is negative", color), at);
+  if (current_trace())
+    throw Error("[mpi::Comm::split] inside of a function that is traced", at, "split before, and capture the result");
+  return with_line("mpi::Comm::split", at, [&] {
+    group_->agree("split");
+    return Comm(split_group(*group_, color));
+  });
+}
+
+}  // namespace mpi
+
+namespace {
+
+using mpi::Comm;
+
+Array operand(std::string_view op, const ArrayLike& x, const Comm& comm) {
+  mpi::check_alive(comm, op, x.at);
+  return checked(x);
+}
+Array by_row(const ir::Primitive& row, const Array& x, const Comm& comm, const Location& at) {
+  return bind1(row, mpi::comm_params(comm.group()), {x}, at);
+}
+Array summable(const Array& a, const Location& at) {
+  return type_of(a).dtype == bool_ ? coerce(a, default_int(), at) : a;
+}
+void check_equal_parts(std::string_view op, const Type& t, int axis, const Comm& comm, const Location& at) {
+  const int n = comm.group()->size;
+  if (t.shape[axis] % n != 0)
+    fail(op, at, fmt::format("axis {} of {} cannot be cut into {} equal parts, one for each rank", axis, t.str(), n),
+         "pad it to a multiple of the number of ranks");
+}
+// f of x with the axis in front; cut: into equal parts.
+template <class F>
+Array along(std::string_view op, const ArrayLike& x, const Comm& comm, int axis, bool cut, F f) {
+  const Array a = operand(op, x, comm);
+  PinLine pin(x.at);
+  const Type t = type_of(a);
+  if (t.shape.ndim() == 0) fail(op, x.at, fmt::format("{} has no axis", t.str()), "reshape(x, {1})");
+  const int at = checked_axis(op, axis, t.shape.ndim(), t, x.at);
+  if (cut) check_equal_parts(op, t, at, comm, x.at);
+  return move_axis(f(move_axis(a, at, 0)), 0, at);
+}
+
+}  // namespace
+
+Array psum(const ArrayLike& x, const Comm& comm) {
+  const Array a = summable(operand("psum", x, comm), x.at);
+  return by_row(mpi::psum_row(), a, comm, x.at);
+}
+Array pmean(const ArrayLike& x, const Comm& comm) {
+  const Array a = summable(operand("pmean", x, comm), x.at);
+  PinLine pin(x.at);
+  return by_row(mpi::psum_row(), a, comm, x.at) / comm.group()->size;
+}
+Array pmax(const ArrayLike& x, const Comm& comm) {
+  return by_row(mpi::pmax_row(), operand("pmax", x, comm), comm, x.at);
+}
+Array pmin(const ArrayLike& x, const Comm& comm) {
+  return by_row(mpi::pmin_row(), operand("pmin", x, comm), comm, x.at);
+}
+Array pvary(const ArrayLike& x, const Comm& comm) {
+  return by_row(mpi::pvary_row(), operand("pvary", x, comm), comm, x.at);
+}
+Array axis_index(const Comm& comm, const Location& at) {
+  mpi::check_alive(comm, "axis_index", at);
+  return bind1(mpi::axis_index_row(), mpi::comm_params(comm.group()), {}, at);
+}
+
+Array all_gather(const ArrayLike& x, const Comm& comm, int axis) {
+  return along("all_gather", x, comm, axis, false,
+               [&](const Array& a) { return by_row(mpi::all_gather_row(), a, comm, x.at); });
+}
+Array reduce_scatter(const ArrayLike& x, const Comm& comm, int axis) {
+  return along("reduce_scatter", x, comm, axis, true,
+               [&](const Array& a) { return by_row(mpi::reduce_scatter_row(), summable(a, x.at), comm, x.at); });
+}
+
+Array all_to_all(const ArrayLike& x, const Comm& comm, int split_axis, int concat_axis) {
+  const Array a = operand("all_to_all", x, comm);
+  PinLine pin(x.at);
+  const Type t = type_of(a);
+  const int ndim = t.shape.ndim(), n = comm.group()->size;
+  if (ndim == 0) fail("all_to_all", x.at, fmt::format("{} has no axis", t.str()), "reshape(x, {1})");
+  const int split = checked_axis("all_to_all", split_axis, ndim, t, x.at);
+  const int join = checked_axis("all_to_all", concat_axis, ndim, t, x.at);
+  check_equal_parts("all_to_all", t, split, comm, x.at);
+  Shape cut = t.shape;  // the parts in an axis of their own
+  cut[split] /= n;
+  Shape with_parts = cut;
+  with_parts.insert(split, n);
+  const Array sent = move_axis(reshape(a, with_parts), split, 0);
+  const Array got = by_row(mpi::all_to_all_row(), sent, comm, x.at);
+  cut[join] *= n;
+  return reshape(move_axis(got, 0, join), cut);
+}
+
+Array ppermute(const ArrayLike& x, const Comm& comm, const std::vector<std::pair<int, int>>& pairs) {
+  const Array a = operand("ppermute", x, comm);
+  mpi::PermuteParams p;
+  p.comm.group = comm.group();
+  p.pairs = pairs;
+  return bind1(mpi::ppermute_row(), make_params(std::move(p)), {a}, x.at);
+}
+
+Array broadcast(const ArrayLike& x, const Comm& comm, int root) {
+  const Array a = operand("broadcast", x, comm);
+  mpi::BroadcastFromParams p;
+  p.comm.group = comm.group();
+  p.root = root;
+  return bind1(mpi::broadcast_from_row(), make_params(std::move(p)), {a}, x.at);
+}
+
+namespace detail {
+
+namespace {
+
+// The leaves of one dtype in one equation.
+Arrays sum_leaves(const Arrays& xs, const Comm& comm, const Location& at) {
+  std::vector<DType> dtypes;
+  for (const Array& x : xs)
+    if (std::find(dtypes.begin(), dtypes.end(), type_of(x).dtype) == dtypes.end()) dtypes.push_back(type_of(x).dtype);
+  Arrays out(xs.size());
+  for (DType d : dtypes) {
+    Arrays some;
+    for (const Array& x : xs)
+      if (type_of(x).dtype == d) some.push_back(x);
+    const Arrays sums = anew::bind(mpi::psum_row(), mpi::comm_params(comm.group()), some, at);
+    for (std::size_t i = 0, next = 0; i < xs.size(); ++i)
+      if (type_of(xs[i]).dtype == d) out[i] = sums[next++];
+  }
+  return out;
+}
+
+}  // namespace
+
+Arrays collect_leaves(Collective which, LeafList xs, const Comm& comm, int root, const Location& at) {
+  static constexpr std::string_view names[] = {"psum", "pmean", "pmax", "pmin", "pvary", "broadcast"};
+  mpi::check_alive(comm, names[static_cast<std::size_t>(which)], at);
+  PinLine pin(at);
+  Arrays in, out;
+  for (std::size_t i = 0; i < xs.size(); ++i) in.push_back(checked(ArrayLike(xs[i], at)));
+  if (which == Collective::sum || which == Collective::mean) {
+    for (Array& x : in) x = summable(x, at);
+    out = sum_leaves(in, comm, at);
+    if (which == Collective::mean)
+      for (Array& y : out) y = y / comm.group()->size;
+    return out;
+  }
+  for (const Array& x : in)
+    out.push_back(which == Collective::max    ? pmax(x, comm)
+                  : which == Collective::min  ? pmin(x, comm)
+                  : which == Collective::vary ? pvary(x, comm)
+                                              : broadcast(x, comm, root));
+  return out;
+}
+
+}  // namespace detail
+
+namespace mpi {
+
+// What is cut is the same on all ranks, and each uses a part: its cotangent is the sum of theirs.
+Array shard(const ArrayLike& x, const Comm& comm, int axis) {
+  return along("mpi::shard", x, comm, axis, true, [&](const Array& a) {
+    const std::int64_t part = type_of(a).shape[0] / comm.group()->size, begin = part * comm.group()->rank;
+    return pvary(a, comm)[slice(begin, begin + part)];
+  });
+}
+
+Array halo_exchange(const ArrayLike& x, const Comm& comm, const HaloOptions& options) {
+  return along("mpi::halo_exchange", x, comm, options.axis, false, [&](const Array& a) {
+    const Type t = type_of(a);
+    const int width = options.width, n = comm.group()->size;
+    if (width < 1 || width > t.shape[0])
+      fail("mpi::halo_exchange", x.at, fmt::format("width {} of {} along axis {}", width, t.str(), options.axis),
+           "from 1 to the rows of a rank");
+    Pairs up, down;
+    for (int r = 0; r < n; ++r)
+      if (r + 1 < n || options.periodic) {
+        up.emplace_back(r, (r + 1) % n);
+        down.emplace_back((r + 1) % n, r);
+      }
+    const Array before = ppermute(a[slice(t.shape[0] - width, none)], comm, up);
+    const Array behind = ppermute(a[slice(0, width)], comm, down);
+    return concatenate({before, a, behind}, 0);
+  });
+}
+
+}  // namespace mpi
+}  // namespace anew

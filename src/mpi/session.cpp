@@ -1,0 +1,237 @@
+// The session of a process: MPI from its start to its end, the groups of ranks, and what happens when a rank fails. The
+// only file that calls MPI.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
+
+#include "control/extension.h"
+#include "mpi/collective_rows.h"
+
+namespace anew::mpi {
+namespace {
+
+struct MpiGroup : Group {
+  MPI_Comm comm = MPI_COMM_NULL;
+  mutable int splits = 0;
+};
+
+struct State {
+  std::mutex guard;  // MPI is called by one thread at a time
+  bool started = false, ended = false;
+  int exceptions = 0;  // under way when the session began
+  std::map<std::string, std::shared_ptr<const MpiGroup>> groups;
+  std::atomic<std::int64_t> messages = 0, bytes = 0, agreements = 0;
+  std::terminate_handler former = nullptr;
+};
+State& state() {
+  static auto& s = *new State;
+  return s;
+}
+
+void call(int code, std::string_view what) {
+  if (code == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = {};
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  throw Error(fmt::format("[mpi] {} failed: {}", what, std::string_view(text, static_cast<std::size_t>(length))),
+              Location());
+}
+
+[[noreturn]] void abort_all(const std::string& why) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::fflush(stdout);
+  const std::string line = fmt::format("[anew] rank {} ends all ranks: {}\n", rank, why);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  std::_Exit(1);
+}
+
+void terminate() {
+  const State& s = state();
+  if (s.started && !s.ended) {
+    std::string why = "std::terminate was called";
+    try {
+      if (std::exception_ptr e = std::current_exception()) std::rethrow_exception(e);
+    } catch (const std::exception& e) {
+      why = fmt::format("uncaught exception: {}", e.what());
+    } catch (...) {
+      why = "uncaught exception";
+    }
+    abort_all(why);
+  }
+  if (s.former) s.former();
+  std::abort();
+}
+
+std::shared_ptr<const Group> add_group(MPI_Comm comm, std::string name) {
+  auto g = std::make_shared<MpiGroup>();
+  g->name = std::move(name);
+  g->comm = comm;
+  call(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  call(MPI_Comm_rank(comm, &g->rank), "MPI_Comm_rank");
+  call(MPI_Comm_size(comm, &g->size), "MPI_Comm_size");
+  state().groups[g->name] = g;
+  return g;
+}
+
+void start(int* argc, char*** argv) {
+  State& s = state();
+  if (s.ended) throw Error("[mpi::Session] a process has one session, and that has ended", Location());
+  if (s.started) throw Error("[mpi::Session] there is a session already", Location(), "a process has one, in main");
+  int had = 0, level = 0;
+  MPI_Initialized(&had);
+  if (!had) call(MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
+  MPI_Comm own = MPI_COMM_NULL;  // messages of other users of MPI in this process are not ours
+  call(MPI_Comm_dup(MPI_COMM_WORLD, &own), "MPI_Comm_dup");
+  add_group(own, "world");
+  add_rows(reducing_rows());
+  add_rows(moving_rows());
+  s.started = true;
+  s.exceptions = std::uncaught_exceptions();
+  s.former = std::set_terminate(terminate);
+}
+
+std::uint64_t hash_text(std::string_view text) {  // FNV-1a: the same in every process
+  std::uint64_t h = 14695981039346656037ull;
+  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  return h;
+}
+
+// Who wants what, ranks that want the same named together.
+std::string wishes(const MpiGroup& g, std::string_view description) {
+  constexpr std::size_t width = 240;
+  std::vector<char> own(width, '\0'), all(width * static_cast<std::size_t>(g.size));
+  std::memcpy(own.data(), description.data(), std::min(description.size(), width - 1));
+  call(MPI_Allgather(own.data(), width, MPI_CHAR, all.data(), width, MPI_CHAR, g.comm), "MPI_Allgather");
+  std::vector<std::pair<std::string, std::vector<int>>> said;
+  for (int r = 0; r < g.size; ++r) {
+    const std::string text = all.data() + static_cast<std::size_t>(r) * width;
+    auto it = std::find_if(said.begin(), said.end(), [&](const auto& s) { return s.first == text; });
+    if (it == said.end()) it = said.insert(said.end(), {text, {}});
+    it->second.push_back(r);
+  }
+  std::string out;
+  constexpr std::size_t most = 6;
+  for (std::size_t i = 0; i < std::min(most, said.size()); ++i) {
+    const std::vector<int>& ranks = said[i].second;
+    std::string who = fmt::format("rank {}", ranks[0]);
+    if (ranks.size() == 2) who = fmt::format("ranks {} and {}", ranks[0], ranks[1]);
+    if (ranks.size() > 2) who = fmt::format("rank {} and {} others", ranks[0], ranks.size() - 1);
+    out += fmt::format("{}{}: {}", out.empty() ? "" : "; ", who, said[i].first);
+  }
+  return said.size() > most ? out + "; ..." : out;
+}
+
+const MpiGroup& mpi_group(const Group& g) { return static_cast<const MpiGroup&>(g); }
+
+// What ranks would wait for forever is an error of all of them.
+bool all_want(const MpiGroup& g, std::string_view description) {
+  const std::uint64_t h = hash_text(description);
+  std::uint64_t mine[2] = {h, ~h}, all[2] = {};  // bits that all have, and bits that nobody has
+  call(MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_BAND, g.comm), "MPI_Allreduce");
+  return all[0] == ~all[1];
+}
+
+constexpr const char* one_order = "all ranks run the same collectives on arrays of the same types, in the same order";
+
+}  // namespace
+
+Session::Session() { start(nullptr, nullptr); }
+Session::Session(int& argc, char**& argv) { start(&argc, &argv); }
+
+Session::~Session() {
+  State& s = state();
+  if (std::uncaught_exceptions() > s.exceptions) abort_all("an exception left the scope of its session");
+  try {
+    const std::lock_guard lock(s.guard);
+    const MpiGroup& g = *s.groups.at("world");
+    constexpr std::string_view end = "the end of the session";
+    if (!all_want(g, end)) abort_all(fmt::format("ranks do not agree: {}; hint: {}", wishes(g, end), one_order));
+    s.ended = true;
+    std::set_terminate(s.former);
+    MPI_Finalize();
+  } catch (const std::exception& e) {
+    abort_all(e.what());
+  }
+}
+
+Comm world(const Location& at) {
+  State& s = state();
+  if (!s.started || s.ended)
+    throw Error(s.ended ? "[mpi::world] the session has ended" : "[mpi::world] there is no session", at,
+                "begin main with `mpi::Session session(argc, argv);` and run the program by mpirun");
+  return Comm(s.groups.at("world"));
+}
+
+void check_alive(const Comm& comm, std::string_view op, const Location& at) {
+  if (state().ended)
+    throw Error(fmt::format("[{}] the session has ended", op), at, "let mpi::Session live as long as main");
+  if (!comm.group()) throw Error(fmt::format("[{}] a communicator that was moved from", op), at);
+}
+
+std::shared_ptr<const Group> find_group(const std::string& name) {
+  const State& s = state();
+  auto it = s.groups.find(name);
+  return s.ended || it == s.groups.end() ? nullptr : it->second;
+}
+
+std::shared_ptr<const Group> split_group(const Group& group, int color) {
+  const MpiGroup& g = mpi_group(group);
+  const std::lock_guard lock(state().guard);
+  MPI_Comm part = MPI_COMM_NULL;
+  call(MPI_Comm_split(g.comm, color, g.rank, &part), "MPI_Comm_split");
+  return add_group(part, fmt::format("{}/{}:{}", g.name, g.splits++, color));
+}
+
+Traffic traffic() {
+  const State& s = state();
+  return {s.messages, s.bytes, s.agreements};
+}
+
+void Group::agree(std::string_view description) const {
+  State& s = state();
+  if (s.ended) throw Error("[mpi] the session has ended", Location(), "let mpi::Session live as long as main");
+  if (size == 1) return;
+  const std::lock_guard lock(s.guard);
+  const MpiGroup& g = mpi_group(*this);
+  ++s.agreements;
+  if (all_want(g, description)) return;
+  throw Error(
+      fmt::format("[{}] ranks do not agree: {}", description.substr(0, description.find(' ')), wishes(g, description)),
+      Location(), one_order);
+}
+
+void Group::exchange(std::span<const Parcel> out, std::span<const Parcel> in) const {
+  constexpr std::size_t most = std::size_t{1} << 30;  // MPI counts by int
+  State& s = state();
+  const std::lock_guard lock(s.guard);
+  const MpiGroup& g = mpi_group(*this);
+  std::vector<MPI_Request> requests;
+  auto each = [&](std::span<const Parcel> parcels, auto post) {
+    for (const Parcel& p : parcels)
+      for (std::size_t done = 0; done < p.bytes; done += most)
+        post(p.data + done, static_cast<int>(std::min(most, p.bytes - done)), p.rank);
+  };
+  each(in, [&](std::byte* data, int bytes, int from) {
+    call(MPI_Irecv(data, bytes, MPI_BYTE, from, 0, g.comm, &requests.emplace_back()), "MPI_Irecv");
+  });
+  each(out, [&](std::byte* data, int bytes, int to) {
+    call(MPI_Isend(data, bytes, MPI_BYTE, to, 0, g.comm, &requests.emplace_back()), "MPI_Isend");
+    ++s.messages;
+    s.bytes += bytes;
+  });
+  call(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+}
+
+}  // namespace anew::mpi
