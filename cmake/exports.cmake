@@ -10,15 +10,16 @@ function(anew_exports target)
   endif()
   get_property(objects GLOBAL PROPERTY ANEW_OBJECTS)
   get_property(companions GLOBAL PROPERTY ANEW_COMPANIONS)
+  set(for "")
   if(companions)
-    list(PREPEND companions --for)
+    set(for --for ${companions})
   endif()
   file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/anew/*)
   set(script ${PROJECT_BINARY_DIR}/exports.map)
   add_custom_command(OUTPUT ${script} COMMENT "Listing what is exported" VERBATIM COMMAND_EXPAND_LISTS
                      COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/list_exports --nm ${CMAKE_NM}
                              --headers ${PROJECT_SOURCE_DIR}/include/anew --version ANEW_${PROJECT_VERSION_MAJOR}
-                             --out ${script} ${objects} ${companions}
+                             --out ${script} ${objects} ${for}
                      DEPENDS ${PROJECT_SOURCE_DIR}/tools/list_exports ${headers} ${objects} ${companions})
   target_sources(${target} PRIVATE ${script})
   target_link_options(${target} PRIVATE -Wl,--version-script=${script})

