@@ -14,8 +14,8 @@ def on_files(files, config):
         text = (ROOT / name).read_text()
         text = re.sub(r"\]\(docs/([^)]*)\)", r"](\1)", text)
         files.append(File.generated(config, page, content=turned(text, "")))
-    style = pathlib.Path(__file__).with_name("site.css").read_text()
-    files.append(File.generated(config, "site.css", content=style))
+    for name in ("site.css", "iframe-worker.js"):
+        files.append(File.generated(config, name, content=pathlib.Path(__file__).with_name(name).read_text()))
     return files
 
 
