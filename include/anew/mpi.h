@@ -37,8 +37,8 @@ class Comm {
 // rank that ends by an exception ends all of them, with one message.
 class Session {
  public:
-  Session();
-  Session(int& argc, char**& argv);
+  explicit Session(const Location& at = Location::current());
+  Session(int& argc, char**& argv, const Location& at = Location::current());
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

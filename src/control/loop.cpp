@@ -8,6 +8,7 @@
 
 #include "base/stop.h"
 #include "control/signature.h"
+#include "ir/effects.h"
 #include "ops/device_put.h"
 #include "ops/known_rows.h"
 #include "plan/revolve.h"
@@ -261,7 +262,7 @@ Arrays bind_loop(LoopParams p, std::span<const Array> inputs, const Location& at
   Canonical c = canonical(f, inputs);
   Arrays result = std::move(c.around), operands;
   const std::vector<std::size_t> made = c.gives.merge(f.results.order());
-  if (made.empty() && !ir::has_effects(*f.body())) return result;
+  if (made.empty() && !ir::must_run(*f.body())) return result;
   for (LoopForm::Part& part : f.parts) {
     ir::Program q = *part.program;
     c.same.apply(q);

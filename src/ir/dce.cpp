@@ -1,8 +1,8 @@
-// Dead-code elimination, recursive through higher-order rows: an equation stays if one of its outputs is used or it has
-// effects; a row with a dce rule may shrink its equation. Variables are renumbered, so that a Program has no holes.
+// Dead-code elimination, recursive through higher-order rows: an equation stays if one of its outputs is used or it
+// must run; a row with a dce rule may shrink its equation. Variables are renumbered, so that a Program has no holes.
 #include <algorithm>
 
-#include "ir/primitive.h"
+#include "ir/effects.h"
 
 namespace anew::ir {
 namespace {
@@ -53,7 +53,7 @@ Dce eliminate_dead_code(const Program& p, const std::vector<bool>& used_outputs,
       used.push_back(live[static_cast<std::size_t>(v)]);
       any = any || used.back();
     }
-    if (!any && !has_effects(e)) continue;
+    if (!any && !must_run(e)) continue;
     Eqn copy = e;
     if (e.primitive->dce) {
       DceResult r = e.primitive->dce(e, used);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ir/primitive.h"
+#include "ir/effects.h"
 
 namespace anew::ir {
 namespace {
@@ -147,7 +147,7 @@ namespace {
 
 // Of a Program and all that it holds.
 struct Effects {
-  bool any = false;
+  bool any = false, must_run = false;
   const Primitive* io = nullptr;  // the first with io
 };
 struct AskEffects {
@@ -157,11 +157,14 @@ Effects effects_of(const ProgramRef& p);
 void add_effects(const Eqn& e, Effects& out) {
   const Facts& facts = e.primitive->facts;
   if (facts.io && !out.io) out.io = e.primitive;
-  if (!e.primitive->higher_order()) out.any = out.any || facts.effects;
-  else
+  if (!e.primitive->higher_order()) {
+    out.any = out.any || facts.effects;
+    out.must_run = out.must_run || (facts.effects && (facts.io || e.outputs.empty()));
+  } else
     for (const ProgramRef& p : nested_programs(e)) {
       Effects nested = effects_of(p);
       out.any = out.any || nested.any;
+      out.must_run = out.must_run || nested.must_run;
       if (!out.io) out.io = nested.io;
     }
 }
@@ -185,6 +188,15 @@ bool has_effects(const Eqn& e) {
 
 bool has_effects(const Program& p) {
   return std::any_of(p.eqns.begin(), p.eqns.end(), [](const Eqn& e) { return has_effects(e); });
+}
+
+bool must_run(const Eqn& e) {
+  Effects out;
+  add_effects(e, out);
+  return out.must_run;
+}
+bool must_run(const Program& p) {
+  return std::any_of(p.eqns.begin(), p.eqns.end(), [](const Eqn& e) { return must_run(e); });
 }
 
 std::string find_io(const Program& p) {

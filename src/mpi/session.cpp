@@ -1,7 +1,5 @@
 // The session of a process: MPI from its start to its end, the groups of ranks, and what happens when a rank fails. The
 // only file that calls MPI.
-#define OMPI_SKIP_MPICXX 1
-#define MPICH_SKIP_MPICXX 1
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -85,10 +83,10 @@ std::shared_ptr<const Group> add_group(MPI_Comm comm, std::string name) {
   return g;
 }
 
-void start(int* argc, char*** argv) {
+void start(int* argc, char*** argv, const Location& at) {
   State& s = state();
-  if (s.ended) throw Error("[mpi::Session] a process has one session, and that has ended", Location());
-  if (s.started) throw Error("[mpi::Session] there is a session already", Location(), "a process has one, in main");
+  if (s.ended) throw Error("[mpi::Session] a process has one session, and that has ended", at);
+  if (s.started) throw Error("[mpi::Session] there is a session already", at, "a process has one, in main");
   int had = 0, level = 0;
   MPI_Initialized(&had);
   if (!had) call(MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
@@ -147,8 +145,8 @@ constexpr const char* one_order = "all ranks run the same collectives on arrays 
 
 }  // namespace
 
-Session::Session() { start(nullptr, nullptr); }
-Session::Session(int& argc, char**& argv) { start(&argc, &argv); }
+Session::Session(const Location& at) { start(nullptr, nullptr, at); }
+Session::Session(int& argc, char**& argv, const Location& at) { start(&argc, &argv, at); }
 
 Session::~Session() {
   State& s = state();

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "ir/effects.h"
 #include "ops/known_rows.h"
 
 namespace anew {
@@ -110,7 +111,7 @@ Arrays bind_branches(const Primitive& primitive, const MakeBranches& params, std
   const Results r = find_results(branches, kept_operands);
   Arrays made;
   if (!r.made.empty() ||
-      std::any_of(branches.begin(), branches.end(), [](const ir::Program& p) { return ir::has_effects(p); })) {
+      std::any_of(branches.begin(), branches.end(), [](const ir::Program& p) { return ir::must_run(p); })) {
     const std::vector<bool> all(r.made.size(), true);
     std::vector<bool> used(kept.size());  // by any branch
     std::vector<ir::Dce> live;

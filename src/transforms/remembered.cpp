@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/lru.h"
+#include "ir/effects.h"
 #include "ir/inline.h"
 #include "transforms/nested.h"
 
@@ -113,8 +114,7 @@ Arrays emit(const Made& m, const Arrays& captured, std::span<const Array> x, std
   for (std::size_t i = 0; i < operands.size(); ++i) where[static_cast<std::size_t>(q.inputs[i])] = static_cast<int>(i);
   for (std::size_t i = 0; i < q.outputs.size(); ++i)
     where[static_cast<std::size_t>(q.outputs[i].var)] = static_cast<int>(operands.size() + i);
-  Arrays made =
-      q.outputs.empty() && !ir::has_effects(q) ? Arrays() : anew::bind(remembered_row(), m.params, operands, at);
+  Arrays made = q.outputs.empty() && !ir::must_run(q) ? Arrays() : anew::bind(remembered_row(), m.params, operands, at);
   Arrays out;
   for (const ir::Atom& a : m.outputs) {
     if (!a.is_var()) {
