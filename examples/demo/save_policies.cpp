@@ -27,7 +27,7 @@ Array middle_plain(Array w1, Array w2, Array w3, Array x) {
   return sum(square(matmul(nn::relu(middle(nn::relu(matmul(x, w1)), w2)), w3)));
 }
 
-Array wave(Shape shape, double from) { return reshape(0.2 * sin(from + arange(shape.size())), shape); }
+Array small_wave(Shape shape, double from) { return reshape(0.2 * sin(from + arange(shape.size())), shape); }
 
 }  // namespace
 
@@ -36,7 +36,8 @@ void save_policies() {
   show::chapter("Policies: what is worth keeping");
   show::say("Two products with a relu between them, and the sum of the squares of the result:");
   show::code("pipeline");
-  const Array w1 = wave({64, 64}, 1), w2 = wave({64, 64}, 2), w3 = wave({64, 64}, 3), x = wave({32, 64}, 4);
+  const Array w1 = small_wave({64, 64}, 1), w2 = small_wave({64, 64}, 2), w3 = small_wave({64, 64}, 3),
+              x = small_wave({32, 64}, 4);
   const Array want = grad(pipeline)(w1, w2, x);
 
   const Policy small("up to 4 KiB", [](const PolicyQuery& q) { return q.output_types[0].bytes() <= 4096; });
