@@ -1,5 +1,5 @@
 # What `./dev package` makes with CPack, of the same binaries that the tests ran: libanew0 (the library), libanew-dev (headers, CMake,
-# pkg-config), libanew-doc (pages, site, examples) as .deb, and one .tar.gz of all of it, which can be unpacked anywhere.
+# pkg-config), libanew-doc (pages, site, examples) and, where there is MPI, libanew-mpi as .deb, and one .tar.gz of all of it, which can be unpacked anywhere.
 if(NOT type STREQUAL "SHARED_LIBRARY")
   return()
 endif()
@@ -12,6 +12,9 @@ set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_GENERATOR DEB TGZ)
 set(CPACK_COMPONENTS_ALL runtime dev doc)
+if(ANEW_WITH_MPI)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+endif()
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -25,6 +28,12 @@ set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "libanew${PROJECT_VERSION_MAJOR} (= ${PROJE
 set(CPACK_DEBIAN_DOC_PACKAGE_NAME libanew-doc)
 set(CPACK_DEBIAN_DOC_PACKAGE_SECTION doc)
 set(CPACK_DEBIAN_DOC_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME libanew-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "libanew-dev (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_MPI_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})  # where libanew itself is found
+set(CPACK_COMPONENT_MPI_DESCRIPTION "Programs of several processes: anew/mpi.h.")
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "The shared library.")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers, and what CMake and pkg-config find it by.")
 set(CPACK_COMPONENT_DOC_DESCRIPTION "Documentation as pages and as a site, and the examples.")

@@ -25,6 +25,14 @@ def turned(text, up):
     return text
 
 
+def with_program(markdown):
+    """On the site, the example that a page of the gallery links to stands at its end."""
+    if m := re.search(r"\]\(\.\./\.\./(examples/[\w/]+\.cpp)\)", markdown):
+        markdown = markdown.replace(m[0], "](#the-whole-program)")
+        markdown += f"\n## The whole program\n\n```c++ {m[1]}\n{(ROOT / m[1]).read_text()}```\n"
+    return markdown
+
+
 def on_page_markdown(markdown, page, config, files):
-    markdown = turned(markdown, "../")
+    markdown = with_program(turned(markdown, "../"))
     return re.sub(r"^```c\+\+ (\S+)$", r'```cpp title="\1"', markdown, flags=re.M)
