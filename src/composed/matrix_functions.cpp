@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "composed/pseudo_inverse.h"
 #include "ops/matrix.h"
 
 namespace anew::linalg {
@@ -74,27 +75,6 @@ Array inv(const ArrayLike& x) {
   PinLine pin(x.at);
   const Type type = type_of(a);
   return converted(bind_solve(a, over_batch(eye(type.shape[-1], type.dtype), batch_of(a)), x.at), dtype);
-}
-
-Array pinv(const ArrayLike& x, std::optional<double> rtol) {
-  auto [a, dtype] = matrix_operand(x);
-  require_matrix("pinv", type_of(a), x.at);
-  PinLine pin(x.at);
-  if (type_of(a).shape.size() == 0) return converted(transposed(a), dtype);
-  Arrays usv = bind_svd(a, false, true, x.at);
-  Array kept = significant(usv[0], type_of(a).shape, rtol);
-  Array inverse = where(kept, 1 / where(kept, usv[0], 1), 0);
-  return converted(matmul(transposed(usv[2]), along_columns(inverse) * transposed(usv[1])), dtype);
-}
-
-Array lstsq(const ArrayLike& a, const ArrayLike& b, std::optional<double> rtol) {
-  auto [x, y, dtype] = matrix_operands(a, b);
-  require_matrix("lstsq", type_of(x), a.at);
-  const Shape sa = type_of(x).shape, sb = type_of(y).shape;
-  if (sa.ndim() != 2 || sb.ndim() < 1 || sb.ndim() > 2 || sb[0] != sa[0])
-    fail("lstsq", a.at, fmt::format("the operands do not fit: {} and {}", type_of(x).str(), type_of(y).str()));
-  PinLine pin(a.at);
-  return converted(matmul(pinv(x, rtol), y), dtype);
 }
 
 // Up to 3 rows the polynomial, all of whose derivatives are right for singular matrices as well.
@@ -273,3 +253,14 @@ Array expm(const ArrayLike& x) {
 }
 
 }  // namespace anew::linalg
+
+namespace anew {
+
+Array pseudo_inverse_value(const Array& a, std::optional<double> rtol, const Location& at) {
+  Arrays usv = bind_svd(a, false, true, at);
+  Array kept = linalg::significant(usv[0], type_of(a).shape, rtol);
+  Array inverse = where(kept, 1 / where(kept, usv[0], 1), 0);
+  return matmul(transposed(usv[2]), along_columns(inverse) * transposed(usv[1]));
+}
+
+}  // namespace anew

@@ -200,6 +200,30 @@ TEST(Linalg, LeastSquaresAndPseudoInverses) {
   EXPECT_EQ(linalg::pinv(zeros({3, 0})).type().str(), "f32[0,3]");
 }
 
+// Singular values of a rotation agree to rounding, those of a multiple of the identity exactly.
+TEST(Linalg, PseudoInversesHaveDerivativesWhereSingularValuesAgree) {
+  const double c = std::cos(0.3), s = std::sin(0.3);
+  Array turn = array({{c, -s}, {s, c}}, f64), tall = concatenate({turn, turn}), k = filled({2, 2}, 41),
+        b = filled({4}, 42);
+  Array wide = turned(tall), same = 2 * eye(3, f64);
+  auto inverse = [&](Array a) { return sum(linalg::inv(a) * k); };
+  auto pseudo = [&](Array a) { return sum(linalg::pinv(a) * k); };
+  expect_like(grad(pseudo)(turn), grad(inverse)(turn));
+  expect_like(hessian(pseudo)(turn), hessian(inverse)(turn), 1e-10);
+  auto normal = [&](Array a) { return sum(square(linalg::solve(matmul(turned(a), a), matmul(turned(a), b)))); };
+  auto least = [&](Array a) { return sum(square(linalg::lstsq(a, b))); };
+  expect_like(grad(least)(tall), grad(normal)(tall));
+  expect_like(hessian(least)(tall), hessian(normal)(tall), 1e-10);
+  auto of_wide = [&](Array a) { return sum(square(linalg::pinv(a))); };
+  auto by_inverse = [&](Array a) { return sum(square(matmul(turned(a), linalg::inv(matmul(a, turned(a)))))); };
+  expect_like(grad(of_wide)(wide), grad(by_inverse)(wide));
+  expect_like(grad([](Array a) { return sum(linalg::pinv(a)); })(same), full({3, 3}, -0.25, f64));
+  // Along changes that keep the rank: (s x) y^T has the pseudo-inverse y x^T / (s |x|^2 |y|^2).
+  Array x = filled({4, 1}, 43), y = filled({3, 1}, 44), low = matmul(x, turned(y));
+  auto scaled = [&](Array s) { return sum(linalg::pinv(s * low)); };
+  expect_like(grad(scaled)(array(1.0, f64)), -sum(linalg::pinv(low)));
+}
+
 TEST(Linalg, Norms) {
   Array m = array({{1.0, -2.0}, {3.0, 4.0}}, f64), v = array({3.0, -4.0}, f64);
   const double s = std::sqrt(30.0);
