@@ -1,7 +1,7 @@
 # anew_mpi: programs of several processes (anew/mpi.h), a library of its own, built where MPI is found (Open MPI or MPICH).
 # ANEW_MPI: AUTO, ON (an error where there is no MPI) or OFF. Gives ANEW_WITH_MPI, and `anew_mpi_test(name ranks command...)`.
 set(ANEW_WITH_MPI OFF)
-if(NOT ANEW_MPI STREQUAL "OFF" AND NOT ANEW_FOLDERS)
+if(NOT ANEW_MPI STREQUAL "OFF" AND NOT ANEW_FOLDERS AND NOT ANEW_SANITIZE)  # MPI itself leaks and races
   set(MPI_CXX_SKIP_MPICXX ON)
   find_package(MPI COMPONENTS CXX QUIET)
   if(MPI_CXX_FOUND)

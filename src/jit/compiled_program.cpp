@@ -11,6 +11,7 @@
 #include "base/lru.h"
 #include "base/per_thread.h"
 #include "codegen/codegen.h"
+#include "ir/effects.h"
 #include "jit/code_cache.h"
 #include "ops/device_put.h"
 #include "passes/generate.h"
@@ -89,7 +90,7 @@ CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides
       inputs_(std::move(inputs)),
       options_(std::move(options)) {
   check_countable(*program_);
-  measured_ = environment::verifies() && !ir::has_effects(*program_);  // what a callback allocates is the user's
+  measured_ = environment::verifies() && !ir::must_run(*program_);  // what a callback allocates is the user's
   if (options_.budget) {
     Budgeted within = plan_within(*program_, inputs_, options_);
     body_ = std::move(within.body);

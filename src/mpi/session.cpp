@@ -5,17 +5,21 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "control/extension.h"
 #include "mpi/collective_rows.h"
 
 namespace anew::mpi {
 namespace {
+
+constexpr int patience = 60;  // seconds after which a rank says for what it waits
 
 struct MpiGroup : Group {
   MPI_Comm comm = MPI_COMM_NULL;
@@ -25,6 +29,7 @@ struct MpiGroup : Group {
 struct State {
   std::mutex guard;  // MPI is called by one thread at a time
   bool started = false, ended = false;
+  bool own = false;    // MPI was started here, and so is ended here
   int exceptions = 0;  // under way when the session began
   std::map<std::string, std::shared_ptr<const MpiGroup>> groups;
   std::atomic<std::int64_t> messages = 0, bytes = 0, agreements = 0;
@@ -44,9 +49,11 @@ void call(int code, std::string_view what) {
               Location());
 }
 
+// Where all ranks fail at once, the first one says why; the others are ended before they do.
 [[noreturn]] void abort_all(const std::string& why) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::this_thread::sleep_for(std::chrono::milliseconds(rank == 0 ? 0 : 300 + 10 * std::min(rank, 100)));
   std::fflush(stdout);
   const std::string line = fmt::format("[anew] rank {} ends all ranks: {}\n", rank, why);
   std::fwrite(line.data(), 1, line.size(), stderr);
@@ -89,7 +96,8 @@ void start(int* argc, char*** argv, const Location& at) {
   if (s.started) throw Error("[mpi::Session] there is a session already", at, "a process has one, in main");
   int had = 0, level = 0;
   MPI_Initialized(&had);
-  if (!had) call(MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
+  s.own = !had;
+  if (s.own) call(MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
   MPI_Comm own = MPI_COMM_NULL;  // messages of other users of MPI in this process are not ours
   call(MPI_Comm_dup(MPI_COMM_WORLD, &own), "MPI_Comm_dup");
   add_group(own, "world");
@@ -133,11 +141,30 @@ std::string wishes(const MpiGroup& g, std::string_view description) {
 
 const MpiGroup& mpi_group(const Group& g) { return static_cast<const MpiGroup&>(g); }
 
+// Says once that this takes long: ranks of different groups may wait for each other.
+void wait_for(MPI_Request& request, const MpiGroup& g, std::string_view description) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  bool told = false;
+  for (int done = 0;;) {
+    call(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done) return;
+    std::this_thread::yield();
+    if (told || Clock::now() - start < std::chrono::seconds(patience)) continue;
+    told = true;
+    const std::string line =
+        fmt::format("[anew] rank {} of {} has waited {} s for the others: {}\n", g.rank, g.name, patience, description);
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  }
+}
+
 // What ranks would wait for forever is an error of all of them.
 bool all_want(const MpiGroup& g, std::string_view description) {
   const std::uint64_t h = hash_text(description);
   std::uint64_t mine[2] = {h, ~h}, all[2] = {};  // bits that all have, and bits that nobody has
-  call(MPI_Allreduce(mine, all, 2, MPI_UINT64_T, MPI_BAND, g.comm), "MPI_Allreduce");
+  MPI_Request request = MPI_REQUEST_NULL;
+  call(MPI_Iallreduce(mine, all, 2, MPI_UINT64_T, MPI_BAND, g.comm, &request), "MPI_Iallreduce");
+  wait_for(request, g, description);
   return all[0] == ~all[1];
 }
 
@@ -158,7 +185,7 @@ Session::~Session() {
     if (!all_want(g, end)) abort_all(fmt::format("ranks do not agree: {}; hint: {}", wishes(g, end), one_order));
     s.ended = true;
     std::set_terminate(s.former);
-    MPI_Finalize();
+    if (s.own) MPI_Finalize();
   } catch (const std::exception& e) {
     abort_all(e.what());
   }

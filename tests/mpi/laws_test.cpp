@@ -107,15 +107,13 @@ TEST_P(Collective, VmapIsALoop) {
 }
 
 TEST_P(Collective, CheckpointsAndCompiledProgramsGiveTheSameBits) {
-  for (DType d : {f32, f64}) {
-    const Array a = x(1, d);
-    EXPECT_TRUE(same_bits(jit(law().f)(a), law().f(a)));
-    const Array g = grad(loss())(a);
-    EXPECT_TRUE(same_bits(jit(grad(loss()))(a), g));
-    EXPECT_TRUE(same_bits(grad(checkpoint(loss()))(a), g));
-    EXPECT_TRUE(same_bits(jit(grad(checkpoint(loss())))(a), g));
-    EXPECT_TRUE(same_bits(grad(loss())(a), g));
-  }
+  const Array a = x(1, f32);
+  EXPECT_TRUE(same_bits(jit(law().f)(a), law().f(a)));
+  const Array g = grad(loss())(a);
+  EXPECT_TRUE(same_bits(jit(grad(loss()))(a), g));
+  EXPECT_TRUE(same_bits(grad(checkpoint(loss()))(a), g));
+  EXPECT_TRUE(same_bits(jit(grad(checkpoint(loss())))(a), g));
+  EXPECT_TRUE(same_bits(grad(loss())(a), g));
 }
 
 TEST_P(Collective, ScansAreUnrolledLoops) {
