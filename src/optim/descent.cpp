@@ -74,6 +74,49 @@ class Pairs {
   double scale_ = 1;
 };
 
+// Where to go from a point: the slope there along the direction, and the step to try first.
+class Course {
+ public:
+  Course(bool conjugate, int history, const Point& from) : pairs_(history), conjugate_(conjugate) {
+    straight_down(from);
+  }
+  const Array& direction() const { return direction_; }
+  double slope() const { return slope_; }
+  double step() const { return step_; }
+  // Nothing is known of former steps: going straight down again would change nothing.
+  bool fresh() const { return conjugate_ ? step_ == 0 : pairs_.empty(); }
+  double guess() const {
+    if (!fresh()) return conjugate_ ? step_ : 1;
+    return std::min(1.0, 1 / std::sqrt(inner_product(direction_, direction_)));
+  }
+  void straight_down(const Point& at) {
+    pairs_.clear();
+    direction_ = -at.gradient;
+    slope_ = inner_product(at.gradient, direction_);
+    step_ = 0;
+  }
+  // After a step of this length.
+  void turn(const Point& before, const Point& now, double taken, double rounding) {
+    if (conjugate_) {
+      const double squares = inner_product(before.gradient, before.gradient);
+      const double beta = std::max(0.0, inner_product(now.gradient, now.gradient - before.gradient) / squares);
+      direction_ = beta * direction_ - now.gradient;
+    } else {
+      pairs_.add(before, now, rounding);
+      direction_ = -pairs_.times(now.gradient);
+    }
+    const double former = std::exchange(slope_, inner_product(now.gradient, direction_));
+    step_ = conjugate_ ? std::min(10 * taken, taken * former / slope_) : taken;
+    if (!(slope_ < 0)) straight_down(now);  // no direction of descent
+  }
+
+ private:
+  Pairs pairs_;
+  bool conjugate_;
+  Array direction_;
+  double slope_ = 0, step_ = 0;
+};
+
 void check_options(std::string_view op, const MinimizeOptions& o, double c2, const Location& at) {
   if (o.maxiter < 0 || o.history < 1 || o.max_line_search < 1)
     fail(op, at, fmt::format("maxiter is {}, history {}, max_line_search {}", o.maxiter, o.history, o.max_line_search));
@@ -99,65 +142,44 @@ Minimum<Array> minimize(Method method, const FlatFunction& f, const Array& given
   Objective objective(f, x0, op, at);
   Point now = objective(x0);
   if (!std::isfinite(now.value)) fail(op, at, fmt::format("the function is {} at x0", now.value), "start elsewhere");
-  Pairs pairs(o.history);
-  Array direction = -now.gradient;
-  double slope = inner_product(now.gradient, direction), step = 0;
+  Course course(conjugate, o.history, now);
   int flat_steps = 0;
   Minimum<Array> result;
+  auto ended = [&](bool converged, const char* reason) {
+    result.converged = converged;
+    result.reason = reason;
+  };
   for (;;) {
     const double size = largest_entry(now.gradient);
-    if (o.callback) o.callback({result.iterations, now.value, size, step});
+    if (o.callback) o.callback({result.iterations, now.value, size, course.step()});
     if (size <= gtol) {
-      result.converged = true;
-      result.reason = "the gradient vanishes";
+      ended(true, "the gradient vanishes");
       break;
     }
     if (result.iterations == o.maxiter) {
-      result.reason = "maxiter";
+      ended(false, "maxiter");
       break;
     }
-    const double length = std::sqrt(inner_product(direction, direction));
-    const bool fresh = result.iterations == 0 || (conjugate ? step == 0 : pairs.empty());
-    const double guess = fresh ? std::min(1.0, 1 / length) : conjugate ? step : 1;
-    Found found = search_line(objective, now, direction, slope, guess,
+    const double guess = course.guess();
+    Found found = search_line(objective, now, course.direction(), course.slope(), guess,
                               {.c1 = o.c1, .c2 = c2, .evaluations = o.max_line_search, .rounding = rounding});
     if (!found.ok) {
-      const bool nothing_left = -slope * std::max(guess, 1.0) <= ftol * std::max(1.0, std::abs(now.value));
-      if (nothing_left || fresh) {
-        result.converged = nothing_left;
-        result.reason = nothing_left ? "the value no longer decreases" : "the line search found no smaller value";
+      const bool nothing_left = -course.slope() * std::max(guess, 1.0) <= ftol * std::max(1.0, std::abs(now.value));
+      if (nothing_left || course.fresh()) {
+        ended(nothing_left, nothing_left ? "the value no longer decreases" : "the line search found no smaller value");
         break;
       }
-      pairs.clear();  // once more, straight down
-      direction = -now.gradient;
-      slope = inner_product(now.gradient, direction);
-      step = 0;
+      course.straight_down(now);
       continue;
     }
     ++result.iterations;
     const double decrease = now.value - found.point.value;
     const Point before = std::exchange(now, std::move(found.point));
-    if (conjugate) {
-      const double squares = inner_product(before.gradient, before.gradient);
-      const double beta = std::max(0.0, inner_product(now.gradient, now.gradient - before.gradient) / squares);
-      direction = beta * direction - now.gradient;
-    } else {
-      pairs.add(before, now, rounding);
-      direction = -pairs.times(now.gradient);
-    }
-    const double former = std::exchange(slope, inner_product(now.gradient, direction));
-    step = conjugate ? std::min(10 * found.step, found.step * former / slope) : found.step;
-    if (!(slope < 0)) {  // no direction of descent
-      pairs.clear();
-      direction = -now.gradient;
-      slope = inner_product(now.gradient, direction);
-      step = 0;
-    }
+    course.turn(before, now, found.step, rounding);
     // One short step happens on the way: a line search may come back early.
     flat_steps = decrease <= ftol * std::max({1.0, std::abs(before.value), std::abs(now.value)}) ? flat_steps + 1 : 0;
     if (flat_steps == 3) {
-      result.converged = true;
-      result.reason = "the value no longer decreases";
+      ended(true, "the value no longer decreases");
       break;
     }
   }

@@ -19,6 +19,11 @@ namespace {
 double cost_of(const Array& r) { return 0.5 * vdot(r, r).item(); }
 double length_of(const Array& x) { return std::sqrt(vdot(x, x).item()); }
 
+struct Here {
+  Array x, r, jacobian;
+  double cost;
+};
+
 // Residuals as one vector, compiled alone and together with their Jacobian.
 class Residuals {
  public:
@@ -48,11 +53,11 @@ class Residuals {
     const Arrays in{x};
     return alone_(in)[0];
   }
-  std::pair<Array, Array> with_jacobian(const Array& x) {
+  Here with_jacobian(const Array& x) {
     ++evaluations_;
     const Arrays in{x};
     Arrays out = both_(in);
-    return {out[0], out[1]};
+    return {x, out[0], out[1], cost_of(out[0])};
   }
   int evaluations() const { return evaluations_; }
 
@@ -69,6 +74,36 @@ Array damped_step(const Array& jacobian, const Array& r, const Array& weights) {
   return squeeze(linalg::triangular_solve(upper, rhs, {.left_side = true, .lower = false}), 1);
 }
 
+// More after every step that does not help, by twice as much each time; less as far as the linear model was right.
+struct Damping {
+  double value, growth = 2;
+  void more() {
+    value *= growth;
+    growth *= 2;
+  }
+  void less(double ratio) {
+    value = std::max(value * std::max(1.0 / 3, 1 - std::pow(2 * ratio - 1, 3)), 1e-20);
+    growth = 2;
+  }
+};
+
+// What a step would do, and what a linear model says it does.
+struct TriedStep {
+  Array x;
+  double cost, decrease, expected, slope;
+};
+// `damping_term`: h (damping D) h of a damped step, where D are the squares of the columns' scales.
+TriedStep tried(Residuals& residuals, const Here& here, const Array& gradient, const Array& step,
+                std::optional<double> damping_term) {
+  TriedStep t;
+  t.x = here.x + step;
+  t.slope = vdot(gradient, step).item();
+  t.expected = damping_term ? 0.5 * (*damping_term - t.slope) : -t.slope;
+  t.cost = cost_of(residuals(t.x));
+  t.decrease = here.cost - t.cost;
+  return t;
+}
+
 }  // namespace
 
 namespace detail {
@@ -78,70 +113,61 @@ Minimum<Array> least_squares(Method method, const FlatFunction& f, const Array& 
   const bool damped = method == Method::levenberg_marquardt;
   const std::string_view op = damped ? "levenberg_marquardt" : "gauss_newton";
   if (o.maxiter < 0 || !(o.damping > 0)) fail(op, at, fmt::format("maxiter is {}, damping {}", o.maxiter, o.damping));
-  Array x = checked_start(op, given, at);
+  const Array x0 = checked_start(op, given, at);
   PinLine pin(at);
-  const double rounding = rounding_of(type_of(x).dtype);
-  const double gtol = o.gtol.value_or(type_of(x).dtype == f64 ? 1e-10 : 1e-5), ftol = o.ftol.value_or(10 * rounding),
-               xtol = o.xtol.value_or(10 * rounding);
-  Residuals residuals(f, x, op, at);
-  auto [r, jacobian] = residuals.with_jacobian(x);
-  double cost = cost_of(r), damping = o.damping, growth = 2;
-  if (!std::isfinite(cost)) fail(op, at, fmt::format("half the sum of squares is {} at x0", cost), "start elsewhere");
-  Array sizes = sqrt(sum(square(jacobian), 0));  // of the columns, the largest so far
-  Minimum<Array> result;
+  const DType dtype = type_of(x0).dtype;
+  const double rounding = rounding_of(dtype), gtol = o.gtol.value_or(dtype == f64 ? 1e-10 : 1e-5),
+               ftol = o.ftol.value_or(10 * rounding), xtol = o.xtol.value_or(10 * rounding);
+  Residuals residuals(f, x0, op, at);
+  Here here = residuals.with_jacobian(x0);
+  if (!std::isfinite(here.cost))
+    fail(op, at, fmt::format("half the sum of squares is {} at x0", here.cost), "start elsewhere");
+  Damping damping{o.damping};
   double taken = 0;
+  Array sizes = sqrt(sum(square(here.jacobian), 0));  // of the columns, the largest so far
+  Minimum<Array> result;
   auto ended = [&](bool converged, const char* reason) {
-    result.converged = converged;
-    result.reason = reason;
+    std::tie(result.converged, result.reason) = std::tuple(converged, reason);
     return true;
   };
   for (bool end = false; !end;) {
-    const Array gradient = dot(transpose(jacobian), r);
+    const Array gradient = dot(transpose(here.jacobian), here.r);
     const double size = largest_entry(gradient);
-    if (o.callback) o.callback({result.iterations, cost, size, damped ? damping : taken});
+    if (o.callback) o.callback({result.iterations, here.cost, size, damped ? damping.value : taken});
     if (size <= gtol && ended(true, "the gradient vanishes")) break;
     // Turns until a step is taken: with more damping, or shorter.
-    Array scale = where(sizes > 0, sizes, ones_like(sizes)), h;
-    if (!damped) h = linalg::lstsq(jacobian, -r);
+    const Array scale = where(sizes > 0, sizes, ones_like(sizes));
+    Array h = damped ? Array() : linalg::lstsq(here.jacobian, -here.r);
     double t = 1;
     for (bool stepped = false; !stepped && !end;) {
-      if (result.iterations == o.maxiter) {
-        end = ended(false, "maxiter");
-        break;
-      }
+      if (result.iterations == o.maxiter && (end = ended(false, "maxiter"))) break;
       ++result.iterations;
-      if (damped) h = damped_step(jacobian, r, std::sqrt(damping) * scale);
-      const Array step = t * h, there = x + step;
-      const double slope = vdot(gradient, step).item();
-      const double expected =
-          damped ? 0.5 * (damping * vdot(square(scale) * h, h).item() - slope) : -slope;  // of a linear model
-      const double next = cost_of(residuals(there)), decrease = cost - next;
-      const bool good = std::isfinite(next) && (damped ? decrease > 0 : decrease >= -1e-4 * slope && slope < 0);
-      const bool short_step = length_of(step) <= xtol * (length_of(x) + xtol);
-      const bool level = std::abs(decrease) <= ftol * cost && expected <= ftol * cost;
-      if (good) {
-        stepped = true;
+      if (damped) h = damped_step(here.jacobian, here.r, std::sqrt(damping.value) * scale);
+      const Array step = t * h;
+      const TriedStep trial =
+          tried(residuals, here, gradient, step,
+                damped ? std::optional(damping.value * vdot(square(scale) * h, h).item()) : std::nullopt);
+      stepped = std::isfinite(trial.cost) &&
+                (damped ? trial.decrease > 0 : trial.decrease >= -1e-4 * trial.slope && trial.slope < 0);
+      const bool short_step = length_of(step) <= xtol * (length_of(here.x) + xtol);
+      const bool level = std::abs(trial.decrease) <= ftol * here.cost && trial.expected <= ftol * here.cost;
+      if (stepped) {
         taken = t;
-        x = there;
-        cost = next;
-        std::tie(r, jacobian) = residuals.with_jacobian(x);
-        sizes = maximum(sizes, sqrt(sum(square(jacobian), 0)));
-        const double ratio = expected > 0 ? decrease / expected : 1;
-        damping = std::max(damping * std::max(1.0 / 3, 1 - std::pow(2 * ratio - 1, 3)), 1e-20);
-        growth = 2;
+        here = residuals.with_jacobian(trial.x);
+        here.cost = trial.cost;
+        sizes = maximum(sizes, sqrt(sum(square(here.jacobian), 0)));
+        damping.less(trial.expected > 0 ? trial.decrease / trial.expected : 1);
       } else {
-        damping *= growth;
-        growth *= 2;
+        damping.more();
         t /= 2;
       }
       if (level) end = ended(true, "the value no longer decreases");
       else if (short_step) end = ended(true, "the step vanishes");
-      else if (!good && (damped ? !(damping < 1e30) : t < 1e-12)) end = ended(false, "no step decreases the value");
+      else if (!stepped && (damped ? !(damping.value < 1e30) : t < 1e-12))
+        end = ended(false, "no step decreases the value");
     }
   }
-  result.x = x;
-  result.value = cost;
-  result.evaluations = residuals.evaluations();
+  std::tie(result.x, result.value, result.evaluations) = std::tuple(here.x, here.cost, residuals.evaluations());
   return result;
 }
 

@@ -136,6 +136,27 @@ std::int64_t LoopStep::known_length(std::byte* const* table) const {
   return plan::count_steps(from, to);
 }
 
+void LoopStep::bind_step(const CarryBuffers& state, std::int64_t row, std::byte* const* table,
+                         std::byte** in_body) const {
+  for (std::size_t i = 0; i < carries.size(); ++i) {
+    in_body[body->inputs[constants.size() + i]] = state.state(i);
+    if (!carries[i].in_place) in_body[body->outputs[i]] = state.next(i);
+  }
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    in_body[body->inputs[constants.size() + carries.size() + i]] = xs[i].place.in(table) + row * xs[i].step;
+  for (std::size_t i = 0; i < ys.size(); ++i)
+    in_body[body->outputs[carries.size() + i]] = ys[i].place.in(table) + row * ys[i].step;
+}
+
+bool LoopStep::goes_on(const CarryBuffers& state, std::byte* const* table, std::byte** in_condition) const {
+  for (std::size_t i = 0; i < carries.size(); ++i)
+    in_condition[condition->inputs[constants.size() + i]] = state.state(i);
+  std::byte* yes = decision.in(table);
+  in_condition[condition->outputs[0]] = yes;
+  condition->run(in_condition);
+  return *yes != std::byte{0};
+}
+
 void LoopStep::run(std::byte* const* table, std::byte** more) const {
   std::byte** in_body = more + CarryBuffers::size(carries.size());
   std::byte** in_condition = in_body + body->table;
@@ -163,26 +184,9 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
   for (;; ++step) {
     if (asked_to_stop()) [[unlikely]]
       stopped(name, step, at);
-    if (condition) {
-      for (std::size_t i = 0; i < carries.size(); ++i)
-        in_condition[condition->inputs[constants.size() + i]] = state.state(i);
-      std::byte* yes = decision.in(table);
-      in_condition[condition->outputs[0]] = yes;
-      condition->run(in_condition);
-      if (*yes == std::byte{0}) break;
-    } else if (step == loop.length) {
-      break;
-    }
+    if (condition ? !goes_on(state, table, in_condition) : step == loop.length) break;
     if (const std::int64_t slot = recorder.slot_for(step); slot >= 0) write(slot);
-    const std::int64_t row = loop.reverse ? loop.length - 1 - step : step;
-    for (std::size_t i = 0; i < carries.size(); ++i) {
-      in_body[body->inputs[constants.size() + i]] = state.state(i);
-      if (!carries[i].in_place) in_body[body->outputs[i]] = state.next(i);
-    }
-    for (std::size_t i = 0; i < xs.size(); ++i)
-      in_body[body->inputs[constants.size() + carries.size() + i]] = xs[i].place.in(table) + row * xs[i].step;
-    for (std::size_t i = 0; i < ys.size(); ++i)
-      in_body[body->outputs[carries.size() + i]] = ys[i].place.in(table) + row * ys[i].step;
+    bind_step(state, loop.reverse ? loop.length - 1 - step : step, table, in_body);
     body->run(in_body);
     state.swap();
   }

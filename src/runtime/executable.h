@@ -188,6 +188,9 @@ class LoopStep final : public ExecutableStep {
 
  private:
   std::int64_t known_length(std::byte* const* table) const;
+  // Where the body finds its carries and this row of the stacks, and where it puts the next ones.
+  void bind_step(const CarryBuffers& state, std::int64_t row, std::byte* const* table, std::byte** in_body) const;
+  bool goes_on(const CarryBuffers& state, std::byte* const* table, std::byte** in_condition) const;
 };
 
 class UnwindStep final : public ExecutableStep {

@@ -10,42 +10,39 @@
 namespace anew {
 namespace {
 
+// The registers of a tile of c, unrolled: f(its row and vector, where it lies, whether it is the last of its row, whose
+// end may lie beyond the tile's columns).
+template <class V, int rows, int vectors, class C, class F>
+[[gnu::always_inline]] inline void each_vector(C* c, std::int64_t c_row, F f) {
+#pragma GCC unroll 16
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) f(r, v, c + r * c_row + v * V::lanes, v == vectors - 1);
+}
+
 template <class V, int rows, int vectors, bool packed, bool whole>
 void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t a_row, std::int64_t a_k,
           const typename V::Element* __restrict b, std::int64_t b_k, typename V::Element* __restrict c,
           std::int64_t c_row, std::int64_t columns, Update update) {
+  using Element = typename V::Element;
   constexpr int last = vectors - 1;
   if constexpr (packed) a_row = 1, a_k = rows;
   // A masked load in the loop costs a slot of arithmetic, so there is none where b may be read to the end of the
   // vector.
   const typename V::Mask mask = V::mask(columns - last * V::lanes);
   typename V::Register x[rows][vectors];
-  if (update == Update::extend) {
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 4
-      for (int v = 0; v < last; ++v) x[r][v] = V::load(c + r * c_row + v * V::lanes);
-      x[r][last] = V::load(c + r * c_row + last * V::lanes, mask);
-    }
-  } else {
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) x[r][v] = V::zero();
-    // The tile of c is needed at the end; a long chain is time enough to fetch it.
-    if (update == Update::add && k >= 32) {
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) V::prefetch(c + r * c_row + v * V::lanes);
-    }
-  }
+  const auto loaded = [&](const Element* from, bool masked)
+                          __attribute__((always_inline)) { return masked ? V::load(from, mask) : V::load(from); };
+  const auto each = [&](auto f) __attribute__((always_inline)) { each_vector<V, rows, vectors>(c, c_row, f); };
+  if (update == Update::extend)
+    each([&](int r, int v, Element* at, bool masked) __attribute__((always_inline)) { x[r][v] = loaded(at, masked); });
+  else each([&](int r, int v, Element*, bool) __attribute__((always_inline)) { x[r][v] = V::zero(); });
+  // The tile of c is needed at the end; a long chain is time enough to fetch it.
+  if (update == Update::add && k >= 32) each([](int, int, Element* at, bool) { V::prefetch(at); });
   const auto step = [&]() __attribute__((always_inline)) {
     typename V::Register y[vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < last; ++v) y[v] = V::load(b + v * V::lanes);
-    if constexpr (whole) y[last] = V::load(b + last * V::lanes);
-    else y[last] = V::load(b + last * V::lanes, mask);
+    for (int v = 0; v < vectors; ++v) y[v] = loaded(b + v * V::lanes, v == last && !whole);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
       const typename V::Register s = V::broadcast(a + r * a_row);
@@ -63,20 +60,11 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
 #pragma GCC unroll 4
     for (; k > 0; --k) step();
   }
-  if (update == Update::add) {
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 4
-      for (int v = 0; v < last; ++v) x[r][v] = V::add(V::load(c + r * c_row + v * V::lanes), x[r][v]);
-      x[r][last] = V::add(V::load(c + r * c_row + last * V::lanes, mask), x[r][last]);
-    }
-  }
-#pragma GCC unroll 16
-  for (int r = 0; r < rows; ++r) {
-#pragma GCC unroll 4
-    for (int v = 0; v < last; ++v) V::store(c + r * c_row + v * V::lanes, x[r][v]);
-    V::store(c + r * c_row + last * V::lanes, x[r][last], mask);
-  }
+  if (update == Update::add)
+    each([&](int r, int v, Element* at, bool masked)
+             __attribute__((always_inline)) { x[r][v] = V::add(loaded(at, masked), x[r][v]); });
+  each([&](int r, int v, Element* at, bool masked)
+           __attribute__((always_inline)) { masked ? V::store(at, x[r][v], mask) : V::store(at, x[r][v]); });
 }
 
 // Rows beyond the last repeat it, so that nothing is read that is not there.

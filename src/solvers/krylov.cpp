@@ -24,6 +24,7 @@ Array yes() { return make_literal(ir::Literal::of(bool_, std::int64_t{1})); }
 
 // a / b, and 0 where b is: a method that cannot go on stays where it is.
 Array quotient(const Array& a, const Array& b) { return where(b == 0, 0, a / where(b == 0, 1, b)); }
+Array normalized(const Array& v, const Array& size) { return quotient(v, broadcast_to(size, type_of(v).shape)); }
 
 Arrays loop(const KrylovSystem& s, const flat::LoopCondition& test, const FlatFunction& body, const Arrays& init) {
   return flat::while_loop(test, body, init, {}, {}, s.at);
@@ -74,52 +75,52 @@ KrylovResult solve_bicgstab(const KrylovSystem& s) {
   return judged(s, end[0], end[7]);
 }
 
-// Arnoldi's basis is the rows of v (restart + 1 of them). Column j of the Hessenberg matrix, turned by all rotations so
-// far (the orthogonal q), is column j of an upper triangular one; q e1 |r| is the right side.
+// One more vector of the basis, of which the rows of c[0] are the first (restart + 1 of them). c: v, q, u, steps,
+// residual, |r| at the start. Column j of the Hessenberg matrix, turned by all rotations so far (the orthogonal q), is
+// column j of the upper triangular u; q e1 |r| is the right side.
+Arrays arnoldi_step(const KrylovSystem& s, std::span<const Array> c) {
+  const Array &v = c[0], &q = c[1], &u = c[2], &j = c[3];
+  const Type type = type_of(u);
+  const Array rows = arange(type.shape[0]), columns = arange(type.shape[1]);
+  Array here = rows == j, next = rows == j + 1;
+  Array w = times_m(s, s.a(matmul(astype(here, type.dtype), v)));
+  // Twice is enough.
+  Array h = matmul(v, w);
+  w = w - matmul(h, v);
+  Array again = matmul(v, w);
+  w = w - matmul(again, v);
+  Array size = length(w);
+  Array column = matmul(q, where(next, size, h + again));
+  Array a = sum(where(here, column, 0)), b = sum(where(next, column, 0)), d = hypot(a, b);
+  Array cos = where(d == 0, 1, quotient(a, d)), sin = quotient(b, d);
+  Array q_here = matmul(astype(here, type.dtype), q), q_next = matmul(astype(next, type.dtype), q);
+  Array turned = where(expand_dims(here, 1), cos * q_here + sin * q_next,
+                       where(expand_dims(next, 1), cos * q_next - sin * q_here, q));
+  column = where(here, d, where(next, 0, column));
+  Array residual = abs(sum(where(next, turned[{slice(), 0}], 0))) * c[5];
+  return Arrays{where(expand_dims(next, 1), normalized(w, size), v),
+                turned,
+                where(columns == j, expand_dims(column, 1), u),
+                j + 1,
+                residual,
+                c[5]};
+}
+
 KrylovResult solve_gmres(const KrylovSystem& s) {
   const Type type = type_of(s.b);
   const std::int64_t n = type.shape[0], m = std::min<std::int64_t>(s.restart, n);
   const Array rows = arange(m + 1), columns = arange(m), bound = bound_of(s);
-  auto normalized = [&](const Array& v, const Array& size) { return quotient(v, broadcast_to(size, {n})); };
   // The bound holds for b - A x; with M the method sees M (b - A x), and is held to the same part of M b.
   Array small = bound;
   if (s.m) small = quotient(bound * length(s.m(s.b)), length(s.b));
-
-  auto arnoldi_test = [&](const Array& small) {
-    return [&, small](std::span<const Array> c) { return (c[3] < m) & (c[4] > small); };
-  };
-  // v, q, u, steps, residual, |r| at the start
-  auto arnoldi = [&](std::span<const Array> c) {
-    const Array &v = c[0], &q = c[1], &u = c[2], &j = c[3];
-    Array here = rows == j, next = rows == j + 1;
-    Array w = times_m(s, s.a(matmul(astype(here, type.dtype), v)));
-    // Twice is enough.
-    Array h = matmul(v, w);
-    w = w - matmul(h, v);
-    Array again = matmul(v, w);
-    w = w - matmul(again, v);
-    Array size = length(w);
-    Array column = matmul(q, where(next, size, h + again));
-    Array a = sum(where(here, column, 0)), b = sum(where(next, column, 0)), d = hypot(a, b);
-    Array cos = where(d == 0, 1, quotient(a, d)), sin = quotient(b, d);
-    Array q_here = matmul(astype(here, type.dtype), q), q_next = matmul(astype(next, type.dtype), q);
-    Array turned = where(expand_dims(here, 1), cos * q_here + sin * q_next,
-                         where(expand_dims(next, 1), cos * q_next - sin * q_here, q));
-    column = where(here, d, where(next, 0, column));
-    Array residual = abs(sum(where(next, turned[{slice(), 0}], 0))) * c[5];
-    return Arrays{where(expand_dims(next, 1), normalized(w, size), v),
-                  turned,
-                  where(columns == j, expand_dims(column, 1), u),
-                  j + 1,
-                  residual,
-                  c[5]};
-  };
+  auto arnoldi_test = [&](std::span<const Array> c) { return (c[3] < m) & (c[4] > small); };
+  auto arnoldi = [&](std::span<const Array> c) { return arnoldi_step(s, c); };
   // x, M (b - A x), its norm, restarts, iterations, whether the last one was of use
   auto test = [&](std::span<const Array> c) { return (c[2] > small) & (c[3] < s.maxiter) & c[5]; };
   auto cycle = [&](std::span<const Array> c) {
     const Array &x = c[0], &r = c[1], &size = c[2];
     Array first = where(expand_dims(rows == 0, 1), normalized(r, size), zeros({m + 1, n}, type.dtype));
-    Arrays end = loop(s, arnoldi_test(small), arnoldi,
+    Arrays end = loop(s, arnoldi_test, arnoldi,
                       {first, eye(m + 1, type.dtype), zeros({m + 1, m}, type.dtype), zero_count(), size, size});
     // Columns that were not reached count as those of the identity, with 0 on the right.
     Array diagonal = eye(m, type.dtype), u = end[2][{slice(0, m)}];
