@@ -17,7 +17,7 @@ int main() {
     using std::runtime_error::runtime_error;
   };
   try {
-    grad([](Array x) -> Array { throw Mine("as it was"); })(1.0);
+    grad([](Array) -> Array { throw Mine("as it was"); })(1.0);
     return 1;
   } catch (const Mine& e) {
     if (std::string(e.what()) != "as it was") return 1;
