@@ -92,7 +92,7 @@ Array broadcast(const ArrayLike& x, const mpi::Comm& comm, int root = 0);
 
 namespace detail {
 enum class Collective : std::uint8_t { sum, mean, max, min, vary, broadcast };
-// Of all leaves at once: those of one dtype travel together.
+// Of all leaves at once: those of one dtype travel together, up to 32 MiB of them.
 Arrays collect_leaves(Collective which, LeafList xs, const mpi::Comm& comm, int root, const Location& at);
 template <class T>
 concept OtherTree = Tree<T> && !std::convertible_to<const T&, Array>;
@@ -163,7 +163,7 @@ class DataParallel : public detail::Calls<DataParallel<F>, detail::params_t<F>> 
   Comm comm_;
   Location at_;
 };
-// f of each rank's own arguments, then the means of its results over all ranks, in one message per dtype: with
+// f of each rank's own arguments, then the means of its results over all ranks, leaves of one dtype together: with
 // value_and_grad(loss) those of the whole batch, where the ranks have parts of one size and the loss is a mean.
 template <class F>
 [[nodiscard]] auto data_parallel(F f, Comm comm, const Location& at = Location::current()) {

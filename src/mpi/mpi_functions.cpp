@@ -4,6 +4,8 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include <map>
+
 #include "mpi/collective_rows.h"
 #include "ops/batch.h"
 #include "ops/promote.h"
@@ -138,19 +140,33 @@ namespace detail {
 
 namespace {
 
-// The leaves of one dtype in one equation.
+// Leaves of one dtype travel together, in buckets: few messages, of little scratch.
+constexpr std::size_t bucket_bytes = std::size_t{32} << 20;
+std::vector<std::vector<std::size_t>> buckets(const Arrays& xs) {
+  struct Open {
+    std::size_t bucket, bytes;
+  };
+  std::map<DType, Open> open;
+  std::vector<std::vector<std::size_t>> out;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const Type t = type_of(xs[i]);
+    auto it = open.find(t.dtype);
+    if (it == open.end() || it->second.bytes + t.bytes() > bucket_bytes) {
+      it = open.insert_or_assign(t.dtype, Open{out.size(), 0}).first;
+      out.emplace_back();
+    }
+    it->second.bytes += t.bytes();
+    out[it->second.bucket].push_back(i);
+  }
+  return out;
+}
 Arrays sum_leaves(const Arrays& xs, const Comm& comm, const Location& at) {
-  std::vector<DType> dtypes;
-  for (const Array& x : xs)
-    if (std::find(dtypes.begin(), dtypes.end(), type_of(x).dtype) == dtypes.end()) dtypes.push_back(type_of(x).dtype);
   Arrays out(xs.size());
-  for (DType d : dtypes) {
+  for (const std::vector<std::size_t>& bucket : buckets(xs)) {
     Arrays some;
-    for (const Array& x : xs)
-      if (type_of(x).dtype == d) some.push_back(x);
+    for (std::size_t i : bucket) some.push_back(xs[i]);
     const Arrays sums = anew::bind(mpi::psum_row(), mpi::comm_params(comm.group()), some, at);
-    for (std::size_t i = 0, next = 0; i < xs.size(); ++i)
-      if (type_of(xs[i]).dtype == d) out[i] = sums[next++];
+    for (std::size_t k = 0; k < bucket.size(); ++k) out[bucket[k]] = sums[k];
   }
   return out;
 }

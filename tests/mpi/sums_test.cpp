@@ -113,6 +113,17 @@ TEST(Sums, LeavesOfOneDtypeTravelTogether) {
   EXPECT_TRUE(same_bits(jit(grad(loss))(p).w, full({3, 4}, 2, f32)));
 }
 
+TEST(Sums, BucketsKeepTheScratchSmall) {
+  const std::int64_t n = 3 << 20;  // 12 MiB each: two to a bucket
+  const Arrays p{full({n}, 1 + rank(), f32), full({n}, 2, f32), full({n}, 3, f32), full({20}, rank(), f32)};
+  const mpi::Traffic before = mpi::traffic();
+  const Arrays s = psum(p, world());
+  EXPECT_EQ(mpi::traffic().agreements - before.agreements, ranks() == 1 ? 0 : 2);
+  EXPECT_EQ(s[0][n - 1].item(), ranks() * (ranks() + 1) / 2);
+  EXPECT_EQ(s[2][0].item(), 3 * ranks());
+  EXPECT_EQ(s[3][19].item(), ranks() * (ranks() - 1) / 2);
+}
+
 // What a sum of much sends: (size - 1) / size of it twice.
 TEST(Sums, SendAsLittleAsCanBe) {
   const std::int64_t n = 120000;
