@@ -270,9 +270,16 @@ Primitive convolution_primitive() {
     auto call = [q](std::span<const ir::Memory> x, std::span<const ir::Memory> y, std::byte* scratch) {
       convolution(x[0].type.dtype, conv_shape(q, x[0], x[1], y[0]), x[0].data, x[1].data, y[0].data, scratch);
     };
-    auto anywhere = [](const Type& t) { return ir::Memory{nullptr, t, row_major(t.shape)}; };
-    const ConvShape shape = conv_shape(q, anywhere(in[0]), anywhere(in[1]), anywhere(out[0]));
-    return ir::Lowered{.kernels = {}, .call = call, .scratch = convolution_scratch(in[0].dtype, shape)};
+    auto shape = [q, x = in[0], w = in[1], y = out[0]](const ir::Strides& of_x, const ir::Strides& of_w) {
+      return conv_shape(q, {nullptr, x, of_x}, {nullptr, w, of_w}, {nullptr, y, row_major(y.shape)});
+    };
+    auto scratch_of = [shape, dtype = in[0].dtype](std::span<const ir::Strides> strides) {
+      const ConvScratch s = convolution_scratch(dtype, shape(strides[0], strides[1]));
+      return ir::Scratch{s.bytes, s.optional};
+    };
+    const ConvShape dense = shape(row_major(in[0].shape), row_major(in[1].shape));
+    return ir::Lowered{
+        .kernels = {}, .call = call, .scratch = most_convolution_scratch(in[0].dtype, dense), .scratch_of = scratch_of};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     const auto& q = a.params->as<ConvParams>();

@@ -75,6 +75,29 @@ int64_t positions_of(const ConvShape& s) {
   return n;
 }
 
+// How tiles find the kernel, which as a matrix is (k, feature): where it lies, if k runs through it in steps of one
+// stride; else as a copy in scratch. A large one whose features are neighbours (that of a weight's gradient is a whole
+// activation) can do without: tiles gather some of it at a time, beside themselves.
+enum class KernelForm : std::uint8_t { in_place, copied, copied_or_gathered };
+
+struct KernelView {
+  KernelForm form;
+  int64_t k_stride;  // in_place
+};
+KernelView view_kernel(const ConvShape& s, std::size_t element) {
+  int64_t stride = s.w_channel, size = s.channels;
+  bool whole = true;
+  for (std::size_t d = s.spatial.size(); d-- > 0;) {
+    if (s.spatial[d].kernel == 1) continue;
+    if (size == 1) stride = s.spatial[d].w_stride;
+    else if (s.spatial[d].w_stride != size * stride) whole = false;
+    size *= s.spatial[d].kernel;
+  }
+  if (whole) return {KernelForm::in_place, stride};
+  const bool large = s.groups * size * s.features * static_cast<int64_t>(element) > tile_bytes;
+  return {large && s.w_feature == 1 ? KernelForm::copied_or_gathered : KernelForm::copied, 0};
+}
+
 template <class T>
 class Convolution {
  public:
@@ -101,45 +124,43 @@ class Convolution {
   void run(T* scratch) {
     if (s_.groups * outer_ * rows_ * s_.features == 0) return;
     part_ = depth_ <= 2 * tile_depth ? depth_ : tile_depth;
+    place_kernel(scratch);
+    // Beside a tile lies what it gathers of the kernel, which every tile does again: then a few large ones.
     const auto row_bytes = std::max<int64_t>(1, part_) * int64_t{sizeof(T)};
-    tile_ = std::clamp<int64_t>(tile_bytes / row_bytes, 16, rows_ + 15);
-    const int64_t wanted = 4 * threads(), units = s_.groups * outer_;
+    const int64_t most = tile_bytes / (gathers_ ? 2 : 1) / row_bytes;
+    tile_ = std::clamp<int64_t>(most, 16, rows_ + 15);
+    const int64_t wanted = (gathers_ ? 1 : 4) * threads(), units = s_.groups * outer_;
     if (units < wanted) tile_ = std::min(tile_, std::max<int64_t>(48, ceil_div(rows_ * units, wanted)));
     tile_ = std::min(tile_, rows_);
     tiles_ = ceil_div(rows_, tile_);
-    place_kernel(scratch);
     parallel_for(s_.groups * outer_ * tiles_, 1, [&](int64_t i, int64_t) { one_tile(i / tiles_, i % tiles_ * tile_); });
   }
 
  private:
-  // Where (k, feature) lies is one stride each if the kernel's dimensions follow each other in the order of k.
-  // If not, it is copied.
   void place_kernel(T* scratch) {
-    int64_t stride = s_.w_channel, size = s_.channels;
-    bool whole = true;
-    for (std::size_t d = s_.spatial.size(); d-- > 0;) {
-      if (s_.spatial[d].kernel == 1) continue;
-      if (size == 1) stride = s_.spatial[d].w_stride;
-      else if (s_.spatial[d].w_stride != size * stride) whole = false;
-      size *= s_.spatial[d].kernel;
-    }
-    kernel_ = {w_, stride, s_.w_feature};
+    const KernelView view = view_kernel(s_, sizeof(T));
+    gathers_ = view.form == KernelForm::copied_or_gathered && !scratch;
+    kernel_ = {w_, view.k_stride, s_.w_feature};
     kernel_group_ = s_.w_group;
-    if (whole) return;
+    if (gathers_ || view.form == KernelForm::in_place) return;
     const int64_t grain = std::max<int64_t>(1, (8 << 10) / s_.features);
     parallel_for(s_.groups * depth_, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) gather_kernel(i / depth_, i % depth_, scratch + i * s_.features);
+      for (int64_t i = begin; i < end; ++i)
+        gather_kernel(i / depth_, i % depth_, 0, s_.features, scratch + i * s_.features);
     });
     kernel_ = {scratch, s_.features, 1};
     kernel_group_ = depth_ * s_.features;
   }
 
-  void gather_kernel(int64_t group, int64_t k, T* to) const {
-    const T* from = w_ + group * s_.w_group + k % s_.channels * s_.w_channel;
+  // Row k of the kernel's matrix, `count` features from the first on.
+  void gather_kernel(int64_t group, int64_t k, int64_t first, int64_t count, T* to) const {
+    const T* from = w_ + group * s_.w_group + first * s_.w_feature + k % s_.channels * s_.w_channel;
     int64_t p = k / s_.channels;
     for (std::size_t d = s_.spatial.size(); d-- > 0; p /= s_.spatial[d].kernel)
       from += p % s_.spatial[d].kernel * s_.spatial[d].w_stride;
-    for (int64_t f = 0; f < s_.features; ++f) to[f] = from[f * s_.w_feature];
+    if (s_.w_feature == 1) std::copy_n(from, count, to);
+    else
+      for (int64_t f = 0; f < count; ++f) to[f] = from[f * s_.w_feature];
   }
 
   void one_tile(int64_t unit, int64_t first) const {
@@ -151,14 +172,29 @@ class Convolution {
       c += rest % d.size * d.out_stride;
       rest /= d.size;
     }
-    if (depth_ == 0) return multiply(rows, 0, nullptr, {nullptr, 0, 0}, c, false);
+    if (depth_ == 0) return multiply(rows, 0, nullptr, {nullptr, 0, 0}, s_.features, c, false);
     T* a = reinterpret_cast<T*>(unit_workspace());
     for (int64_t k = 0; k < depth_; k += part_) {
       const int64_t end = std::min(depth_, k + part_);
       gather(group, outer * rows_ + first, rows, k, end, a);
+      if (gathers_) {
+        multiply_gathered(group, rows, k, end, a, c);
+        continue;
+      }
       const Matrix<T> b{kernel_.data + group * kernel_group_ + k * kernel_.row_stride, kernel_.row_stride,
                         kernel_.column_stride};
-      multiply(rows, end - k, a, b, c, k > 0);
+      multiply(rows, end - k, a, b, s_.features, c, k > 0);
+    }
+  }
+
+  // With [begin, end) of the kernel's rows, as many features at a time as fit behind the tile.
+  void multiply_gathered(int64_t group, int64_t rows, int64_t begin, int64_t end, const T* a, T* c) const {
+    T* b = reinterpret_cast<T*>(unit_workspace() + tile_bytes / 2);
+    const int64_t some = std::min(s_.features, tile_bytes / 2 / int64_t{sizeof(T)} / part_);
+    for (int64_t f = 0; f < s_.features; f += some) {
+      const int64_t count = std::min(some, s_.features - f);
+      for (int64_t k = begin; k < end; ++k) gather_kernel(group, k, f, count, b + (k - begin) * count);
+      multiply(rows, end - begin, a, {b, count, 1}, count, c + f * s_.out_feature, begin > 0);
     }
   }
 
@@ -239,14 +275,14 @@ class Convolution {
     }
   }
 
-  void multiply(int64_t rows, int64_t depth, const T* a, Matrix<T> b, T* c, bool onto) const {
+  void multiply(int64_t rows, int64_t depth, const T* a, Matrix<T> b, int64_t features, T* c, bool onto) const {
     const Matrix<T> left = channels_last_ ? Matrix<T>{a, depth, 1} : Matrix<T>{a, 1, rows};
     if constexpr (std::is_floating_point_v<T>) {
-      if (onto) add_product(rows, s_.features, depth, left, b, c, row_stride_, s_.out_feature);
-      else product(rows, s_.features, depth, left, b, c, row_stride_, s_.out_feature);
+      if (onto) add_product(rows, features, depth, left, b, c, row_stride_, s_.out_feature);
+      else product(rows, features, depth, left, b, c, row_stride_, s_.out_feature);
     } else {
       for (int64_t r = 0; r < rows; ++r)
-        for (int64_t f = 0; f < s_.features; ++f) {
+        for (int64_t f = 0; f < features; ++f) {
           T& sum = c[r * row_stride_ + f * s_.out_feature];
           if (!onto) sum = 0;
           for (int64_t k = 0; k < depth; ++k)
@@ -266,6 +302,7 @@ class Convolution {
   int64_t rows_, row_stride_, outer_, tile_ = 0, tiles_ = 0, part_ = 0;
   bool channels_last_;
   Matrix<T> kernel_{};  // (k, feature)
+  bool gathers_ = false;
   int64_t kernel_group_ = 0;
 };
 
@@ -279,7 +316,18 @@ void convolution(DType dtype, const ConvShape& shape, const void* x, const void*
   });
 }
 
-std::size_t convolution_scratch(DType dtype, const ConvShape& s) {
+ConvScratch convolution_scratch(DType dtype, const ConvShape& s) {
+  int64_t rows = s.batch;
+  for (const auto& d : s.spatial) rows *= d.out;
+  if (rows == 0) return {};
+  return visit_arithmetic(dtype, [&]<class T>(T) -> ConvScratch {
+    const KernelForm form = view_kernel(s, sizeof(T)).form;
+    if (form == KernelForm::in_place) return {};
+    return {scratch_bytes<T>(s.groups * positions_of(s) * s.channels * s.features),
+            form == KernelForm::copied_or_gathered};
+  });
+}
+std::size_t most_convolution_scratch(DType dtype, const ConvShape& s) {
   int longer = s.channels > 1;
   int64_t rows = s.batch;
   for (const auto& d : s.spatial) longer += d.kernel > 1, rows *= d.out;

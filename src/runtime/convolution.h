@@ -29,7 +29,12 @@ struct ConvShape {
 // f32, f64 and integers, which wrap around. Tiles are gathered in the workspaces of threads; `scratch` is for the
 // kernel, where its strides do not let k run through it.
 void convolution(DType dtype, const ConvShape& shape, const void* x, const void* w, void* out, std::byte* scratch);
-// Its bytes; the strides in `shape` do not count.
-std::size_t convolution_scratch(DType dtype, const ConvShape& shape);
+// Its bytes with the strides in `shape`, and with any. What is optional may be null in its place.
+struct ConvScratch {
+  std::size_t bytes = 0;
+  bool optional = false;
+};
+ConvScratch convolution_scratch(DType dtype, const ConvShape& shape);
+std::size_t most_convolution_scratch(DType dtype, const ConvShape& shape);
 
 }  // namespace anew

@@ -53,5 +53,30 @@ INSTANTIATE_TEST_SUITE_P(All, HandCheckpoints,
                                          Size{"tall", 8, 1024, 64}, Size{"even", 6, 192, 96}),
                          [](const auto& test) { return std::string(test.param.name); });
 
+// What a convolution copies for its gradient by the weights, it does without where memory is short.
+Array convolutions(const std::vector<Array>& w, Array x) {
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    const std::int64_t stride = i == 0 ? 1 : 2;
+    x = nn::relu(
+        conv_general_dilated(x, w[i], {stride, stride}, "SAME", {.dimension_numbers = {"NHWC", "HWIO", "NHWC"}}));
+  }
+  return mean(square(x));
+}
+TEST(Budget, OfConvolutionsNeedsNoCopies) {
+  const Array key = random::key(0);
+  const std::vector<Array> w{random::normal(key, {3, 3, 3, 32}), random::normal(key, {3, 3, 32, 64}),
+                             random::normal(key, {3, 3, 64, 128})};
+  const Array x = random::normal(key, {64, 32, 32, 3});
+  auto plain = jit(value_and_grad(convolutions));
+  const MemoryPlan all = plain.plan(w, x);
+  const std::size_t budget = all.peak_bytes * 17 / 20;
+  auto within = jit(value_and_grad(convolutions), {.memory_budget = budget});
+  EXPECT_LE(within.plan(w, x).peak_bytes, budget);
+  const auto [value, gradients] = plain(w, x);
+  const auto [same_value, same_gradients] = within(w, x);
+  EXPECT_TRUE(array_equal(value, same_value));
+  for (std::size_t i = 0; i < w.size(); ++i) EXPECT_TRUE(array_equal(gradients[i], same_gradients[i]));
+}
+
 }  // namespace
 }  // namespace anew::hand_checkpoints_test

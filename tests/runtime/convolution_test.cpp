@@ -133,10 +133,16 @@ void check(DType dtype, const Problem& p, std::mt19937& bits) {
     for (T& e : *v) e = std::is_floating_point_v<T> ? static_cast<T>(normal(bits)) : static_cast<T>(bits());
   const std::vector<T> want = reference(p, x.data(), w.data());
   std::vector<T> got(want.size(), T{7});
-  const LentScratch scratch(convolution_scratch(dtype, p.shape));
+  const ConvScratch needs = convolution_scratch(dtype, p.shape);
+  EXPECT_LE(needs.bytes, most_convolution_scratch(dtype, p.shape));
+  const LentScratch scratch(needs.bytes);
   convolution(dtype, p.shape, x.data(), w.data(), got.data(), scratch.data());
   EXPECT_TRUE(scratch.intact());
   EXPECT_TRUE(want.empty() || std::memcmp(got.data(), want.data(), want.size() * sizeof(T)) == 0);
+  if (!needs.optional) return;
+  std::fill(got.begin(), got.end(), T{7});
+  convolution(dtype, p.shape, x.data(), w.data(), got.data(), nullptr);
+  EXPECT_EQ(std::memcmp(got.data(), want.data(), want.size() * sizeof(T)), 0);
 }
 
 class ConvolutionTest : public testing::Test {
@@ -155,6 +161,50 @@ TEST_F(ConvolutionTest, AgreesWithItsMeaning) {
     const Problem p = random_problem(bits, i % 8 == 0);
     if (i % 4 == 1) check<double>(f64, p, bits);
     else if (i % 4 == 3) check<std::uint32_t>(i32, p, bits);
+    else check<float>(f32, p, bits);
+  }
+}
+
+// The gradient by a weight: few outputs, each a sum over a whole activation, whose batch is the fastest index of k and
+// the slowest in memory. It needs no copy of that.
+Problem weight_gradient(std::mt19937& bits) {
+  auto upto = [&](int64_t lo, int64_t hi) {
+    return lo + static_cast<int64_t>(bits() % static_cast<unsigned>(hi - lo + 1));
+  };
+  Problem p;
+  ConvShape& s = p.shape;
+  s.groups = upto(1, 2), s.batch = upto(1, 3), s.channels = upto(9, 14), s.features = upto(65, 90);
+  int64_t in = s.batch * s.groups, of_w = s.features * s.groups;
+  for (int d = 0; d < 2; ++d) {
+    ConvShape::Spatial q{};
+    q.kernel = upto(18, 24), q.out = upto(1, 3), q.stride = 1, q.before = upto(0, 1);
+    q.lhs_dilation = 1, q.rhs_dilation = upto(1, 2);
+    q.in = (q.kernel - 1) * q.rhs_dilation + q.out - q.before;
+    s.spatial.push_back(q);
+  }
+  for (int d = 2; d-- > 0;) {
+    ConvShape::Spatial& q = s.spatial[static_cast<std::size_t>(d)];
+    q.x_stride = in, q.w_stride = of_w,
+    q.out_stride = d == 0 ? s.spatial[1].out * s.features * s.groups : s.features * s.groups;
+    in *= q.in, of_w *= q.kernel;
+  }
+  const int64_t spatial_out = s.spatial[0].out * s.spatial[1].out;
+  s.x_batch = 1, s.x_group = s.batch, s.x_channel = in;
+  s.w_feature = 1, s.w_group = s.features, s.w_channel = of_w;
+  s.out_feature = 1, s.out_group = s.features, s.out_batch = spatial_out * s.features * s.groups;
+  p.x_size = in * s.channels, p.w_size = of_w * s.channels, p.out_size = s.out_batch * s.batch;
+  return p;
+}
+
+TEST_F(ConvolutionTest, GradientsByWeightsNeedNoScratch) {
+  std::mt19937 bits(4);
+  for (int i = 0; i < 9; ++i) {
+    SCOPED_TRACE(i);
+    set_threads(1 + i % 3);
+    const Problem p = weight_gradient(bits);
+    ASSERT_TRUE(convolution_scratch(f32, p.shape).optional);
+    if (i % 3 == 1) check<double>(f64, p, bits);
+    else if (i % 3 == 2) check<std::uint32_t>(i32, p, bits);
     else check<float>(f32, p, bits);
   }
 }
