@@ -1,6 +1,8 @@
 # What `./dev package` makes with CPack, of the same binaries that the tests ran: libanew0 (the library), libanew-dev (headers,
 # CMake, pkg-config), libanew-doc (pages, site, examples), where there is MPI libanew-mpi, as .deb; and one .tar.gz of all of
-# it, which can be unpacked anywhere. Target `packaged` is what has to be built for it.
+# it, which can be unpacked anywhere. Target `packaged` is what has to be built for it, and to
+# install.
+add_custom_target(packaged DEPENDS anew $<TARGET_NAME_IF_EXISTS:anew_mpi>)
 if(NOT type STREQUAL "SHARED_LIBRARY")
   return()
 endif()
@@ -39,4 +41,3 @@ set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "The shared library.")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers, and what CMake and pkg-config find it by.")
 set(CPACK_COMPONENT_DOC_DESCRIPTION "Documentation as pages and as a site, and the examples.")
 include(CPack)
-add_custom_target(packaged DEPENDS anew $<TARGET_NAME_IF_EXISTS:anew_mpi>)
