@@ -130,6 +130,20 @@ T broadcast(T tree, const mpi::Comm& comm, int root = 0, const Location& at = Lo
   return detail::collect(detail::Collective::broadcast, std::move(tree), comm, at, root);
 }
 
+template <detail::OtherTree T>
+T all_gather(const T& tree, const mpi::Comm& comm, int axis = 0, const Location& at = Location::current()) {
+  return tree_map([&](const Array& x) { return all_gather(ArrayLike(x, at), comm, axis); }, tree);
+}
+template <detail::OtherTree T>
+T reduce_scatter(const T& tree, const mpi::Comm& comm, int axis = 0, const Location& at = Location::current()) {
+  return tree_map([&](const Array& x) { return reduce_scatter(ArrayLike(x, at), comm, axis); }, tree);
+}
+template <detail::OtherTree T>
+T ppermute(const T& tree, const mpi::Comm& comm, const std::vector<std::pair<int, int>>& pairs,
+           const Location& at = Location::current()) {
+  return tree_map([&](const Array& x) { return ppermute(ArrayLike(x, at), comm, pairs); }, tree);
+}
+
 namespace mpi {
 
 template <detail::OtherTree T>

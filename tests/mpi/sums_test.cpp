@@ -109,6 +109,11 @@ TEST(Sums, LeavesOfOneDtypeTravelTogether) {
   EXPECT_TRUE(same_bits(pmin(p, world()).b, pmin(p.b, world())));
   EXPECT_TRUE(same_bits(broadcast(p, world(), 0).b, broadcast(p.b, world(), 0)));
   EXPECT_TRUE(same_bits(pvary(p, world()).b, p.b));
+  EXPECT_TRUE(same_bits(ppermute(p, world(), ring()).w, ppermute(p.w, world(), ring())));
+  const std::pair<Array, Array> two{mine({4 * ranks(), 2}, 1), mine({ranks(), 3}, 2)};
+  EXPECT_TRUE(same_bits(all_gather(two, world()).second, all_gather(two.second, world())));
+  EXPECT_TRUE(same_bits(reduce_scatter(two, world()).first, reduce_scatter(two.first, world())));
+  EXPECT_TRUE(same_bits(mpi::shard(two, world()).second, mpi::shard(two.second, world())));
   auto loss = [](Parameters q) { return sum(psum(q, world()).w * 2) + sum(q.b); };
   EXPECT_TRUE(same_bits(jit(grad(loss))(p).w, full({3, 4}, 2, f32)));
 }
