@@ -11,12 +11,12 @@ namespace workloads {
 namespace {
 
 // ---- a training step of a GPT: new weights and moments
-struct Block {
+struct GptBlock {
   Array ln1, qkv, out, ln2, up, down;
 };
 struct Gpt {
   Array tokens, positions, ln, head;
-  std::vector<Block> blocks;
+  std::vector<GptBlock> blocks;
 };
 struct Adam {
   Gpt p, m, v;
@@ -30,7 +30,7 @@ Gpt gpt_of(const Sizes& s, std::uint32_t seed, F fill_with) {
   auto next = [&](const Shape& shape, double scale, double shift) { return fill_with(seed++, shape, scale, shift); };
   Gpt g{next({words, d}, 1, 0), next({s["length"], d}, 0.1, 0), next({d}, 0.1, 1), next({d, words}, r, 0), {}};
   for (std::int64_t i = 0; i < s["blocks"]; ++i) {
-    Block b;
+    GptBlock b;
     b.ln1 = next({d}, 0.1, 1);
     b.qkv = next({d, 3 * d}, r, 0);
     b.out = next({d, d}, 0.3 * r, 0);
@@ -45,7 +45,7 @@ Gpt gpt_of(const Sizes& s, std::uint32_t seed, F fill_with) {
 auto gpt_loss(std::int64_t heads) {
   return [heads](const Gpt& g, const Array& text, const Array& next) {
     Array x = take(g.tokens, text, 0, "clip") + g.positions;
-    for (const Block& b : g.blocks) {
+    for (const GptBlock& b : g.blocks) {
       const std::int64_t n = x.shape()[0], s = x.shape()[1], d = x.shape()[2];
       auto parts = split(matmul(nn::layer_norm(x, b.ln1), b.qkv), 3, -1);
       for (Array& p : parts) p = reshape(p, {n, s, heads, d / heads});
