@@ -55,7 +55,7 @@ TEST_F(Errors, InCompiledPrograms) {
   EXPECT_EQ(ERROR_OF((void)g(ones(rank() == 0 ? 2 : 3))), disagree("psum", "psum of f32[2]", "psum of f32[3]"));
 }
 TEST_F(Errors, Arguments) {
-  const std::string n = std::to_string(ranks()), next = std::to_string(ranks());
+  const std::string n = std::to_string(ranks());
   EXPECT_EQ(ERROR_OF((void)broadcast(ones(2), world(), ranks())), "[broadcast] root " + n + " is no rank of " + n);
   EXPECT_EQ(ERROR_OF((void)broadcast(ones(2), world(), -1)), "[broadcast] root -1 is no rank of " + n);
   EXPECT_EQ(ERROR_OF((void)ppermute(ones(2), world(), {{0, ranks()}})),
@@ -91,12 +91,16 @@ TEST_F(Errors, TextOfAnotherSession) {
   text.replace(text.find("world"), 5, "mars");
   EXPECT_THROW((void)parse_program(text), Error);
 }
+template <class T>
+T taken(T& x) {
+  return std::move(x);
+}
 TEST_F(Errors, WhatWasMovedFrom) {
-  mpi::Comm a = world(), b = std::move(a);
+  mpi::Comm a = world(), b = taken(a);
   EXPECT_EQ(ERROR_OF((void)a.rank()), "[mpi::Comm::rank] a communicator that was moved from");
   EXPECT_EQ(ERROR_OF((void)psum(ones(2), a)), "[psum] a communicator that was moved from");
   auto f = mpi::data_parallel([](Array x) { return x; }, b);
-  auto g = std::move(f);
+  auto g = taken(f);
   EXPECT_EQ(g(array(2.0)).item(), 2);
   EXPECT_THROW((void)f(array(2.0)), Error);
 }

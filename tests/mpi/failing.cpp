@@ -41,6 +41,7 @@ int main(int argc, char** argv) {
       mpi::Session session(argc, argv);
       work("throw");
     } catch (const Error&) {
+      return 1;
     }
     return 0;
   }
