@@ -1,8 +1,8 @@
 """XLA as an oracle, where Python has jaxlib: run.py <xla_modules> <xla_training> [folder].
 
-Modules of everything (tests/xla/modules.cpp), on one device and, with ANEW_LONG, split over four; and steps of training on
-one device, on four, and on two processes of two. Exit code 77, "skipped", without jaxlib. ANEW_PYTHON names the Python that
-has it.
+Modules of everything (tests/xla/modules.cpp), on one device and, with ANEW_LONG, split over four; what the acceptance
+programs compile, where they have been built for that (target xla_programs); and steps of training on one device, on
+four, and on two processes of two. Exit code 77, "skipped", without jaxlib. ANEW_PYTHON names the Python that has it.
 """
 import os
 import pathlib
@@ -43,6 +43,20 @@ def training(program, folder):
     return failed
 
 
+def programs(folder, build):
+    failed = 0
+    for program in sorted(build.glob("xla_*")):
+        if program.name in ("xla_modules", "xla_training") or not os.access(program, os.X_OK) or program.is_dir():
+            continue
+        cases = folder / program.name
+        cases.mkdir(parents=True)
+        environment = {**os.environ, "ANEW_XLA_CASES": str(cases)}
+        run = subprocess.run([program], env=environment, cwd=cases, capture_output=True)
+        print(f"{program.name}:", flush=True)
+        failed += run.returncode != 0 or subprocess.run([PYTHON, TOOL, "check", cases, "-v"]).returncode != 0
+    return failed
+
+
 def main():
     modules, trainer = sys.argv[1:3]
     if subprocess.run([PYTHON, "-c", "import jaxlib"], capture_output=True).returncode:
@@ -50,10 +64,11 @@ def main():
         return 77
     with tempfile.TemporaryDirectory() as work:
         folder = pathlib.Path(sys.argv[3] if len(sys.argv) > 3 else work)
-        failed = training(trainer, folder / "training")
+        failed = training(trainer, folder / "training") + programs(folder / "programs", pathlib.Path(modules).parent)
         for devices in [1, 4] if LONG else [1]:
             cases = folder / f"devices_{devices}"
-            subprocess.run([modules, cases, "--programs", "2000" if LONG else "25", "--devices", str(devices)], check=True)
+            number = "2000" if LONG else "25"
+            subprocess.run([modules, cases, "--programs", number, "--devices", str(devices)], check=True)
             run = subprocess.run([PYTHON, TOOL, "check", cases, "--devices", str(devices), "-v"])
             failed += run.returncode != 0
     return 1 if failed else 0
