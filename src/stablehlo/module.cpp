@@ -32,9 +32,9 @@ std::string Module::function_of(const ir::ProgramRef& p, std::string_view name) 
   auto [first, last] = known_.equal_range(hash);
   for (auto it = first; it != last; ++it)
     if (ir::equal(it->second.program, p)) return it->second.name;
-  std::string unique = symbol(name);
-  if (unique == "main") unique = "main_";
-  if (const int n = names_[unique]++; n > 0) unique += fmt::format("_{}", n);
+  const std::string wanted = symbol(name);
+  std::string unique = wanted;
+  for (int n = 1; !names_.insert(unique).second; ++n) unique = fmt::format("{}_{}", wanted, n);
   known_.emplace(hash, Known{p, unique});
   Writer w;
   Values in;

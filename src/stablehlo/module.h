@@ -3,6 +3,7 @@
 // kernels, scalar expressions, are written node by node (elementwise.cpp).
 #pragma once
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/primitive.h"
 #include "stablehlo/writer.h"
@@ -67,7 +68,7 @@ class Module {
   };
   std::unordered_multimap<std::size_t, Known> known_;
   std::vector<std::string> functions_;
-  std::unordered_map<std::string, int> names_;
+  std::unordered_set<std::string> names_ = {"main"};
 };
 
 // ---- writers of the families

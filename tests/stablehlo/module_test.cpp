@@ -97,6 +97,14 @@ TEST(StableHlo, OneFunctionForEachProgram) {
   const std::string text = to_stablehlo([&](Array x) { return square_sum(x) + square_sum(2 * x); }, ones(3));
   EXPECT_EQ(count(text, "func.func private"), 1) << text;
   EXPECT_EQ(count(text, "call @square_sum("), 2) << text;
+  // Others of the same name get numbers.
+  auto named = [](const char* name, double k) { return jit([k](Array x) { return x * k; }, {.name = name}); };
+  auto many = [&](Array x) {
+    return named("f", 2)(x) + named("f_1", 3)(x) + named("f", 4)(x) + named("main", 5)(x) + named("<lambda>", 6)(x);
+  };
+  const std::string names = to_stablehlo(many, ones(3));
+  for (const char* name : {"@f(", "@f_1(", "@f_2(", "@main_1(", "@lambda("})
+    EXPECT_EQ(count(names, "func.func private " + std::string(name)), 1) << name << names;
 }
 
 TEST(StableHlo, Loops) {

@@ -87,7 +87,13 @@ void add_small_programs(Cases& cases) {
       cases.add("small programs", name, p.f, x);
       bool floats = true;
       for (const ShapeDtype& t : p.types) floats = floats && is_float(t.dtype);
-      if (floats) cases.add_with_gradient("small programs, gradients", name, p.f, x);
+      if (!floats) continue;
+      cases.add_with_gradient("small programs, gradients", name, p.f, x);
+      // Loops walked forward, and derivatives of walks back.
+      if (p.mentions("custom_vjp_call")) continue;
+      cases.add(
+          "small programs, derivatives", name,
+          [f = p.f](std::span<const Array> v) { return test::derivatives(f, Arrays(v.begin(), v.end()), 3); }, x);
     }
   }
 }
