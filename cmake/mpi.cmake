@@ -38,6 +38,11 @@ endfunction()
 # A test that runs a program on so many ranks. The variables let them share processors, and let root run them, as in
 # containers; they are Open MPI's, others need none.
 function(anew_mpi_test name ranks)
+  if(NOT MPIEXEC_EXECUTABLE)
+    add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: no mpirun found (openmpi-bin)")
+    set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "skipped:")
+    return()
+  endif()
   add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${ARGN}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 PROCESSORS 2 ENVIRONMENT
