@@ -7,6 +7,7 @@
 #include <anew/control.h>
 #include <anew/convolution.h>
 #include <anew/custom.h>
+#include <anew/debugging.h>
 #include <anew/dlpack.h>
 #include <anew/effects.h>
 #include <anew/fft.h>

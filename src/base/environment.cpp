@@ -18,10 +18,11 @@ bool verifies() {
   static const bool asked = std::getenv("ANEW_VERIFY") != nullptr;
   return asked;
 }
-bool enables_x64() {
-  const std::string value = text("ANEW_ENABLE_X64");
+bool is_on(const char* name) {
+  const std::string value = text(name);
   return !value.empty() && value != "0";
 }
+bool enables_x64() { return is_on("ANEW_ENABLE_X64"); }
 bool interprets() { return text("ANEW_BACKEND") == "interpreter"; }
 std::string threads() { return text("ANEW_THREADS"); }
 std::string code_cache() { return text("ANEW_CODE_CACHE"); }

@@ -8,6 +8,7 @@ namespace anew::environment {
 
 bool verifies();           // ANEW_VERIFY, whatever its value: check Programs, plans and machine code
 bool enables_x64();        // ANEW_ENABLE_X64, neither empty nor 0
+bool is_on(const char*);   // the same of ANEW_DEBUG_NANS, ANEW_DEBUG_INFS, ANEW_DISABLE_JIT
 bool interprets();         // ANEW_BACKEND=interpreter: no machine code
 std::string threads();     // ANEW_THREADS, empty where it is not set
 std::string code_cache();  // ANEW_CODE_CACHE: a folder

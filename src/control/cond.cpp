@@ -149,6 +149,11 @@ Forms agree(std::vector<Staged>& staged, std::string_view what, const Location& 
 Arrays choose(const Array& index, std::span<const FlatFunction> branches, std::span<const Array> operands,
               std::string_view what, const Location& at) {
   for (const FlatFunction& f : branches) detail::check_function(f, at);
+  if (runs_uncompiled(std::span(&index, 1))) {
+    Arrays out = branches[static_cast<std::size_t>(index.item<int>())](operands);
+    for (const Array& y : out) check_operand(y, at);
+    return out;
+  }
   const Forms operand_forms = forms_of(operands, at);
   std::vector<Staged> staged;
   for (const FlatFunction& f : branches) staged.push_back(stage(f, operand_forms, what, at));

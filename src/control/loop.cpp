@@ -14,6 +14,7 @@
 #include "plan/revolve.h"
 #include "runtime/spilled.h"
 #include "runtime/strided.h"
+#include "trace/watch.h"
 
 namespace anew {
 namespace {
@@ -105,6 +106,7 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
     const std::int64_t row = p.reverse ? p.length - 1 - step : step;
     for (std::size_t i = 0; i < xs.size(); ++i) in[Role::xs][i] = row_of(xs[i], row);
     const Arrays operands = in.merge(f.operands.order());
+    const watch::Turn turn(p.condition ? "while" : "scan", step, at);
     carry.clear();
     Lists<Array> made = f.results.partition(evaluate(*p.body, operands));
     for (std::size_t i = 0; i < ys.size(); ++i) {
@@ -304,6 +306,7 @@ void write_row(const Array& stack, std::int64_t i, const Array& y) {
   std::byte* const to = stack.value()->buffer->data() + static_cast<std::size_t>(i) * bytes;
   const Array dense = contiguous(y);
   move_bytes(to, is_spilled(to) ? place_of(dense) : dense.value()->data(), bytes);
+  watch::copied(stack, y);
 }
 
 void clear_row(const Array& stack, std::int64_t i) {

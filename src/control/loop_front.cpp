@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/dtype.h"
+#include "base/stop.h"
 #include "control/loop.h"
 #include "ops/promote.h"
 #include "plan/revolve.h"
@@ -16,6 +17,30 @@ Array returned(const Array& y, const Form& carry, const Location& at) {
   DType d = carry.type.dtype;
   if (carry.number) return kind_of(type_of(y).dtype) < kind_of(d) ? as_operand(y, d, at) : y;
   return kind_of(type_of(y).dtype) == kind_of(d) ? coerce(y, d, at) : y;
+}
+
+// "[scan] the body must return a carry of the type it takes: ..."
+[[noreturn]] void other_carry(std::string_view loop, std::size_t i, const Type& given, const Type& got,
+                              const std::vector<std::string>& paths, const Location& at) {
+  const bool dtypes = got.dtype != given.dtype, shapes = !(got.shape == given.shape);
+  throw Error(fmt::format("[{}] the body must return a carry of the type it takes: {} is {} but the body returns "
+                          "{}, so the {} do not match",
+                          loop, i < paths.size() ? paths[i] : fmt::format("carry[{}]", i), given.str(), got.str(),
+                          dtypes && shapes ? "dtypes and the shapes"
+                          : dtypes         ? "dtypes"
+                                           : "shapes"),
+              at, "convert or reshape the initial carry, or what the body returns");
+}
+
+// Whether a carry of this form may be returned as that one; a number may take the dtype of what is returned.
+enum class Returned { same, taken, other };
+Returned compare(const Form& given, const Form& got) {
+  if (got.number == given.number &&
+      (got.number ? wide(got.type.dtype) == wide(given.type.dtype) : got.type == given.type))
+    return Returned::same;
+  const bool taken =
+      given.number && got.type.shape == given.type.shape && kind_of(got.type.dtype) >= kind_of(given.type.dtype);
+  return taken ? Returned::taken : Returned::other;
 }
 
 // Traces a loop's body, which takes `forms` and returns the carries first, one per array of `start`. A number among
@@ -36,27 +61,31 @@ Staged stage_body(std::string_view loop, const FlatFunction& body, Arrays& start
     Staged s = stage(step, forms, loop, at);
     for (std::size_t i = 0; i < start.size(); ++i) {
       const Form &got = s.forms[i], &given = forms[i];
-      if (got.number == given.number &&
-          (got.number ? wide(got.type.dtype) == wide(given.type.dtype) : got.type == given.type))
-        continue;
-      if (given.number && got.type.shape == given.type.shape && kind_of(got.type.dtype) >= kind_of(given.type.dtype)) {
-        start[i] = got.number ? as_operand(start[i], got.type.dtype, at) : coerce(start[i], got.type.dtype, at);
-        forms[i] = got;
-        again = true;
-        continue;
-      }
-      bool dtypes = got.type.dtype != given.type.dtype, shapes = !(got.type.shape == given.type.shape);
-      throw Error(
-          fmt::format("[{}] the body must return a carry of the type it takes: {} is {} but the body returns "
-                      "{}, so the {} do not match",
-                      loop, i < paths.size() ? paths[i] : fmt::format("carry[{}]", i), given.type.str(), got.type.str(),
-                      dtypes && shapes ? "dtypes and the shapes"
-                      : dtypes         ? "dtypes"
-                                       : "shapes"),
-          at, "convert or reshape the initial carry, or what the body returns");
+      const Returned r = compare(given, got);
+      if (r == Returned::other) other_carry(loop, i, given.type, got.type, paths, at);
+      if (r == Returned::same) continue;
+      start[i] = got.number ? as_operand(start[i], got.type.dtype, at) : coerce(start[i], got.type.dtype, at);
+      forms[i] = got;
+      again = true;
     }
     if (!again) return s;
   }
+}
+
+// With disable_jit: a step of a loop, its body called with values. Carries are checked as they are where it is traced.
+Arrays step_now(std::string_view loop, const FlatFunction& body, Arrays& carry, std::span<const Array> xs,
+                const std::vector<std::string>& paths, const Location& at) {
+  Arrays in = carry;
+  in.insert(in.end(), xs.begin(), xs.end());
+  Arrays out = body(in);
+  for (std::size_t i = 0; i < carry.size(); ++i) {
+    const Form given = form_of(carry[i]);
+    carry[i] = returned(out[i], given, at);
+    if (compare(given, form_of(carry[i])) == Returned::other)
+      other_carry(loop, i, given.type, type_of(carry[i]), paths, at);
+  }
+  out.erase(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(carry.size()));
+  return out;
 }
 
 std::int64_t length_of(const Arrays& xs, const ScanOptions& o, const Location& at) {
@@ -117,24 +146,39 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
 
   Arrays start = init;
   std::size_t c = init.size();
+  auto step = [&](std::span<const Array> in) {
+    ScanResult r = body(in.first(c), in.subspan(c));
+    if (r.carry.size() != c)
+      throw Error(fmt::format("[scan] the carry has {} arrays, the body returns {}", c, r.carry.size()), at,
+                  "the body must return a carry of the same structure as it takes");
+    Arrays out = std::move(r.carry);
+    out.insert(out.end(), r.ys.begin(), r.ys.end());
+    return out;
+  };
+  if (params.length > 0 && runs_uncompiled(start) && runs_uncompiled(xs)) {
+    std::vector<Arrays> rows;  // per y
+    for (std::int64_t i = 0; i < params.length; ++i) {
+      check_stop("scan", i, at);
+      const std::int64_t row = params.reverse ? params.length - 1 - i : i;
+      Arrays x;
+      for (const Array& a : xs) x.push_back(a[Index(row, at)]);
+      const Arrays y = step_now("scan", step, start, x, carry_paths, at);
+      rows.resize(y.size());
+      for (std::size_t k = 0; k < y.size(); ++k)
+        rows[k].insert(params.reverse ? rows[k].begin() : rows[k].end(), strong(y[k], at));
+    }
+    ScanResult r{start, {}};
+    const PinLine pin(at);
+    for (const Arrays& y : rows) r.ys.push_back(stack(y));
+    return r;
+  }
   Forms forms = forms_of(start, at);
   for (const Array& x : xs) {
     Type t = type_of(x);
     t.shape.erase(0);
     forms.push_back({t, false});
   }
-  Staged s = stage_body(
-      "scan",
-      [&](std::span<const Array> in) {
-        ScanResult r = body(in.first(c), in.subspan(c));
-        if (r.carry.size() != c)
-          throw Error(fmt::format("[scan] the carry has {} arrays, the body returns {}", c, r.carry.size()), at,
-                      "the body must return a carry of the same structure as it takes");
-        Arrays out = std::move(r.carry);
-        out.insert(out.end(), r.ys.begin(), r.ys.end());
-        return out;
-      },
-      start, forms, carry_paths, at);
+  Staged s = stage_body("scan", step, start, forms, carry_paths, at);
   params.constants = s.program.constants;
   params.carries = static_cast<int>(c);
   s.program.constants = 0;
@@ -159,17 +203,25 @@ Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, cons
     throw Error("[while_loop] .disk needs a number of steps that is known before the loop runs", at,
                 "use scan, or fori_loop with static bounds");
   Arrays start = init;
+  auto step = [&](std::span<const Array> in) {
+    Arrays out = body(in);
+    if (out.size() != init.size())
+      throw Error(fmt::format("[while_loop] the carry has {} arrays, the body returns {}", init.size(), out.size()), at,
+                  "the body must return a carry of the same structure as it takes");
+    return out;
+  };
+  if (runs_uncompiled(start)) {
+    for (std::int64_t i = 0;; ++i) {
+      check_stop("while", i, at);
+      const Array go = condition(start);
+      if (!(type_of(go) == Type{{}, bool_}))
+        throw Error(fmt::format("[while_loop] the condition must give a bool scalar, got {}", type_of(go).str()), at);
+      if (!go.item<bool>()) return start;
+      step_now("while_loop", step, start, {}, carry_paths, at);
+    }
+  }
   Forms forms = forms_of(start, at);
-  Staged b = stage_body(
-      "while_loop",
-      [&](std::span<const Array> in) {
-        Arrays out = body(in);
-        if (out.size() != init.size())
-          throw Error(fmt::format("[while_loop] the carry has {} arrays, the body returns {}", init.size(), out.size()),
-                      at, "the body must return a carry of the same structure as it takes");
-        return out;
-      },
-      start, forms, carry_paths, at);
+  Staged b = stage_body("while_loop", step, start, forms, carry_paths, at);
   Staged c = stage([&](std::span<const Array> in) { return Arrays{condition(in)}; }, forms, "while_loop", at);
   Type got = c.program.type(c.program.outputs[0]);
   if (!(got == Type{{}, bool_}))

@@ -22,10 +22,26 @@ const Region* region(const Region* outer, std::string_view what, const Location&
 
 std::string str(const Region* region) {
   std::string out;
-  for (; region; region = region->outer)
-    out += fmt::format("{}{} {} of {}", out.empty() ? "" : ", ", region->what, region->instance,
-                       source_line(region->at).str());
+  while (region) {
+    if (!out.empty()) out += ", ";
+    if (region->instance != Region::named) {
+      out += fmt::format("{} {} of {}", region->what, region->instance, source_line(region->at).str());
+      region = region->outer;
+      continue;
+    }
+    std::string path;
+    for (; region && region->instance == Region::named; region = region->outer)
+      path = std::string(region->what) + (path.empty() ? "" : "/" + path);
+    out += path;
+  }
   return out;
+}
+
+std::string scopes(const Region* region) {
+  std::string path;
+  for (; region; region = region->outer)
+    if (region->instance == Region::named) path = std::string(region->what) + (path.empty() ? "" : "/" + path);
+  return path;
 }
 
 }  // namespace anew::ir

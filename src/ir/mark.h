@@ -17,11 +17,15 @@ struct Region {
   const Region* outer;  // null: none
   std::string_view what;
   Location at;
-  int instance;  // which one it is of the calls from this line, inside `outer`
+  int instance;  // which one it is of the calls from this line, inside `outer`; `named`: a scope that the user named
+  static constexpr int named = -1;
 };
 const Region* region(const Region* outer, std::string_view what, const Location& at, int instance);
-// "checkpoint 3 of model.cpp:88 (loss)", from the innermost outwards, comma between them.
+// "checkpoint 3 of model.cpp:88 (loss)", from the innermost outwards, comma between them; of scopes that the user named,
+// one in the other, "encoder/layer 3".
 std::string str(const Region* region);
+// The scopes alone: "encoder/layer 3".
+std::string scopes(const Region* region);
 
 struct Mark {
   const Region* region = nullptr;

@@ -1,7 +1,9 @@
 // The front of jit: flat forms of jit, plan and compile.
+#include <anew/debugging.h>
 #include <anew/jit.h>
 #include <fmt/format.h>
 
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
 
@@ -13,6 +15,7 @@
 #include "ops/promote.h"
 #include "runtime/pool.h"
 #include "trace/remember.h"
+#include "trace/watch.h"
 #include "transforms/nested.h"
 #include "transforms/remembered.h"
 
@@ -53,8 +56,18 @@ bool observed() {
   return yes;
 }
 
+// With debug_nans: equations are run one by one where the code gives what is looked for, to find who made it. What has
+// effects is not run twice.
+Arrays run_watched(const ir::ProgramRef& program, std::span<const Array> x, const Location& at) {
+  if (ir::has_effects(*program)) return evaluate(*program, x);
+  Arrays out = compiled::find_compiled(program, layouts(x))->run(laid_out(x), at);
+  if (watch::any(out)) (void)evaluate(*program, x);
+  return out;
+}
+
 Arrays run_now(const ir::ProgramRef& program, std::span<const Array> x, const Location& at) {
-  if (observed()) return evaluate(*program, x);
+  if (observed() || watch::evaluating()) return evaluate(*program, x);
+  if (watch::on()) return run_watched(program, x, at);
   return compiled::find_compiled(program, layouts(x))->run(laid_out(x), at);
 }
 // Here, where every user of jit is linked against it.
@@ -161,6 +174,13 @@ Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cac
   const bool now = !current_trace() && !observed() &&
                    std::all_of(x.begin(), x.end(), [](const Array& a) { return a.value() && a.value()->concrete(); });
   if (!now) return as_equation(close_over(f, x, "jit", at), cache, options, at);
+  if (watch::on()) {  // traced directly: equations that are remembered have lines of other functions
+    Closed c = close_over(f, x, "jit", at);
+    for (const Array& a : c.inputs)  // a value of another thread's trace, which says so
+      if (!a.value()->concrete()) return as_equation(std::move(c), cache, options, at);
+    const ThreadLimit limit(options.threads);
+    return as_formed(run_watched(share(std::move(c.program)), c.inputs, at), c.forms);
+  }
   const compiled::DonatedArguments donated(x, options.donate);
 
   Staged s = stage_remembering(f, forms_of(x, at), "jit", at);
@@ -221,11 +241,12 @@ Arrays jit(const FlatFunction& f, std::span<const Array> x, const JitCache& cach
            const Location& at, bool& compiled) {
   check_options(options, x.size(), "jit", at);
   const StopScope stop(options.stop);
+  if (jit_disabled()) return with_line("jit", at, [&] { return f(x); });
   return with_line("jit", at, [&] { return call(f, x, cache, options, at, compiled); });
 }
 
 bool KnownCalls::usable(std::span<const Array> x) const {
-  if (current_trace() || capturing()) return false;
+  if (current_trace() || capturing() || jit_disabled() || watch::on()) return false;
   return std::all_of(x.begin(), x.end(),
                      [](const Array& a) { return a.value() && a.value()->concrete() && !has_layout(*a.value()); });
 }
@@ -271,21 +292,31 @@ Arrays with_numbers(const Compiled::State& s, std::span<const Array> x) {
   return numbers;
 }
 
+Array copy_of(const Array& x, const Location& at) {
+  Array y = empty_array(type_of(x), at);
+  std::memcpy(y.value()->buffer->data(), x.value()->data(), type_of(x).bytes());
+  return y;
+}
+
 // x are arrays of the types that the code was compiled for.
 Arrays run(const Compiled::State& s, std::span<const Array> x, const compiled::DonatedArguments& donated,
            std::size_t* high_water) {
   const bool ready = s.constants.empty() && s.options.donate.empty() &&  // the inputs of the code are these very arrays
                      std::all_of(x.begin(), x.end(), [](const Array& a) { return dense(*a.value()); });
-  Arrays in;
+  Arrays in, kept;
   if (!ready) {
     in = s.constants;
     in.reserve(in.size() + x.size());
     for (const Array& a : x) in.push_back(contiguous(a));
+    if (watch::on())
+      for (const Array& a : in) kept.push_back(s.options.donate.empty() ? a : copy_of(a, s.at));
     donated.take(in, s.at);
   }
   const ThreadLimit limit(s.options.threads);
   const StopScope stop(s.options.stop);
   Arrays out = with_line("jit", s.at, [&] { return s.program->run(ready ? x : in, s.at, high_water); });
+  if (watch::on() && watch::any(out) && !ir::has_effects(s.program->program()))
+    (void)evaluate(s.program->program(), ready ? x : kept);
   out = as_formed(std::move(out), s.out);
   for (std::size_t i = 0; i < out.size(); ++i)
     if (s.known[i].value()) out[i] = s.known[i];

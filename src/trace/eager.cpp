@@ -13,6 +13,7 @@
 #include "loops/interpreter.h"
 #include "runtime/pool.h"
 #include "trace/trace.h"
+#include "trace/watch.h"
 
 namespace anew {
 namespace {
@@ -200,6 +201,8 @@ Arrays evaluate_now(const Request& r) {
     else out = run_lowered(*prepared, r);
   }
   for (std::size_t i = 0; i < out.size(); ++i) stamp(out[i], r, static_cast<int>(i), sequence);
+  if (watch::on()) [[unlikely]]
+    watch::made(r, out);
   return out;
 }
 

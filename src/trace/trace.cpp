@@ -1,6 +1,7 @@
 // The current trace and the line in force, both thread-local; bind, the one way an equation enters the system.
 #include "trace/trace.h"
 
+#include <anew/debugging.h>
 #include <fmt/format.h>
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include "base/stack.h"
 #include "trace/donation.h"
 #include "trace/unpin_line.h"
+#include "trace/watch.h"
 
 namespace anew {
 namespace {
@@ -20,6 +22,7 @@ struct Context {
   ir::Mark mark = {};                  // of the operation that is bound
   const ir::Region* region = nullptr;  // of what is traced
   CountedCalls* calls = nullptr;
+  const NamedScope* scope = nullptr;  // that the user named
 };
 thread_local Context context;
 
@@ -35,10 +38,23 @@ TraceScope::TraceScope(Trace* t) : saved_(context.trace) {
 }
 TraceScope::~TraceScope() { context.trace = saved_; }
 
-PinLine::PinLine(const Location& at) : saved_(pinned_line), at_(at) {
+bool runs_uncompiled(std::span<const Array> x) {
+  if (!jit_disabled() || (context.trace && !context.trace->concrete_values)) return false;
+  for (const Array& a : x) {
+    const Value* v = a.value();
+    while (v && v->trace && v->trace->concrete_values) v = v->first.value();
+    if (!v || !v->concrete()) return false;
+  }
+  return true;
+}
+
+PinLine::PinLine(const Location& at) : saved_(pinned_line), watched_(saved_ ? 0 : watch::begin()), at_(at) {
   if (!saved_) pinned_line = &at_;
 }
-PinLine::~PinLine() { pinned_line = saved_; }
+PinLine::~PinLine() noexcept(false) {
+  pinned_line = saved_;
+  if (watched_) watch::end(watched_);
+}
 UnpinLine::UnpinLine() : saved_(pinned_line) { pinned_line = nullptr; }
 UnpinLine::~UnpinLine() { pinned_line = saved_; }
 
@@ -68,15 +84,20 @@ void fail(std::string_view op, const Location& at, std::string_view what, const 
 }
 
 RuleScope::RuleScope(const Primitive* rule_of, const Location& at, const ir::Mark& mark)
-    : saved_rule_(context.rule_of), saved_pin_(pinned_line), saved_mark_(context.mark), at_(at) {
+    : watched_(pinned_line ? 0 : watch::begin()),
+      saved_rule_(context.rule_of),
+      saved_pin_(pinned_line),
+      saved_mark_(context.mark),
+      at_(at) {
   context.rule_of = rule_of;
   pinned_line = &at_;
   if (mark.operation) context.mark = mark;
 }
-RuleScope::~RuleScope() {
+RuleScope::~RuleScope() noexcept(false) {
   context.rule_of = saved_rule_;
   pinned_line = saved_pin_;
   context.mark = saved_mark_;
+  if (watched_) watch::end(watched_);
 }
 
 CountedCalls::CountedCalls() : saved_(std::exchange(context.calls, this)) {}
@@ -92,6 +113,22 @@ RegionScope::RegionScope(std::string_view what, const Location& at) : saved_(con
   if (context.calls && !context.mark.operation) context.region = ir::region(saved_, what, at, context.calls->next(at));
 }
 RegionScope::~RegionScope() { context.region = saved_; }
+
+// Regions never go, so one is made only where somebody stages: names of eager code may be many.
+NamedScope::NamedScope(std::string name, const Location& at)
+    : name_(std::move(name)), outer_(std::exchange(context.scope, this)), region_(context.region) {
+  if (context.calls && !context.mark.operation)
+    context.region = ir::region(context.region, name_, at, ir::Region::named);
+}
+NamedScope::~NamedScope() {
+  context.scope = outer_;
+  context.region = static_cast<const ir::Region*>(region_);
+}
+std::string named_scopes() {
+  std::string path;
+  for (const NamedScope* s = context.scope; s; s = s->outer_) path = s->name_ + (path.empty() ? "" : "/" + path);
+  return path;
+}
 
 namespace {
 
@@ -216,6 +253,7 @@ Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {
     return a.is_var() ? env[static_cast<std::size_t>(a.var)] : make_literal(a.literal);
   };
   std::vector<Array> operands;
+  watch::Evaluation watched;
   for (std::size_t i = 0; i < p.eqns.size(); ++i) {
     const ir::Eqn& e = p.eqns[i];
     operands.clear();
@@ -235,6 +273,7 @@ Arrays evaluate(const ir::Program& p, std::span<const Array> inputs) {
   Arrays out;
   out.reserve(p.outputs.size());
   for (const ir::Atom& a : p.outputs) out.push_back(read(a));
+  watched.results(out);
   return out;
 }
 

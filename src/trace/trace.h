@@ -126,6 +126,10 @@ Array contiguous(const Array& x);
 // traced array", where there is none.
 Array concrete_behind(const Array& x, std::string_view wanted, const Location& at);
 
+// With disable_jit: whether these have values now, and what is made of them has, so that functions of users can be
+// called instead of traced.
+bool runs_uncompiled(std::span<const Array> x);
+
 Trace* current_trace();
 const Primitive* current_rule();
 const ir::Mark& current_mark();
@@ -150,14 +154,16 @@ class TraceLife {
 };
 
 // Composite functions and derivative rules: every equation bound in the scope has this line. The outermost pin wins.
+// At its end values are looked at where debug_nans is on (trace/watch.h), which may throw.
 class PinLine {
  public:
   explicit PinLine(const Location& at);
-  ~PinLine();
+  ~PinLine() noexcept(false);
   PinLine(const PinLine&) = delete;
 
  private:
   const Location* saved_;
+  std::uint64_t watched_;
   Location at_;
 };
 // The pinned line, if any, else `at`; a line inside the standard library (an operation passed as a value) yields to the
@@ -170,10 +176,11 @@ Location line_or(const Location& at);
 class RuleScope {
  public:
   RuleScope(const Primitive* rule_of, const Location& at, const ir::Mark& mark = {});
-  ~RuleScope();
+  ~RuleScope() noexcept(false);
   RuleScope(const RuleScope&) = delete;
 
  private:
+  std::uint64_t watched_;
   const Primitive* saved_rule_;
   const Location* saved_pin_;
   ir::Mark saved_mark_;
