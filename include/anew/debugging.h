@@ -53,8 +53,8 @@ class [[nodiscard]] DisableJit : detail::SettingScope {
   explicit DisableJit(bool on = true) : SettingScope(detail::Setting::without_jit, on) {}
 };
 
-// What is computed in the scope is called so in plans, reports, lists of residuals and errors of debug_nans. Scopes nest:
-// "encoder/layer 3". It changes nothing that is computed.
+// What is computed in the scope is called so in plans, reports, lists of residuals and errors of debug_nans. Scopes
+// nest: "encoder/layer 3". It changes nothing that is computed.
 class [[nodiscard]] NamedScope {
  public:
   explicit NamedScope(std::string name, const Location& at = Location::current());

@@ -11,8 +11,8 @@ namespace {
 using detail::Setting;
 
 constexpr std::size_t debug_settings = 3;
-constinit std::atomic<int> of_process[debug_settings] = {-1, -1, -1};      // -1: the environment was not asked yet
-constinit thread_local int of_thread[debug_settings] = {-1, -1, -1};       // what a scope says; -1: none
+constinit std::atomic<int> of_process[debug_settings] = {-1, -1, -1};  // -1: the environment was not asked yet
+constinit thread_local int of_thread[debug_settings] = {-1, -1, -1};   // what a scope says; -1: none
 constexpr const char* variables[debug_settings] = {"ANEW_DEBUG_NANS", "ANEW_DEBUG_INFS", "ANEW_DISABLE_JIT"};
 
 int process_setting(std::size_t i) {

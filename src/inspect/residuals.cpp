@@ -57,6 +57,7 @@ Residual describe(const ResidualSource& s, const Type& type, const std::vector<s
     }
     if (auto* loop = o.params->if_a<LoopParams>()) r.trips = rows_of(*loop, o.output);
     what += " from " + r.location.str();
+    if (const std::string scopes = ir::scopes(o.region); !scopes.empty()) what += " in " + scopes;
   }
   const bool host = s.origin.primitive && gives_host(*s.origin.primitive, s.origin.params, s.origin.output);
   r.offloaded = host;

@@ -165,7 +165,7 @@ SourceScope::~SourceScope() { --context.sources; }
 
 Origin origin_of(const Request& r, int output, std::uint64_t sequence) {
   constexpr int deepest = 64;  // a chain is destroyed recursively
-  Origin o{&r.primitive, r.params, r.at, output, sequence, context.rule_of};
+  Origin o{&r.primitive, r.params, r.at, output, sequence, context.rule_of, context.mark.region};
   if (!context.sources || !r.primitive.facts.shows_operand) return o;
   o.depth = r.inputs.empty() ? 0 : r.inputs[0].value()->origin.depth + 1;
   o.remakes = o.depth < deepest;

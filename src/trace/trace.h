@@ -32,6 +32,7 @@ struct Origin {
   int output = 0;
   std::uint64_t sequence = 0;          // order of binding in this thread
   const Primitive* rule_of = nullptr;  // bound by this primitive's derivative rule
+  const ir::Region* region = nullptr;  // that it was traced in
   // Of a value whose row shows its operand, made while a SourceScope was open: what it shows (empty: nothing but its
   // params), so that this can be kept instead.
   bool remakes = false;

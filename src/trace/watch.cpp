@@ -45,19 +45,55 @@ const Value& behind(const Array& x) {
   return *v;
 }
 
-// The number of the first element that is one, in row-major order.
-std::optional<std::int64_t> first(const Value& v, Sought sought) {
-  if (!v.concrete() || !is_float(v.type.dtype)) return {};
-  const Array dense = contiguous(Array(std::make_shared<const Value>(v)));
-  const std::byte* data = dense.value()->data();
-  const std::int64_t n = v.type.shape.size();
-  return visit(v.type.dtype, [&]<class T>(std::type_identity<T>) -> std::optional<std::int64_t> {
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto x = convert_number<double>(read_element<T>(data + static_cast<std::size_t>(i) * sizeof(T)));
-      if (sought == Sought::nan ? std::isnan(x) : std::isinf(x)) return i;
-    }
-    return {};
-  });
+// The elements of a value, in row-major order.
+class Elements {
+ public:
+  explicit Elements(const Value& v) : dense_(contiguous(Array(std::make_shared<const Value>(v)))), type_(v.type) {}
+  double operator[](std::int64_t i) const {
+    return visit(type_.dtype, [&]<class T>(std::type_identity<T>) {
+      const std::byte* data = dense_.value()->data() + static_cast<std::size_t>(i) * sizeof(T);
+      return convert_number<double>(read_element<T>(data));
+    });
+  }
+  // The first one from `i` on that is sought.
+  std::optional<std::int64_t> find(Sought sought, std::int64_t i = 0) const {
+    if (!is_float(type_.dtype)) return {};
+    return visit(type_.dtype, [&]<class T>(std::type_identity<T>) -> std::optional<std::int64_t> {
+      const std::byte* data = dense_.value()->data();
+      for (const std::int64_t n = type_.shape.size(); i < n; ++i) {
+        const auto x = convert_number<double>(read_element<T>(data + static_cast<std::size_t>(i) * sizeof(T)));
+        if (is(x, sought)) return i;
+      }
+      return {};
+    });
+  }
+  bool has(std::int64_t i, Sought sought) const {
+    return is_float(type_.dtype) && is((*this)[type_.shape.ndim() == 0 ? 0 : i], sought);
+  }
+
+ private:
+  static bool is(double x, Sought sought) { return sought == Sought::nan ? std::isnan(x) : std::isinf(x); }
+  Array dense_;
+  Type type_;
+};
+
+// An element of y that is sought, where no operand has one: elsewhere in the operands, or in them at all.
+std::optional<std::int64_t> fresh(const Request& r, const Value& y, Sought sought) {
+  const Elements out(y);
+  std::optional<std::int64_t> at = out.find(sought);
+  if (!at) return at;
+  std::vector<Elements> in;
+  for (const Array& x : r.inputs) in.emplace_back(*x.value());
+  if (!r.primitive.facts.elementwise) {
+    for (const Elements& x : in)
+      if (x.find(sought)) return {};
+    return at;
+  }
+  auto given = [&](std::int64_t i) {
+    return std::any_of(in.begin(), in.end(), [&](const Elements& x) { return x.has(i, sought); });
+  };
+  while (at && given(*at)) at = out.find(sought, *at + 1);
+  return at;
 }
 
 const Note* note_of(const Value& v, Sought sought) {
@@ -74,14 +110,6 @@ void add(const BufferRef& memory, Sought sought, std::shared_ptr<const Maker> ma
 }
 
 [[noreturn]] void fail(const Maker& m) { throw Error(m.text, m.at, m.hint); }
-
-std::string element(const Value& v, std::int64_t i) {
-  const Array dense = contiguous(Array(std::make_shared<const Value>(v)));
-  return visit(v.type.dtype, [&]<class T>(std::type_identity<T>) {
-    const std::byte* at = dense.value()->data() + static_cast<std::size_t>(i) * sizeof(T);
-    return fmt::format("{}", convert_number<double>(read_element<T>(at)));
-  });
-}
 
 std::string index_of(std::int64_t i, const Shape& shape) {
   std::vector<std::int64_t> at(static_cast<std::size_t>(shape.ndim()));
@@ -101,7 +129,7 @@ std::shared_ptr<const Maker> maker_of(const Request& r, const Value& y, std::int
     std::vector<std::string> values;
     for (const Array& x : r.inputs) {
       const Value& v = *x.value();
-      values.push_back(element(v, v.type.shape.ndim() == 0 ? 0 : i));
+      values.push_back(fmt::format("{}", Elements(v)[v.type.shape.ndim() == 0 ? 0 : i]));
     }
     m->text += fmt::format(", where the operand{} {}", values.size() > 1 ? "s are" : " is", fmt::join(values, " and "));
   }
@@ -126,7 +154,8 @@ bool evaluating() { return on() && notes().evaluations > 0; }
 
 bool any(std::span<const Array> x) {
   for (Sought s : {Sought::nan, Sought::inf})
-    if (seeks(s) && std::any_of(x.begin(), x.end(), [&](const Array& a) { return first(behind(a), s).has_value(); }))
+    if (seeks(s) &&
+        std::any_of(x.begin(), x.end(), [&](const Array& a) { return Elements(behind(a)).find(s).has_value(); }))
       return true;
   return false;
 }
@@ -138,17 +167,12 @@ void made(const Request& r, std::span<const Array> out) {
     if (!seeks(sought)) continue;
     for (const Array& y : out) {
       const Value& v = *y.value();
-      const std::optional<std::int64_t> at = first(v, sought);
-      if (!at) continue;
+      if (!is_float(v.type.dtype) || !Elements(v).find(sought)) continue;
       std::shared_ptr<const Maker> maker;
-      bool given = false;
-      for (const Array& x : r.inputs) {
-        const Note* n = note_of(*x.value(), sought);
-        if (n && !maker) maker = n->maker;
-        given = given || first(*x.value(), sought);
-      }
-      if (given && !maker) continue;
-      if (!given) maker = maker_of(r, v, *at, sought);
+      if (const std::optional<std::int64_t> at = fresh(r, v, sought)) maker = maker_of(r, v, *at, sought);
+      for (const Array& x : r.inputs)
+        if (const Note* n = note_of(*x.value(), sought)) maker = n->maker;
+      if (!maker) continue;
       if (notes().evaluations == 0 && !pinned_line) fail(*maker);
       add(v.buffer, sought, std::move(maker));
     }

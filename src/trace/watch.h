@@ -1,7 +1,7 @@
 // debug_nans and debug_infs: who made a NaN, or an infinity, of operands without one. An operation that the user called
 // throws at once. Inside a function of the library, which may compute such a value and not take it (where), or in a
-// Program that is evaluated, it is noted with the memory it lies in, follows whatever is made of it, and is thrown where
-// it gets out: is alive when the function is done, or a result of the Program.
+// Program that is evaluated, it is noted with the memory it lies in, follows whatever is made of it, and is thrown
+// where it gets out: is alive when the function is done, or a result of the Program.
 #pragma once
 #include <cstdint>
 #include <span>
