@@ -4,6 +4,7 @@
 #include <anew/base.h>
 #include <anew/batching.h>
 #include <anew/checkpointing.h>
+#include <anew/closures.h>
 #include <anew/control.h>
 #include <anew/convolution.h>
 #include <anew/custom.h>

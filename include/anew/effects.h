@@ -28,8 +28,10 @@ Sink set_sink(Sink sink);
 
 namespace detail {
 
-// flat::io_callback; the results have the types of `like`.
-Arrays run_callback(const FlatFunction& f, const Arrays& like, const Arrays& args, const Location& at);
+enum class CallbackKind { io, pure, debug };
+// flat::io_callback or another kind; the results have the types of `like`.
+Arrays run_callback(CallbackKind kind, const FlatFunction& f, const Arrays& like, const Arrays& args,
+                    const Location& at);
 // Kept as long as an equation may run: owns the function and the trees without their leaves.
 template <class F, class R, class... A>
 struct Callback {
@@ -37,6 +39,7 @@ struct Callback {
   Pack<A...> args;
   R result;
   Location at;
+  CallbackKind kind;
 
   template <std::size_t... I>
   Arrays run(std::span<const Array> xs, std::index_sequence<I...>) const {
@@ -45,7 +48,8 @@ struct Callback {
     (walk(get<I>(filled), pass), ...);
     pass.finish();
     R r = static_cast<R>(detail::call(f, std::as_const(get<I>(filled))...));
-    check_structure(r, result, "io_callback", "result", "given result type", at);
+    check_structure(r, result, kind == CallbackKind::pure ? "pure_callback" : "io_callback", "result",
+                    "given result type", at);
     return take_leaves(r);
   }
 };
@@ -53,13 +57,15 @@ template <class F, class R, class... A>
 consteval bool check_callback() {
   if constexpr (check_call<F, A...>()) {
     constexpr bool same = std::convertible_to<result_t<F, A...>, R>;
-    static_assert(same, "anew::io_callback: the function must return what the result type says (none: nothing)");
+    static_assert(
+        same, "anew::io_callback, pure_callback: the function must return what the result type says (none: nothing)");
     return same;
   }
   return false;
 }
 template <class F, class R, std::size_t... I, class... T>
-auto io_callback_of(F f, R result, const Location& at, std::index_sequence<I...> all, const T&... args) {
+auto callback_of(CallbackKind kind, F f, R result, const Location& at, std::index_sequence<I...> all,
+                 const T&... args) {
   if constexpr (check_callback<F, R, argument_t<F, I, T>...>()) {
     using State = Callback<F, R, argument_t<F, I, T>...>;
     Pack<argument_t<F, I, T>...> pack{{static_cast<argument_t<F, I, T>>(args)}...};
@@ -67,16 +73,17 @@ auto io_callback_of(F f, R result, const Location& at, std::index_sequence<I...>
     [[maybe_unused]] LeafPass pass(LeafPass::Action::take, leaves);
     (walk(get<I>(pack), pass), ...);
     Arrays like = take_leaves(result);
-    auto state = std::make_shared<const State>(State{std::move(f), std::move(pack), result, at});
+    auto state = std::make_shared<const State>(State{std::move(f), std::move(pack), result, at, kind});
     FlatFunction g = [state, all](std::span<const Array> xs) { return state->run(xs, all); };
-    return with_leaves(std::move(result), run_callback(g, like, leaves, at));
+    return with_leaves(std::move(result), run_callback(kind, g, like, leaves, at));
   }
 }
 template <class F, class R, class... T>
-auto io_callback_at(F f, const R& result_type, const Location& at, const T&... args) {
+auto callback_at(CallbackKind kind, F f, const R& result_type, const Location& at, const T&... args) {
   check_function(f, at);
   using Result = typename traced_numbers<R>::type;
-  return io_callback_of(std::move(f), static_cast<Result>(result_type), at, std::index_sequence_for<T...>{}, args...);
+  return callback_of(kind, std::move(f), static_cast<Result>(result_type), at, std::index_sequence_for<T...>{},
+                     args...);
 }
 
 }  // namespace detail
@@ -86,41 +93,123 @@ auto io_callback_at(F f, const R& result_type, const Location& at, const T&... a
 // or tuple holds more), since behind a pack there is no place for the caller's line.
 template <class F, class R>
 auto io_callback(F f, const R& result_type, const Location& at = Location::current()) {
-  return detail::io_callback_at(std::move(f), result_type, at);
+  return detail::callback_at(detail::CallbackKind::io, std::move(f), result_type, at);
 }
 template <class F, class R, class A>
   requires(!std::same_as<A, Location>)
 auto io_callback(F f, const R& result_type, const A& a, const Location& at = Location::current()) {
-  return detail::io_callback_at(std::move(f), result_type, at, a);
+  return detail::callback_at(detail::CallbackKind::io, std::move(f), result_type, at, a);
 }
 template <class F, class R, class A, class B>
   requires(!std::same_as<B, Location>)
 auto io_callback(F f, const R& result_type, const A& a, const B& b, const Location& at = Location::current()) {
-  return detail::io_callback_at(std::move(f), result_type, at, a, b);
+  return detail::callback_at(detail::CallbackKind::io, std::move(f), result_type, at, a, b);
 }
 template <class F, class R, class A, class B, class C>
   requires(!std::same_as<C, Location>)
 auto io_callback(F f, const R& result_type, const A& a, const B& b, const C& c,
                  const Location& at = Location::current()) {
-  return detail::io_callback_at(std::move(f), result_type, at, a, b, c);
+  return detail::callback_at(detail::CallbackKind::io, std::move(f), result_type, at, a, b, c);
 }
 template <class F, class R, class A, class B, class C, class D>
   requires(!std::same_as<D, Location>)
 auto io_callback(F f, const R& result_type, const A& a, const B& b, const C& c, const D& d,
                  const Location& at = Location::current()) {
-  return detail::io_callback_at(std::move(f), result_type, at, a, b, c, d);
+  return detail::callback_at(detail::CallbackKind::io, std::move(f), result_type, at, a, b, c, d);
 }
 template <class F, class R, class A, class B, class C, class D, class E>
   requires(!std::same_as<E, Location>)
 auto io_callback(F f, const R& result_type, const A& a, const B& b, const C& c, const D& d, const E& e,
                  const Location& at = Location::current()) {
-  return detail::io_callback_at(std::move(f), result_type, at, a, b, c, d, e);
+  return detail::callback_at(detail::CallbackKind::io, std::move(f), result_type, at, a, b, c, d, e);
 }
 template <class F, class R, class A, class B, class C, class D, class E, class G>
   requires(!std::same_as<G, Location>)
 auto io_callback(F f, const R& result_type, const A& a, const B& b, const C& c, const D& d, const E& e, const G& g,
                  const Location& at = Location::current()) {
-  return detail::io_callback_at(std::move(f), result_type, at, a, b, c, d, e, g);
+  return detail::callback_at(detail::CallbackKind::io, std::move(f), result_type, at, a, b, c, d, e, g);
 }
+
+// The same of a function whose results depend on nothing but its arguments, in place of rows that the library lacks: it
+// may be called more than once, or not at all where its results are not needed. vmap calls it once per example, in
+// order.
+template <class F, class R>
+auto pure_callback(F f, const R& result_type, const Location& at = Location::current()) {
+  return detail::callback_at(detail::CallbackKind::pure, std::move(f), result_type, at);
+}
+template <class F, class R, class A>
+  requires(!std::same_as<A, Location>)
+auto pure_callback(F f, const R& result_type, const A& a, const Location& at = Location::current()) {
+  return detail::callback_at(detail::CallbackKind::pure, std::move(f), result_type, at, a);
+}
+template <class F, class R, class A, class B>
+  requires(!std::same_as<B, Location>)
+auto pure_callback(F f, const R& result_type, const A& a, const B& b, const Location& at = Location::current()) {
+  return detail::callback_at(detail::CallbackKind::pure, std::move(f), result_type, at, a, b);
+}
+template <class F, class R, class A, class B, class C>
+  requires(!std::same_as<C, Location>)
+auto pure_callback(F f, const R& result_type, const A& a, const B& b, const C& c,
+                   const Location& at = Location::current()) {
+  return detail::callback_at(detail::CallbackKind::pure, std::move(f), result_type, at, a, b, c);
+}
+template <class F, class R, class A, class B, class C, class D>
+  requires(!std::same_as<D, Location>)
+auto pure_callback(F f, const R& result_type, const A& a, const B& b, const C& c, const D& d,
+                   const Location& at = Location::current()) {
+  return detail::callback_at(detail::CallbackKind::pure, std::move(f), result_type, at, a, b, c, d);
+}
+template <class F, class R, class A, class B, class C, class D, class E>
+  requires(!std::same_as<E, Location>)
+auto pure_callback(F f, const R& result_type, const A& a, const B& b, const C& c, const D& d, const E& e,
+                   const Location& at = Location::current()) {
+  return detail::callback_at(detail::CallbackKind::pure, std::move(f), result_type, at, a, b, c, d, e);
+}
+template <class F, class R, class A, class B, class C, class D, class E, class G>
+  requires(!std::same_as<G, Location>)
+auto pure_callback(F f, const R& result_type, const A& a, const B& b, const C& c, const D& d, const E& e, const G& g,
+                   const Location& at = Location::current()) {
+  return detail::callback_at(detail::CallbackKind::pure, std::move(f), result_type, at, a, b, c, d, e, g);
+}
+
+namespace debug {
+// Calls f(args...), which returns nothing, whenever it runs, as print prints.
+template <class F>
+void callback(F f, const Location& at = Location::current()) {
+  detail::callback_at(detail::CallbackKind::debug, std::move(f), none, at);
+}
+template <class F, class A>
+  requires(!std::same_as<A, Location>)
+void callback(F f, const A& a, const Location& at = Location::current()) {
+  detail::callback_at(detail::CallbackKind::debug, std::move(f), none, at, a);
+}
+template <class F, class A, class B>
+  requires(!std::same_as<B, Location>)
+void callback(F f, const A& a, const B& b, const Location& at = Location::current()) {
+  detail::callback_at(detail::CallbackKind::debug, std::move(f), none, at, a, b);
+}
+template <class F, class A, class B, class C>
+  requires(!std::same_as<C, Location>)
+void callback(F f, const A& a, const B& b, const C& c, const Location& at = Location::current()) {
+  detail::callback_at(detail::CallbackKind::debug, std::move(f), none, at, a, b, c);
+}
+template <class F, class A, class B, class C, class D>
+  requires(!std::same_as<D, Location>)
+void callback(F f, const A& a, const B& b, const C& c, const D& d, const Location& at = Location::current()) {
+  detail::callback_at(detail::CallbackKind::debug, std::move(f), none, at, a, b, c, d);
+}
+template <class F, class A, class B, class C, class D, class E>
+  requires(!std::same_as<E, Location>)
+void callback(F f, const A& a, const B& b, const C& c, const D& d, const E& e,
+              const Location& at = Location::current()) {
+  detail::callback_at(detail::CallbackKind::debug, std::move(f), none, at, a, b, c, d, e);
+}
+template <class F, class A, class B, class C, class D, class E, class G>
+  requires(!std::same_as<G, Location>)
+void callback(F f, const A& a, const B& b, const C& c, const D& d, const E& e, const G& g,
+              const Location& at = Location::current()) {
+  detail::callback_at(detail::CallbackKind::debug, std::move(f), none, at, a, b, c, d, e, g);
+}
+}  // namespace debug
 
 }  // namespace anew

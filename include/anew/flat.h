@@ -192,6 +192,11 @@ void debug_print(std::string_view format, std::span<const Array> args, const Loc
 // Calls f with concrete arrays whenever the equation runs; its results must have these types.
 Arrays io_callback(const FlatFunction& f, std::span<const ShapeDtype> results, std::span<const Array> args,
                    const Location& at = Location::current());
+// The same of a function without effects: it is not called where its results are not needed.
+Arrays pure_callback(const FlatFunction& f, std::span<const ShapeDtype> results, std::span<const Array> args,
+                     const Location& at = Location::current());
+// Calls f, which gives nothing, as debug_print prints.
+void debug_callback(const FlatFunction& f, std::span<const Array> args, const Location& at = Location::current());
 
 Arrays checkpoint(const FlatFunction& f, std::span<const Array> x, const Policy& policy,
                   const Location& at = Location::current());

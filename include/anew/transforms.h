@@ -50,12 +50,22 @@ consteval bool check_loss() {
 
 }  // namespace detail
 
+struct GradOptions {
+  bool allow_int = false;  // arrays of integers and bools may be differentiated: their derivatives are zeros of their own types
+};
+
+namespace flat {
+// grad with allow_int.
+Arrays grad_of_any(const FlatFunction& f, std::span<const Array> x, Arrays* values = nullptr,
+                   const Location& at = Location::current());
+}  // namespace flat
+
 template <class F, bool WithValue, std::size_t... I>
 class Grad : public detail::Calls<Grad<F, WithValue, I...>, detail::params_t<F>> {
  public:
   using anew_params = detail::params_t<F>;
   using anew_function = F;
-  Grad(F f, const Location& at) : f_(std::move(f)), at_(at) {}
+  Grad(F f, const GradOptions& options, const Location& at) : f_(std::move(f)), options_(options), at_(at) {}
 
   template <class... T>
   auto apply(T&&... args) const {
@@ -67,7 +77,9 @@ class Grad : public detail::Calls<Grad<F, WithValue, I...>, detail::params_t<F>>
         C c(f_, std::forward<T>(args)...);
         constexpr bool aux = detail::is_value_and_aux<typename C::Result>;
         Arrays values;
-        Arrays gs = flat::grad(c.flat(), c.leaves(), WithValue || aux ? &values : nullptr, at_);
+        Arrays* const out = WithValue || aux ? &values : nullptr;
+        Arrays gs = options_.allow_int ? flat::grad_of_any(c.flat(), c.leaves(), out, at_)
+                                       : flat::grad(c.flat(), c.leaves(), out, at_);
         auto g = detail::rebuild_arguments(c.skeleton(), gs, Free{});
         if constexpr (WithValue) return std::pair(c.rebuild(values), std::move(g));
         else if constexpr (aux) return std::pair(std::move(g), c.rebuild(values).second);
@@ -80,16 +92,25 @@ class Grad : public detail::Calls<Grad<F, WithValue, I...>, detail::params_t<F>>
 
  private:
   F f_;
+  GradOptions options_;
   Location at_;
 };
 // The derivative with respect to argument 0, or to those given: grad<0, 2>(f).
 template <std::size_t... I, class F>
 [[nodiscard]] auto grad(F f, const Location& at = Location::current()) {
-  return Grad<F, false, I...>(std::move(f), at);
+  return Grad<F, false, I...>(std::move(f), {}, at);
+}
+template <std::size_t... I, class F>
+[[nodiscard]] auto grad(F f, const GradOptions& options, const Location& at = Location::current()) {
+  return Grad<F, false, I...>(std::move(f), options, at);
 }
 template <std::size_t... I, class F>
 [[nodiscard]] auto value_and_grad(F f, const Location& at = Location::current()) {
-  return Grad<F, true, I...>(std::move(f), at);
+  return Grad<F, true, I...>(std::move(f), {}, at);
+}
+template <std::size_t... I, class F>
+[[nodiscard]] auto value_and_grad(F f, const GradOptions& options, const Location& at = Location::current()) {
+  return Grad<F, true, I...>(std::move(f), options, at);
 }
 
 // ---- checkpoint

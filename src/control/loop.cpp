@@ -106,7 +106,7 @@ Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Locatio
     const std::int64_t row = p.reverse ? p.length - 1 - step : step;
     for (std::size_t i = 0; i < xs.size(); ++i) in[Role::xs][i] = row_of(xs[i], row);
     const Arrays operands = in.merge(f.operands.order());
-    const watch::Turn turn(p.condition ? "while" : "scan", step, at);
+    const watch::Turn turn(p.condition ? "while" : "scan", row, at);
     carry.clear();
     Lists<Array> made = f.results.partition(evaluate(*p.body, operands));
     for (std::size_t i = 0; i < ys.size(); ++i) {

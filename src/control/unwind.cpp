@@ -186,7 +186,7 @@ class Runner {
   void step(const ir::Program& program, std::int64_t i) {
     check_stop("unwind", i, at_);
     const Arrays in = operands(f_.parts.back(), i);
-    const watch::Turn turn("unwind", i, at_);
+    const watch::Turn turn("unwind", place(i), at_);
     linear_.clear();
     Lists<Array> made = f_.results.partition(evaluate(program, in));
     for (std::size_t k = 0; k < ys_.size(); ++k) write_row(ys_[k], place(i), made[Role::linear_ys][k]);

@@ -129,6 +129,8 @@ struct Facts {
   bool (*batched_dot)(const Params&) = nullptr;
   // Calls a function of the user's, which may have captured anything: `batch` is asked even where no operand is mapped.
   bool calls_user = false;
+  // Its runtime call is a function of the user's, which takes memory that no plan knows.
+  bool runs_user = false;
 };
 
 // A call with inputs on which the laws are run. Inputs are described, so that `ir` needs no random numbers.
@@ -184,6 +186,7 @@ struct Primitive {
 bool has_effects(const Eqn& e);
 bool has_effects(const Program& p);
 std::string find_io(const Program& p);
+bool runs_user(const Program& p);  // whether an equation of it does, or of a program that it holds
 
 // Where a rule is missing: names the primitive, the rule and the folder of its row.
 [[noreturn]] void missing_rule(const Primitive& p, std::string_view rule, const Location& at);

@@ -149,6 +149,7 @@ namespace {
 struct Effects {
   bool any = false, must_run = false;
   const Primitive* io = nullptr;  // the first with io
+  bool user = false;              // runs_user
 };
 struct AskEffects {
   friend bool operator==(AskEffects, AskEffects) = default;
@@ -157,6 +158,7 @@ Effects effects_of(const ProgramRef& p);
 void add_effects(const Eqn& e, Effects& out) {
   const Facts& facts = e.primitive->facts;
   if (facts.io && !out.io) out.io = e.primitive;
+  out.user = out.user || facts.runs_user;
   if (!e.primitive->higher_order()) {
     out.any = out.any || facts.effects;
     out.must_run = out.must_run || (facts.effects && (facts.io || e.outputs.empty()));
@@ -165,6 +167,7 @@ void add_effects(const Eqn& e, Effects& out) {
       Effects nested = effects_of(p);
       out.any = out.any || nested.any;
       out.must_run = out.must_run || nested.must_run;
+      out.user = out.user || nested.user;
       if (!out.io) out.io = nested.io;
     }
 }
@@ -203,6 +206,8 @@ std::string find_io(const Program& p) {
   const Primitive* io = effects_of(p).io;
   return io ? io->name : "";
 }
+
+bool runs_user(const Program& p) { return effects_of(p).user; }
 
 void missing_rule(const Primitive& p, std::string_view rule, const Location& at) {
   const char* folder = p.higher_order() ? "control" : "ops";

@@ -90,7 +90,8 @@ CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides
       inputs_(std::move(inputs)),
       options_(std::move(options)) {
   check_countable(*program_);
-  measured_ = environment::verifies() && !ir::must_run(*program_);  // what a callback allocates is the user's
+  // What a callback allocates is the user's.
+  measured_ = environment::verifies() && !ir::must_run(*program_) && !ir::runs_user(*program_);
   if (options_.budget) {
     Budgeted within = plan_within(*program_, inputs_, options_);
     body_ = std::move(within.body);

@@ -61,8 +61,7 @@ bool observed() {
 Arrays run_watched(const ir::ProgramRef& program, std::span<const Array> x, const Location& at) {
   if (ir::has_effects(*program)) return evaluate(*program, x);
   Arrays out = compiled::find_compiled(program, layouts(x))->run(laid_out(x), at);
-  if (watch::any(out)) (void)evaluate(*program, x);
-  return out;
+  return watch::any(out) ? evaluate(*program, x) : out;
 }
 
 Arrays run_now(const ir::ProgramRef& program, std::span<const Array> x, const Location& at) {
@@ -316,7 +315,7 @@ Arrays run(const Compiled::State& s, std::span<const Array> x, const compiled::D
   const StopScope stop(s.options.stop);
   Arrays out = with_line("jit", s.at, [&] { return s.program->run(ready ? x : in, s.at, high_water); });
   if (watch::on() && watch::any(out) && !ir::has_effects(s.program->program()))
-    (void)evaluate(s.program->program(), ready ? x : kept);
+    out = evaluate(s.program->program(), ready ? x : kept);
   out = as_formed(std::move(out), s.out);
   for (std::size_t i = 0; i < out.size(); ++i)
     if (s.known[i].value()) out[i] = s.known[i];

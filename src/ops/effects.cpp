@@ -1,6 +1,6 @@
-// Rows with effects: a printed line and a call back into the user's code. Both run through the runtime call of their
-// lowered form, in program order. vmap adds an axis in front of all operands and counts it in `batch`: one line, one
-// call per example, in order, with one equation.
+// Rows with effects: a printed line and a call back into the user's code; and calls back without effects. All run
+// through the runtime call of their lowered form, those with effects in program order. vmap adds an axis in front of
+// all operands and counts it in `batch`: one line, one call per example, in order, with one equation.
 #include "ops/effects.h"
 
 #include <fmt/format.h>
@@ -169,7 +169,7 @@ std::vector<ir::Sample> print_samples() {
   return out;
 }
 
-// ---- io_callback
+// ---- io_callback, pure_callback, debug_callback
 struct CallbackParams : ir::ParamsOf<CallbackParams> {
   Callback callback;
   std::vector<std::pair<Shape, DType>> results;  // of one call
@@ -180,9 +180,9 @@ struct CallbackParams : ir::ParamsOf<CallbackParams> {
   }
 };
 
-Types infer_callback(const ir::InferArgs& a) {
+Types infer_callback(std::string_view op, const ir::InferArgs& a) {
   const auto& p = a.params.as<CallbackParams>();
-  check_batch("io_callback", p.batch, a.in, a.at);
+  check_batch(op, p.batch, a.in, a.at);
   Types out;
   for (const auto& [shape, dtype] : p.results) {
     Shape whole;
@@ -211,15 +211,17 @@ ir::Lowered lower_callback(const ir::Params& params, std::span<const Type>, std:
   return {{}, call};
 }
 
-std::vector<ir::Sample> callback_samples() {
+std::vector<ir::Sample> callback_samples(bool results) {
   std::vector<ir::Sample> out;
   static const auto& twice = *new std::shared_ptr<const FlatFunction>(
       std::make_shared<const FlatFunction>([](std::span<const Array> x) { return Arrays{x[0] * 2}; }));
+  static const auto& nothing = *new std::shared_ptr<const FlatFunction>(
+      std::make_shared<const FlatFunction>([](std::span<const Array>) { return Arrays(); }));
   auto add = [&](const Shape& shape, DType d, int batch) {
     CallbackParams p;
     p.batch = batch;
-    p.results.emplace_back(one_example({shape, d}, batch).shape, d);
-    p.callback = {twice, "sample"};
+    if (results) p.results.emplace_back(one_example({shape, d}, batch).shape, d);
+    p.callback = {results ? twice : nothing, "sample"};
     out.push_back({make_params(p), {{{shape, d}, -3, 3}}});
   };
   for (DType d : {i32, i64}) {  // of integers: floating-point arguments would ask for a derivative, which there is not
@@ -229,6 +231,27 @@ std::vector<ir::Sample> callback_samples() {
     add({3, 2}, d, 1);
   }
   return out;
+}
+
+// Of a row that calls back, without a jvp.
+Primitive callback_row(const char* name, const Primitive& (*row)(), ir::Facts facts) {
+  facts.runs_user = true;
+  const bool results = facts.io || !facts.effects;
+  return {.name = name,
+          .infer = [name](const ir::InferArgs& a) { return infer_callback(name, a); },
+          .parse = &CallbackParams::parse,
+          .lower = lower_callback,
+          .batch = [row](const ir::BatchArgs& a) { return batch_effect<CallbackParams>(row(), a); },
+          .facts = facts,
+          .samples = [results] { return callback_samples(results); }};
+}
+Primitive pure_callback_of() {
+  Primitive p = callback_row("pure_callback", &pure_callback_row, {});
+  p.jvp = [](const ir::JvpArgs& a) -> ir::Tangents {
+    throw Error("[pure_callback] has no derivative, but its arguments depend on what is differentiated", a.at,
+                "give the function around it a rule with custom_jvp or custom_vjp, or stop_gradient the arguments");
+  };
+  return p;
 }
 
 struct EffectRows {
@@ -241,19 +264,16 @@ struct EffectRows {
                   .batch = [](const ir::BatchArgs& a) { return batch_effect<PrintParams>(debug_print_row(), a); },
                   .facts = {.effects = true},
                   .samples = print_samples});
-  const Primitive& callback =
-      family.row({.name = "io_callback",
-                  .infer = infer_callback,
-                  .parse = &CallbackParams::parse,
-                  .lower = lower_callback,
-                  .batch = [](const ir::BatchArgs& a) { return batch_effect<CallbackParams>(io_callback_row(), a); },
-                  .facts = {.effects = true, .io = true},
-                  .samples = callback_samples});
+  const Primitive& callback = family.row(callback_row("io_callback", &io_callback_row, {.effects = true, .io = true}));
+  const Primitive& debug_callback = family.row(callback_row("debug_callback", &debug_callback_row, {.effects = true}));
+  const Primitive& pure_callback = family.row(pure_callback_of());
 };
 }  // namespace
 
 const Primitive& debug_print_row() { return rows<EffectRows>().print; }
 const Primitive& io_callback_row() { return rows<EffectRows>().callback; }
+const Primitive& debug_callback_row() { return rows<EffectRows>().debug_callback; }
+const Primitive& pure_callback_row() { return rows<EffectRows>().pure_callback; }
 std::span<const Primitive* const> effect_rows() { return rows<EffectRows>().family.list(); }
 
 debug::Sink debug::set_sink(Sink sink) {
@@ -288,30 +308,46 @@ void debug_print(std::string_view format, std::span<const Array> args, const Loc
   anew::bind(debug_print_row(), make_params(std::move(p)), args, at);
 }
 
-Arrays io_callback(const FlatFunction& f, std::span<const ShapeDtype> results, std::span<const Array> args,
-                   const Location& at) {
+namespace {
+
+Arrays bind_callback(std::string_view op, const Primitive& row, const FlatFunction& f,
+                     std::span<const ShapeDtype> results, std::span<const Array> args, const Location& at) {
   detail::check_function(f, at);
   CallbackParams p;
   for (const Type& t : results) p.results.emplace_back(t.shape, t.dtype);
-  auto checked = [f, want = Types(results.begin(), results.end()), at](std::span<const Array> x) {
+  auto checked = [f, op, want = Types(results.begin(), results.end()), at](std::span<const Array> x) {
     constexpr const char* hint = "return what the result type says, or give the result type of what is returned";
     Arrays y = f(x);
     if (y.size() != want.size())
-      throw Error(fmt::format("[io_callback] the function gave {} arrays ({}), its result type has {} ({})", y.size(),
+      throw Error(fmt::format("[{}] the function gave {} arrays ({}), its result type has {} ({})", op, y.size(),
                               listed(types_of(y, at)), want.size(), listed(want)),
                   at, hint);
     for (std::size_t i = 0; i < y.size(); ++i) {
       check_operand(y[i], at);
       if (y[i].value()->weak && want[i].shape.ndim() == 0) y[i] = astype(y[i], want[i].dtype);
       if (!(type_of(y[i]) == want[i]))
-        throw Error(fmt::format("[io_callback] the function gave {}, its result type says {}", type_of(y[i]).str(),
-                                want[i].str()),
-                    at, hint);
+        throw Error(
+            fmt::format("[{}] the function gave {}, its result type says {}", op, type_of(y[i]).str(), want[i].str()),
+            at, hint);
     }
     return y;
   };
   p.callback = {std::make_shared<const FlatFunction>(checked), source_line(at).str()};
-  return anew::bind(io_callback_row(), make_params(std::move(p)), args, at);
+  return anew::bind(row, make_params(std::move(p)), args, at);
+}
+
+}  // namespace
+
+Arrays io_callback(const FlatFunction& f, std::span<const ShapeDtype> results, std::span<const Array> args,
+                   const Location& at) {
+  return bind_callback("io_callback", io_callback_row(), f, results, args, at);
+}
+Arrays pure_callback(const FlatFunction& f, std::span<const ShapeDtype> results, std::span<const Array> args,
+                     const Location& at) {
+  return bind_callback("pure_callback", pure_callback_row(), f, results, args, at);
+}
+void debug_callback(const FlatFunction& f, std::span<const Array> args, const Location& at) {
+  bind_callback("debug::callback", debug_callback_row(), f, {}, args, at);
 }
 
 }  // namespace flat

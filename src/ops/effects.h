@@ -20,6 +20,8 @@ bool from_param(const ir::ParamValue& v, Callback& c);
 
 const ir::Primitive& debug_print_row();
 const ir::Primitive& io_callback_row();
+const ir::Primitive& debug_callback_row();
+const ir::Primitive& pure_callback_row();
 
 }  // namespace anew
 

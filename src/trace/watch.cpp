@@ -169,9 +169,11 @@ void made(const Request& r, std::span<const Array> out) {
       const Value& v = *y.value();
       if (!is_float(v.type.dtype) || !Elements(v).find(sought)) continue;
       std::shared_ptr<const Maker> maker;
-      if (const std::optional<std::int64_t> at = fresh(r, v, sought)) maker = maker_of(r, v, *at, sought);
-      for (const Array& x : r.inputs)
-        if (const Note* n = note_of(*x.value(), sought)) maker = n->maker;
+      for (const Array& x : r.inputs)  // rows of a stack share its memory, and its note
+        if (const Note* n = note_of(*x.value(), sought); !maker && n && Elements(*x.value()).find(sought))
+          maker = n->maker;
+      const std::optional<std::int64_t> at = maker ? std::nullopt : fresh(r, v, sought);
+      if (at) maker = maker_of(r, v, *at, sought);
       if (!maker) continue;
       if (notes().evaluations == 0 && !pinned_line) fail(*maker);
       add(v.buffer, sought, std::move(maker));

@@ -340,14 +340,19 @@ Arrays grad(const FlatFunction& f, std::span<const Array> x, Arrays* values, con
     check_operand(a, at);
     if (!is_float(type_of(a).dtype))
       throw Error(fmt::format("[grad] needs floating-point inputs, got {}{}", type_of(a).str(), leaf_name(a, " for ")),
-                  at, "convert with astype(x, f32), choose other arguments with grad<i>, or use vjp");
+                  at,
+                  "convert with astype(x, f32), choose other arguments with grad<i>, or allow it: {.allow_int = true}");
   }
+  return grad_of_any(f, x, values, at);
+}
+
+Arrays grad_of_any(const FlatFunction& f, std::span<const Array> x, Arrays* values, const Location& at) {
   if (remembering()) {
     Arrays at_x = arguments_of(x, at);
     Arrays all = remembered(
         {"grad"}, f, types_of(at_x, at), at_x, {},
         [&](const FlatFunction& g, std::span<const Array> in, std::span<const Array>) {
-          Arrays y, out = grad(g, in, &y, at);
+          Arrays y, out = grad_of_any(g, in, &y, at);
           out.insert(out.end(), y.begin(), y.end());
           return out;
         },

@@ -91,7 +91,10 @@ Arrays every(const Arrays& blocks, std::size_t first, std::size_t step) {
   return out;
 }
 
-Arrays run_callback(const FlatFunction& f, const Arrays& like, const Arrays& args, const Location& at) {
+Arrays run_callback(CallbackKind kind, const FlatFunction& f, const Arrays& like, const Arrays& args,
+                    const Location& at) {
+  if (kind == CallbackKind::debug) return flat::debug_callback(f, args, at), Arrays();
+  if (kind == CallbackKind::pure) return flat::pure_callback(f, types_of_leaves(like), args, at);
   return flat::io_callback(f, types_of_leaves(like), args, at);
 }
 

@@ -196,7 +196,7 @@ TEST(DisableJit, LoopsAndBranchesSeeValues) {
     seen.push_back(v.item());
     return v * 2 + i;
   };
-  EXPECT_EQ(fori_loop(0, 3, shown, 1.0).item(), 11);
+  EXPECT_EQ(fori_loop(0, 3, shown, 1.0).item(), 12);
   EXPECT_EQ(seen, (std::vector<double>{1, 2, 5}));
   auto positive = [](Array v) { return v > 0 ? v : -v; };
   EXPECT_EQ(cond(c > 0, positive, [](Array v) { return v * 0; }, c).item(), 3);

@@ -110,7 +110,7 @@ TEST(TransformErrors, Texts) {
             "e.g. with sum(y), or use vjp");
   EXPECT_EQ(ERROR_OF((void)grad([](Array x) { return x; })(array({1, 2}))),
             "[grad] needs floating-point inputs, got i32[2] for argument 0; hint: convert with astype(x, f32), choose "
-            "other arguments with grad<i>, or use vjp");
+            "other arguments with grad<i>, or allow it: {.allow_int = true}");
   EXPECT_EQ(ERROR_OF((void)grad([](Array x) { return x > 0; })(1.0)),
             "[grad] needs a floating-point output, got bool[]");
   EXPECT_EQ(
