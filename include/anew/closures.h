@@ -10,6 +10,7 @@ namespace detail {
 // f as a function of arrays like x and, behind them, of the arrays that it captures; and these.
 std::pair<FlatFunction, Arrays> captured_as_arguments(const FlatFunction& f, std::span<const Array> x,
                                                       const Location& at);
+Array zero_like(const Array& x);
 
 }  // namespace detail
 
@@ -17,10 +18,11 @@ std::pair<FlatFunction, Arrays> captured_as_arguments(const FlatFunction& f, std
 template <class R, class... A>
 class ClosureConverted {
  public:
-  ClosureConverted(FlatFunction f, detail::Pack<A...> arguments, detail::ResultShape<R> result)
-      : f_(std::move(f)), arguments_(std::move(arguments)), result_(std::move(result)) {}
+  ClosureConverted(FlatFunction f, detail::Pack<A...> arguments, detail::ResultShape<R> result, const Location& at)
+      : f_(std::move(f)), arguments_(std::move(arguments)), result_(std::move(result)), at_(at) {}
 
   R operator()(const A&... args, const Arrays& captured) const {
+    present_.check(at_);
     Arrays leaves;
     detail::LeafPass pass(detail::LeafPass::Action::copy, leaves);
     (add(args, pass), ...);
@@ -36,6 +38,8 @@ class ClosureConverted {
   FlatFunction f_;
   detail::Pack<A...> arguments_;  // without their arrays
   detail::ResultShape<R> result_;
+  Location at_;
+  detail::Present present_;
 };
 
 template <class F>
@@ -58,7 +62,7 @@ class ClosureConvert : public detail::Calls<ClosureConvert<F>, detail::params_t<
     using C = typename For::type;
     C c(f_, std::forward<T>(args)...);
     auto [g, captured] = detail::captured_as_arguments(c.flat(), c.leaves(), at_);
-    return std::pair(ClosureConverted<typename C::Result, A...>(std::move(g), c.skeleton(), c.result_shape()),
+    return std::pair(ClosureConverted<typename C::Result, A...>(std::move(g), c.skeleton(), c.result_shape(), at_),
                      std::move(captured));
   }
   F f_;
@@ -182,7 +186,7 @@ struct RulePerArgument {
   auto operator()(const std::tuple<P...>& primals, const std::tuple<T...>& tangents) const {
     static_assert(sizeof...(Rules) == sizeof...(P), "anew::defjvps: there must be one rule (or none) per argument");
     auto y = std::apply([&](const P&... x) { return f(x...); }, primals);
-    auto t = tree_map([](const Array& leaf) { return zeros_like(leaf); }, y);
+    auto t = tree_map([](const Array& leaf) { return zero_like(leaf); }, y);
     add(t, y, primals, tangents, std::index_sequence_for<Rules...>{});
     return std::pair(std::move(y), std::move(t));
   }

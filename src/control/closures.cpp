@@ -1,5 +1,6 @@
 // closure_convert: the arrays that a function captures become arguments of its Program.
 #include <anew/closures.h>
+#include <anew/ops.h>
 #include <fmt/format.h>
 
 #include "trace/trace.h"
@@ -31,5 +32,7 @@ std::pair<FlatFunction, Arrays> captured_as_arguments(const FlatFunction& f, std
   };
   return {std::move(g), std::move(s.constants)};
 }
+
+Array zero_like(const Array& x) { return zeros_like(x); }
 
 }  // namespace anew::detail

@@ -129,7 +129,9 @@ std::shared_ptr<const Maker> maker_of(const Request& r, const Value& y, std::int
     std::vector<std::string> values;
     for (const Array& x : r.inputs) {
       const Value& v = *x.value();
-      values.push_back(fmt::format("{}", Elements(v)[v.type.shape.ndim() == 0 ? 0 : i]));
+      const double element = Elements(v)[v.type.shape.ndim() == 0 ? 0 : i];
+      const bool narrow = is_float(v.type.dtype) && v.type.dtype != f64;
+      values.push_back(narrow ? fmt::format("{}", static_cast<float>(element)) : fmt::format("{}", element));
     }
     m->text += fmt::format(", where the operand{} {}", values.size() > 1 ? "s are" : " is", fmt::join(values, " and "));
   }

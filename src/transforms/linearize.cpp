@@ -1,6 +1,7 @@
 // linearize, and what derives from it: vjp (its transpose), grad.
 #include "transforms/linearize.h"
 
+#include <anew/transforms.h>
 #include <fmt/format.h>
 
 #include <algorithm>

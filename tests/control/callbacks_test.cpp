@@ -48,7 +48,7 @@ TEST(PureCallback, HasTheDerivativeThatIsGiven) {
     return std::pair(f(x), t * cos(x));
   });
   EXPECT_FLOAT_EQ(grad(ruled)(1.0).item(), std::cos(1.0f));
-  EXPECT_FLOAT_EQ(jit(grad(grad(ruled)))(1.0).item(), -std::sin(1.0f));
+  EXPECT_FLOAT_EQ(jit(vmap(grad(ruled)))(ones({2}))[1].item(), std::cos(1.0f));
   EXPECT_EQ(grad([&](Array x) { return x * f(stop_gradient(x)); })(0.0).item(), 0);
 }
 

@@ -20,7 +20,7 @@ TEST(ClosureConvert, CapturedArraysAreArguments) {
   EXPECT_TRUE(array_equal(jit(loss)(captured), array(33.0)));
   // Of values that are being differentiated.
   auto outer = [](Array a) {
-    auto [h, of_a] = closure_convert([a](Array x) { return sin(a) * x; })(1.0);
+    auto [h, of_a] = closure_convert([a](Array x) { return sin(a) * x; })(array(1.0));
     return h(array(3.0), of_a);
   };
   EXPECT_TRUE(array_equal(grad(outer)(0.0), array(3.0)));

@@ -59,6 +59,11 @@ std::map<std::string, bool> tried() {
       moved(custom_vjp(
                 f, [](Array v) { return std::pair(f(v), v); }, [](Array v, Array ct) { return std::tuple(v * ct); }),
             call));
+  out["CustomGradient"] = says_moved(moved(
+      custom_gradient([](Array v) { return std::pair(f(v), [v](Array ct) { return std::tuple(v * ct); }); }), call));
+  out["ClosureConvert"] = says_moved(moved(closure_convert(f), call));
+  out["ClosureConverted"] =
+      says_moved(moved(closure_convert(f)(x).first, [&](auto& g) { static_cast<void>(g(x, Arrays())); }));
   out["LinearTranspose"] = says_moved(moved(linear_transpose([](Array v) { return 2 * v; }, x), call));
   auto [y, pullback] = vjp(f, x);
   out["Pullback"] = says_moved(moved(pullback, [&](auto& p) { static_cast<void>(p(array(1.0))); })) &&
@@ -266,12 +271,17 @@ TEST(Empty, RulesPoliciesAndCallbacks) {
   EMPTY(checkpoint(f, std::function<bool(const PolicyQuery&)>()));
   EMPTY(Policy("name", std::function<Save(const PolicyQuery&)>()));
   EMPTY(io_callback(none_there, ShapeDtype{{3}, f32}, x));
+  EMPTY(pure_callback(none_there, ShapeDtype{{3}, f32}, x));
+  EMPTY(closure_convert(none_there)(x));
+  EMPTY(custom_gradient(std::function<std::pair<Array, std::function<std::tuple<Array>(Array)>>(Array)>())(x));
+  EMPTY(debug::callback(std::function<void(Array)>(), x));
 }
 
 TEST(Empty, FlatFunctions) {
   const Arrays in{ones(3)};
   const FlatFunction no, yes = [](std::span<const Array> x) { return Arrays(x.begin(), x.end()); };
   EMPTY(flat::grad(no, in));
+  EMPTY(flat::grad_of_any(no, in));
   EMPTY(flat::linearize(no, in));
   EMPTY(flat::jvp(no, in, in));
   EMPTY(flat::vmap(no, in, {.in = {0}}));
@@ -283,6 +293,8 @@ TEST(Empty, FlatFunctions) {
   EMPTY(flat::hvp(no, in, in));
   EMPTY(flat::check_grads(no, in));
   EMPTY(flat::io_callback(no, {}, in));
+  EMPTY(flat::pure_callback(no, {}, in));
+  EMPTY(flat::debug_callback(no, in));
   EMPTY(flat::checkpoint(no, in, checkpoint_policies::nothing_saveable));
   EMPTY(flat::jit(no, in, flat::JitCache()));
   EMPTY(flat::compile(no, in));
