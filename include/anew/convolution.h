@@ -57,5 +57,12 @@ Array correlate(const ArrayLike& a, const ArrayLike& v, const std::string& mode 
 namespace lax {
 using anew::conv_general_dilated;
 using anew::conv_transpose;
+// What each place of the result sees, along its features: all places of the window for each feature of x.
+Array conv_general_dilated_patches(const ArrayLike& x, const Shape& filter_shape, const Shape& strides,
+                                   const ConvPadding& padding, const ConvOptions& options = {});
+// A convolution with a kernel for each place of the result: w has its spatial axes, and one I for all of a patch.
+Array conv_general_dilated_local(const ArrayLike& x, const ArrayLike& w, const Shape& strides,
+                                 const ConvPadding& padding, const Shape& filter_shape,
+                                 const ConvOptions& options = {});
 }  // namespace lax
 }  // namespace anew

@@ -18,6 +18,9 @@ Array shift_left(const ArrayLike& a, const ArrayLike& b);
 Array shift_right_arithmetic(const ArrayLike& a, const ArrayLike& b);
 Array select(const ArrayLike& condition, const ArrayLike& x, const ArrayLike& y);
 Array batch_matmul(const ArrayLike& a, const ArrayLike& b);
+// Rows of a (m, k), group after group, times the matrix of their group in b (groups, k, n); rows behind them give
+// zeros.
+Array ragged_dot(const ArrayLike& a, const ArrayLike& b, const ArrayLike& group_sizes);
 Array reduce_max(const ArrayLike& x, const Axes& axes);
 Array reduce_min(const ArrayLike& x, const Axes& axes);
 Array reduce_prod(const ArrayLike& x, const Axes& axes);

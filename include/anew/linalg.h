@@ -82,6 +82,19 @@ Array hilbert(std::int64_t n, DType dtype = default_float(),
 Array hadamard(std::int64_t n, DType dtype = default_float(),
                const Location& at = Location::current());  // 1 and -1, orthogonal; n is a power of 2
 Array companion(const ArrayLike& a);                       // of a polynomial, highest power first
+Array fiedler_companion(const ArrayLike& a);               // another one, with five diagonals
+Array fiedler(const ArrayLike& a);                         // |a[i] - a[j]|
+Array leslie(const ArrayLike& f, const ArrayLike& s);      // birth rates in the first row, survival rates below it
+// matmul(convolution_matrix(a, n), v) is convolve(a, v, mode), of vectors v of n elements.
+Array convolution_matrix(const ArrayLike& a, std::int64_t n, const std::string& mode = "full");
+Array helmert(std::int64_t n, bool full = false, DType dtype = default_float(),
+              const Location& at = Location::current());  // orthonormal rows; full: with the constant one
+Array invhilbert(std::int64_t n, DType dtype = default_float(), const Location& at = Location::current());
+// Numbers of Pascal's triangle: kind is "symmetric", "lower" or "upper"; and the inverse.
+Array pascal(std::int64_t n, const std::string& kind = "symmetric", DType dtype = default_float(),
+             const Location& at = Location::current());
+Array invpascal(std::int64_t n, const std::string& kind = "symmetric", DType dtype = default_float(),
+                const Location& at = Location::current());
 
 // ---- numbers of a matrix
 Array det(const ArrayLike& x);  // gradients and second derivatives are right for singular matrices as well
@@ -114,6 +127,14 @@ Array sqrtm(const ArrayLike& x);
 // u p = x with p symmetric; u has orthonormal columns (or rows). side "left": p u = x. Of matrices of full rank; others
 // give nan.
 std::pair<Array, Array> polar(const ArrayLike& x, std::string_view side = "right");
+std::pair<Array, Array> expm_frechet(const ArrayLike& a, const ArrayLike& e);  // expm(a), and its derivative along e
+// a x + x b = q: one system of as many unknowns as x has, so for small matrices.
+Array solve_sylvester(const ArrayLike& a, const ArrayLike& b, const ArrayLike& q);
+// Of a symmetric matrix with diagonal d and e beside it, as eigh gives them.
+std::pair<Array, Array> eigh_tridiagonal(const ArrayLike& d, const ArrayLike& e);
+Array eigvalsh_tridiagonal(const ArrayLike& d, const ArrayLike& e);
+// c q, or q c with mode "left", and r, of the factors of a.
+std::pair<Array, Array> qr_multiply(const ArrayLike& a, const ArrayLike& c, std::string_view mode = "right");
 
 }  // namespace linalg
 }  // namespace anew

@@ -101,6 +101,12 @@ Array geometric(const ArrayLike& key, const ArrayLike& p, const std::optional<Sh
                 DType dtype = default_int());
 Array poisson(const ArrayLike& key, const ArrayLike& lam, const std::optional<Shape>& shape = {},
               DType dtype = default_int());
+// Of n trials, how many succeed; of n trials, how many have each outcome, along the last axis of p (`shape`: without
+// it).
+Array binomial(const ArrayLike& key, const ArrayLike& n, const ArrayLike& p, const std::optional<Shape>& shape = {},
+               DType dtype = default_float());
+Array multinomial(const ArrayLike& key, const ArrayLike& n, const ArrayLike& p, const std::optional<Shape>& shape = {},
+                  DType dtype = default_float());
 
 // ---- keys as JAX names them: here a key is the array of its words
 Array PRNGKey(const ArrayLike& seed);

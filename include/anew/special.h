@@ -27,11 +27,14 @@ Array betainc(const ArrayLike& a, const ArrayLike& b, const ArrayLike& x);  // t
 Array zeta(const ArrayLike& x, const ArrayLike& q = 1.0);                   // the sum of (q + k)^-x, k = 0, 1, ...
 
 // ---- integrals and the confluent hypergeometric function
-Array exp1(const ArrayLike& x);         // the integral of exp(-t) / t from x on
-Array expi(const ArrayLike& x);         // the principal value of that of exp(t) / t up to x
-Array expn(int n, const ArrayLike& x);  // the integral of exp(-x t) / t^n from 1 on
-Array spence(const ArrayLike& x);       // the dilogarithm of 1 - x
-Array dawsn(const ArrayLike& x);        // exp(-x^2) times the integral of exp(t^2) from 0 to x
+Array exp1(const ArrayLike& x);                    // the integral of exp(-t) / t from x on
+Array expi(const ArrayLike& x);                    // the principal value of that of exp(t) / t up to x
+Array expn(int n, const ArrayLike& x);             // the integral of exp(-x t) / t^n from 1 on
+Array spence(const ArrayLike& x);                  // the dilogarithm of 1 - x
+Array dawsn(const ArrayLike& x);                   // exp(-x^2) times the integral of exp(t^2) from 0 to x
+std::pair<Array, Array> sici(const ArrayLike& x);  // the integrals of sin(t) / t from 0 to x, of cos(t) / t up to x
+std::pair<Array, Array> fresnel(
+    const ArrayLike& x);  // the integrals of sin(pi t^2 / 2) and cos(pi t^2 / 2) from 0 to x
 Array hyp1f1(const ArrayLike& a, const ArrayLike& b, const ArrayLike& x);
 Array boxcox(const ArrayLike& x, const ArrayLike& lambda);    // (x^lambda - 1) / lambda, log(x) for lambda = 0
 Array boxcox1p(const ArrayLike& x, const ArrayLike& lambda);  // boxcox(1 + x, lambda)
@@ -52,6 +55,8 @@ Array i1(const ArrayLike& x);
 Array i1e(const ArrayLike& x);
 Array bessel_i0e(const ArrayLike& x);  // i0e
 Array bessel_i1e(const ArrayLike& x);  // i1e
+// The Bessel functions of orders 0 to v, along a new first axis; |x| less than n_iter by 20 or so.
+Array bessel_jn(const ArrayLike& x, int v, int n_iter = 50);
 
 // ---- logistic function and entropies
 Array expit(const ArrayLike& x);  // 1 / (1 + exp(-x))

@@ -43,6 +43,11 @@ std::vector<FunctionRow> stats_rows() {
 #include "golden/functions/stats.def"
   };
 }
+std::vector<FunctionRow> linalg_rows() {
+  return {
+#include "golden/functions/linalg.def"
+  };
+}
 std::vector<FunctionRow> random_rows() {
   return {
 #include "golden/functions/random.def"
@@ -72,6 +77,7 @@ TEST(RecordedFunctions, Numpy) { check_rows("numpy", numpy_rows()); }
 TEST(RecordedFunctions, Lax) { check_rows("lax", lax_rows()); }
 TEST(RecordedFunctions, Special) { check_rows("special", special_rows()); }
 TEST(RecordedFunctions, Stats) { check_rows("stats", stats_rows()); }
+TEST(RecordedFunctions, Linalg) { check_rows("linalg", linalg_rows()); }
 TEST(RecordedFunctions, Random) { check_rows("random", random_rows()); }
 
 }  // namespace

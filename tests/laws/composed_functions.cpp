@@ -283,6 +283,11 @@ std::vector<ComposedFunction> recorded_stats() {
 #include "golden/functions/stats.def"
   };
 }
+std::vector<ComposedFunction> recorded_linalg() {
+  return {
+#include "golden/functions/linalg.def"
+  };
+}
 std::vector<ComposedFunction> recorded_random() {
   return {
 #include "golden/functions/random.def"
@@ -297,7 +302,7 @@ const std::vector<ComposedFunction>& composed_functions() {
   static const std::vector<ComposedFunction> table = [] {
     std::vector<ComposedFunction> all;
     for (auto part : {of_ops, of_nn, of_indexing, of_linalg, of_fft_and_random, recorded_numpy, recorded_lax,
-                      recorded_special, recorded_stats, recorded_random})
+                      recorded_special, recorded_stats, recorded_linalg, recorded_random})
       for (ComposedFunction& f : part()) all.push_back(std::move(f));
     return all;
   }();
@@ -310,9 +315,27 @@ const std::vector<std::pair<std::string, std::string>>& functions_without_deriva
     auto add = [&](const char* why, std::initializer_list<const char*> names) {
       for (const char* name : names) all.emplace_back(name, why);
     };
-    add("makes constants",
-        {"linalg::hilbert", "linalg::hadamard", "zeros", "ones", "zeros_like", "ones_like", "eye", "identity", "arange",
-         "linspace", "tri", "lax::iota", "fft::fftfreq", "fft::rfftfreq", "array", "asarray", "nn::one_hot"});
+    add("makes constants", {"linalg::hilbert",
+                            "linalg::hadamard",
+                            "linalg::helmert",
+                            "linalg::invhilbert",
+                            "linalg::pascal",
+                            "linalg::invpascal",
+                            "zeros",
+                            "ones",
+                            "zeros_like",
+                            "ones_like",
+                            "eye",
+                            "identity",
+                            "arange",
+                            "linspace",
+                            "tri",
+                            "lax::iota",
+                            "fft::fftfreq",
+                            "fft::rfftfreq",
+                            "array",
+                            "asarray",
+                            "nn::one_hot"});
     add("gives bools or integers", {"isfinite",
                                     "isinf",
                                     "isnan",
@@ -396,7 +419,10 @@ const std::vector<std::pair<std::string, std::string>>& functions_without_deriva
                                            "stats::bernoulli::cdf",
                                            "stats::bernoulli::ppf",
                                            "random::geometric",
-                                           "random::poisson"});
+                                           "random::poisson",
+                                           "random::binomial",
+                                           "random::multinomial"});
+    add("eigh of a matrix that it makes", {"linalg::eigh_tridiagonal"});
     add("top_k by another name", {"lax::approx_max_k", "lax::approx_min_k"});
     add("scatter_add of what is negated", {"lax::scatter_sub"});
     add("its derivatives are recorded, and that of its derivative costs a loop in a loop",
