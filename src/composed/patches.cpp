@@ -108,7 +108,7 @@ Array ragged_dot(const ArrayLike& a, const ArrayLike& b, const ArrayLike& group_
   Array inside = (row < end) & (row >= end - sizes);  // (m, groups)
   Array y = zeros({tx.shape[0], tw.shape[2]}, type_of(strong(x, a.at)).dtype);
   for (std::int64_t g = 0; g < tw.shape[0]; ++g)
-    y = y + matmul(where(inside[{slice(), slice(g, g + 1)}], x, 0), w[{g}]);
+    y = y + matmul(where(inside[{anew::slice(), anew::slice(g, g + 1)}], x, 0), w[{g}]);
   return y;
 }
 
