@@ -140,6 +140,7 @@ class CustomGradient : public detail::Calls<CustomGradient<F>, detail::params_t<
  public:
   using anew_params = detail::params_t<F>;
   CustomGradient(F f, const Location& at) : f_(std::move(f)), at_(at) {
+    detail::check_function(f_, at);
     if constexpr (std::is_empty_v<F>) key_ = detail::key_of_types<CustomGradient>();
     else key_ = detail::new_rule_key();
   }

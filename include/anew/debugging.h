@@ -74,6 +74,7 @@ std::string named_scopes();
 // f, whose calls are in a scope of this name.
 template <class F>
 [[nodiscard]] auto named_call(F f, std::string name, const Location& at = Location::current()) {
+  detail::check_function(f, at);
   return [f = std::move(f), name = std::move(name), at](const auto&... args) {
     const NamedScope scope(name, at);
     return f(args...);

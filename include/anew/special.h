@@ -55,7 +55,7 @@ Array i1(const ArrayLike& x);
 Array i1e(const ArrayLike& x);
 Array bessel_i0e(const ArrayLike& x);  // i0e
 Array bessel_i1e(const ArrayLike& x);  // i1e
-// The Bessel functions of orders 0 to v, along a new first axis; |x| less than n_iter by 20 or so.
+// The Bessel functions of orders 0 to v, along a new first axis; |x| less than n_iter by 25 or so.
 Array bessel_jn(const ArrayLike& x, int v, int n_iter = 50);
 
 // ---- logistic function and entropies

@@ -92,10 +92,11 @@ Array conv_general_dilated_local(const ArrayLike& x, const ArrayLike& w, const S
 
 // Rows of a group are multiplied by the matrix of that group; rows behind the last group give zeros.
 Array ragged_dot(const ArrayLike& a, const ArrayLike& b, const ArrayLike& group_sizes) {
-  constexpr std::string_view op = "ragged_dot";
-  auto [x, w] = both(op, a, b, false);
+  for (const ArrayLike* operand : {&a, &b, &group_sizes}) check_operand(operand->value, line_or(a.at));
+  const DType dtype = common_dtype(Arrays{a.value, b.value});
+  Array x = coerce(a.value, dtype, a.at), w = coerce(b.value, dtype, a.at);
   Array sizes = strong(group_sizes.value, line_or(a.at));
-  const Type tx = type_of(strong(x, a.at)), tw = type_of(strong(w, a.at)), ts = type_of(sizes);
+  const Type tx = type_of(x), tw = type_of(w), ts = type_of(sizes);
   if (tx.shape.ndim() != 2 || tw.shape.ndim() != 3 || ts.shape.ndim() != 1 || !is_integer(ts.dtype) ||
       tx.shape[1] != tw.shape[1] || tw.shape[0] != ts.shape[0])
     throw Error(
@@ -106,7 +107,7 @@ Array ragged_dot(const ArrayLike& a, const ArrayLike& b, const ArrayLike& group_
   PinLine pin(a.at);
   Array end = cumsum(sizes), row = expand_dims(astype(arange(tx.shape[0]), ts.dtype), 1);
   Array inside = (row < end) & (row >= end - sizes);  // (m, groups)
-  Array y = zeros({tx.shape[0], tw.shape[2]}, type_of(strong(x, a.at)).dtype);
+  Array y = zeros({tx.shape[0], tw.shape[2]}, dtype);
   for (std::int64_t g = 0; g < tw.shape[0]; ++g)
     y = y + matmul(where(inside[{anew::slice(), anew::slice(g, g + 1)}], x, 0), w[{g}]);
   return y;
