@@ -92,6 +92,8 @@ constexpr Line table[] = {
     // effects
     {"debug_print", nullptr, "XLA cannot print"},
     {"io_callback", nullptr, calls_back},
+    {"debug_callback", nullptr, calls_back},
+    {"pure_callback", nullptr, calls_back},
 };
 constexpr Line elementwise{"", write_elementwise};
 
