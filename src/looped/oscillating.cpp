@@ -6,6 +6,7 @@
 #include <anew/special.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <numbers>
 
@@ -151,7 +152,9 @@ Array bessel_jn(const ArrayLike& x, int v, int n_iter) {
     h = (h + (k % 2 == 0 ? 2.0 : 0.0)) * r;
     if (k <= v) ratios[static_cast<std::size_t>(k)] = r;
   }
-  Arrays out{1 / (1 + h)};
+  // Too few ratios for a larger x: nothing rather than a wrong number.
+  Array known = abs(z) <= std::max(n_iter - 20, 1);
+  Arrays out{where(known, 1 / (1 + h), std::numeric_limits<double>::quiet_NaN())};
   for (int k = 1; k <= v; ++k) out.push_back(out.back() * ratios[static_cast<std::size_t>(k)]);
   return astype(stack(out), type_of(a).dtype);
 }
