@@ -51,7 +51,8 @@ consteval bool check_loss() {
 }  // namespace detail
 
 struct GradOptions {
-  bool allow_int = false;  // arrays of integers and bools may be differentiated: their derivatives are zeros of their own types
+  // Arrays of integers and bools may be differentiated: their derivatives are zeros of their own types.
+  bool allow_int = false;
 };
 
 namespace flat {

@@ -21,8 +21,8 @@ struct Region {
   static constexpr int named = -1;
 };
 const Region* region(const Region* outer, std::string_view what, const Location& at, int instance);
-// "checkpoint 3 of model.cpp:88 (loss)", from the innermost outwards, comma between them; of scopes that the user named,
-// one in the other, "encoder/layer 3".
+// "checkpoint 3 of model.cpp:88 (loss)", from the innermost outwards, comma between them; of scopes that the user
+// named, one in the other, "encoder/layer 3".
 std::string str(const Region* region);
 // The scopes alone: "encoder/layer 3".
 std::string scopes(const Region* region);
