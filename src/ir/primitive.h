@@ -110,7 +110,7 @@ struct Facts {
   bool shows_operand = false;
   // Of the whole, where that is not flops_per_element times the elements of output 0.
   std::function<double(const Params&, std::span<const Type> in, std::span<const Type> out)> flops = {};
-  // Equations with effects keep their order and are never dropped, repeated or merged.
+  // Equations with effects keep their order and are never repeated or merged; effects.h says which may be dropped.
   bool effects = false;
   // The effects reach beyond a printed line: no derivative may repeat or skip them.
   bool io = false;
