@@ -75,7 +75,8 @@ Array binomial_of(const Array& key, const Array& n, const Array& p, const Shape&
                   by_rejection(key, where(few, 1e4, count), where(few, 0.5, q), shape, d));
   y = where(bad, undefined, y);
   y = where(isinf(n) & ~bad, boundless, y);
-  return where(low | bad_count | isnan(q0) | isinf(n), y, count - y);
+  const Array same = low | bad_count | isnan(q0) | isinf(n);
+  return where(same, y, count - where(same, 0, y));
 }
 
 // n and p as floats of one type.

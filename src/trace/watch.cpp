@@ -96,6 +96,16 @@ std::optional<std::int64_t> fresh(const Request& r, const Value& y, Sought sough
   return at;
 }
 
+// Whether what is sought in an operand is in the result too: not where another operand was taken (where). Rows of a
+// stack share its memory and its note, but may have none of it.
+bool goes_on(const Request& r, const Value& x, const Value& y, Sought sought) {
+  const Elements in(x), out(y);
+  if (!r.primitive.facts.elementwise) return in.find(sought).has_value();
+  for (std::optional<std::int64_t> at = out.find(sought); at; at = out.find(sought, *at + 1))
+    if (in.has(*at, sought)) return true;
+  return false;
+}
+
 const Note* note_of(const Value& v, Sought sought) {
   for (const Note& n : notes().all)
     if (v.buffer && n.memory == v.buffer && n.sought == sought) return &n;
@@ -171,8 +181,8 @@ void made(const Request& r, std::span<const Array> out) {
       const Value& v = *y.value();
       if (!is_float(v.type.dtype) || !Elements(v).find(sought)) continue;
       std::shared_ptr<const Maker> maker;
-      for (const Array& x : r.inputs)  // rows of a stack share its memory, and its note
-        if (const Note* n = note_of(*x.value(), sought); !maker && n && Elements(*x.value()).find(sought))
+      for (const Array& x : r.inputs)
+        if (const Note* n = note_of(*x.value(), sought); !maker && n && goes_on(r, *x.value(), v, sought))
           maker = n->maker;
       const std::optional<std::int64_t> at = maker ? std::nullopt : fresh(r, v, sought);
       if (at) maker = maker_of(r, v, *at, sought);

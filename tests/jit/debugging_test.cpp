@@ -97,6 +97,8 @@ TEST(DebugNans, WhatIsNotTakenInCompiledCodeIsNoError) {
 TEST(DebugNans, FunctionsOfTheLibraryAreLookedAtWhenTheyAreDone) {
   const DebugNans on;
   EXPECT_NO_THROW(special::xlogy(zeros({3}), zeros({3})));
+  // A NaN that is meant, beside one that is not taken.
+  EXPECT_NO_THROW(random::binomial(random::key(0), array({-1.0, std::numeric_limits<double>::infinity()}), 0.75));
   EXPECT_NO_THROW(nanmean(array({std::nan(""), 1.0})));
   EXPECT_NO_THROW(linalg::norm(negative()));
   EXPECT_NO_THROW(special::ndtri(array({0.0, 0.5, 1.0})));
