@@ -1,6 +1,9 @@
 // Every row of the language is elementwise or has its line, and every line its row.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "control/higher_order.h"
 #include "stablehlo/module.h"
 
@@ -18,6 +21,17 @@ TEST(StableHloTable, EveryLineHasARow) {
     EXPECT_NE(find_row(l.row), nullptr) << l.row;
     EXPECT_EQ(l.emit == nullptr, !l.cannot.empty()) << l.row;
   }
+}
+
+// Tests run in the root of the sources.
+TEST(StableHloTable, ThePageListsWhatCannotBeSaid) {
+  std::ostringstream page;
+  page << std::ifstream("docs/stablehlo.md").rdbuf();
+  for (const Line& l : lines())
+    if (!l.emit) {
+      EXPECT_NE(page.str().find("`" + std::string(l.row) + "`"), std::string::npos)
+          << l.row << ": not in docs/stablehlo.md";
+    }
 }
 
 }  // namespace
