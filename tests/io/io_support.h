@@ -1,37 +1,19 @@
-// What tests of files share: a folder of their own, bytes of files, arrays of every dtype.
+// What tests of files share: bytes of files, arrays of every dtype.
 #pragma once
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
 #include "base/dtype.h"
+#include "support/files.h"
 
 namespace anew::io_test {
 
-// A folder that is gone with the object.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "anew-io-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("no folder");
-    path_ = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  const std::filesystem::path& path() const { return path_; }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::filesystem::path path_;
-};
+using test::Folder;
 
 inline std::string read_bytes(const std::string& name) {
   std::ifstream in(name, std::ios::binary);

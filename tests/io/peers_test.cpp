@@ -9,8 +9,7 @@ namespace {
 constexpr int skipped = 77;
 
 int peers(const std::string& command, const Folder& folder) {
-  const int status =
-      std::system(("python3 tests/io/python/peers.py " + command + " " + folder.path().string()).c_str());
+  const int status = std::system(("python3 tests/io/python/peers.py " + command + " " + folder.path).c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 

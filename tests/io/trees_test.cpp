@@ -147,7 +147,7 @@ TEST(TreeFiles, LeavesThatHaveNoElements) {
                  return d.w;
                })(Dense{ones(2), ones(3)}),
                "[save_tree] at w, the elements of a traced array f32[2]");
-  EXPECT_EQ(folder.files(), 0u);
+  EXPECT_EQ(folder.files(), 0);
 }
 
 TEST(TreeFiles, PrototypesThatDiffer) {

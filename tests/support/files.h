@@ -27,6 +27,7 @@ class Folder {
   std::int64_t files() const {
     return std::distance(std::filesystem::directory_iterator(path), std::filesystem::directory_iterator());
   }
+  std::string operator/(const std::string& name) const { return path + "/" + name; }
   std::string path;
 };
 
