@@ -1,6 +1,7 @@
 // Objects that were moved from, of every public class that the headers declare; and functions that are empty, wherever
 // one is taken. An Error with the user's line, or it simply works.
 #include <anew/anew.h>
+#include <anew/stablehlo.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -125,6 +126,8 @@ std::map<std::string, bool> tried() {
                                         }));
   out["FilePath"] =
       !moved(FilePath("a file with a rather long name.npy"), [](auto& p) { static_cast<void>(load(p)); }).empty();
+  out["Mesh"] = moved(Mesh({{"data", 2}}), [](auto& m) { static_cast<void>(m.size()); }).empty();
+  out["PartitionSpec"] = moved(PartitionSpec{"data"}, [](auto& s) { static_cast<void>(s.entries()); }).empty();
   out["Bins"] = !moved(Bins(x), [&](auto& b) { static_cast<void>(histogram(x, b)); }).empty();
   out["Error"] = moved(Error("text"), [](auto& e) { static_cast<void>(e.line()); }).empty();
   return out;
