@@ -31,14 +31,17 @@ class PartitionSpec {
     Entry(std::string axis) : axes{std::move(axis)} {}
     Entry(std::vector<std::string> axes) : axes(std::move(axes)) {}
   };
+  struct Whole {};
   PartitionSpec() = default;
+  PartitionSpec(Whole) {}
   PartitionSpec(std::initializer_list<Entry> entries) : entries_(entries) {}
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
   std::vector<Entry> entries_;
 };
-inline const PartitionSpec replicated;
+// Of an array that is whole on every device.
+inline constexpr PartitionSpec::Whole replicated;
 
 // `in_specs`: one for each argument, for all arrays in it. `out_specs`: one for each result (each member of a pair or
 // tuple), or one for all; absent: XLA chooses.
