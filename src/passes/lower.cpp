@@ -3,6 +3,7 @@
 // exceptions).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "control/loop.h"
@@ -152,7 +153,8 @@ class Lowering {
   }
 
   // A value that is only read through a view with its axes in another order lies in memory as the view wants it, where
-  // the call can write it so: the view is row-major then, and needs no copy.
+  // the call can write it so: the view is row-major then, and needs no copy. A view of a part of it wants no place for
+  // the rest: that is no order of axes.
   void lay_out(ValueId v, ir::Var var, const std::function<bool(const Strides&)>& writes) {
     const ir::Eqn* reader = readers_[var];
     if (reads_[var] != 1 || !reader || !reader->primitive->view) return;
@@ -170,6 +172,7 @@ class Lowering {
         strides[a] = want[i];
         break;
       }
+    if (std::find(found.begin(), found.end(), false) != found.end()) return;
     view = look(strides);
     if (view && view->offset == 0 && view->strides == want && writes(strides)) b_->values[v].strides = strides;
   }
