@@ -122,8 +122,8 @@ static ir::Program prepare(const ir::Program& p, bool names_stay) {
 
 ir::Program prepare(const ir::Program& p) { return prepare(p, false); }
 
-Planned plan_program(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated,
-                     bool keep_steps, bool names_stay) {
+static Planned planned(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated,
+                       bool keep_steps, bool names_stay) {
   ir::Program prepared = prepare(program, names_stay);
   PassLog lowering("lower", subject(prepared));
   BodyRef body = lower(prepared, inputs);
@@ -145,12 +145,21 @@ Planned plan_program(const ir::Program& program, std::span<const Strides> inputs
   return bytes_of(without) < bytes_of(with) ? without : with;
 }
 
+// What a pass got wrong shall be an error, not a wrong number: the end of them is verified always, each of them where
+// that is asked for.
+Planned plan_program(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated,
+                     bool keep_steps, bool names_stay) {
+  Planned p = planned(program, inputs, donated, keep_steps, names_stay);
+  verify(*p.placed);
+  return p;
+}
+
 std::shared_ptr<const Body> plan_tightly(std::shared_ptr<Body> body) {
   alias(*body);
   spill(*body);
   plan_memory(*body, 0);
   attach_epilogues(*body);
-  if (environment::verifies()) verify(*body);
+  verify(*body);
   return body;
 }
 
