@@ -86,7 +86,7 @@ Arrays transpose_linear_solve(const ir::TransposeArgs& a) {
     if (a.linear[i]) throw InternalError("[linear_solve] is not linear in its constants", a.at);
   if (p.transposed.empty())
     throw Error("[custom_linear_solve] reverse mode needs the transposed system, and there is no transpose_solve", a.at,
-                "give transpose_solve, or {.symmetric = true} where the matrix is symmetric");
+                "give transpose_solve, or say that the matrix is symmetric");
   Arrays in(a.x.begin(), a.x.begin() + p.constants), out(a.in.size());
   for (std::size_t i = n_const; i < a.in.size(); ++i) {
     const Array& ct = a.ct[i - n_const];

@@ -94,11 +94,12 @@ class Integrator {
     return flat::while_loop(test, body, from, kept, {}, at_);
   }
 
-  // The solution at a time within the last step; nan where the integrator has not got there.
+  // The solution at a time within the last step; nan where the integrator has not got there, or has been past it before
+  // (times that do not increase).
   Array at(std::span<const Array> c, const Array& t) const {
     const Array s = (t - c[t_last_]) / c[h_last_];
     const Array value = inside_at(c[inside_], astype(minimum(s, 1), layout_.dtype()));
-    return where((c[t_] >= t) | c[stopped_], value, std::nan(""));
+    return where(((c[t_] >= t) & (t >= c[t_last_])) | c[stopped_], value, std::nan(""));
   }
 
   bool has_event() const { return static_cast<bool>(user_event_); }
@@ -223,9 +224,8 @@ Array checked_times(const Array& given, const Location& at) {
     throw Error(fmt::format("[odeint] ts is {}, but must be a vector of times of floating type", type.str()), at,
                 "the first is the time of y0: array({0.0, 1.0})");
   if (!ts.value()->concrete()) return ts;
-  const Array wide = astype(ts, f64);
-  const auto* t = reinterpret_cast<const double*>(wide.value()->data());
-  for (std::int64_t i = 0; i < type.shape[0]; ++i)
+  const std::vector<double> t = ts.to_vector(at);  // numbers, also while a function is traced
+  for (std::size_t i = 0; i < t.size(); ++i)
     if (!std::isfinite(t[i]) || (i > 0 && !(t[i] > t[i - 1])))
       throw Error(fmt::format("[odeint] ts must increase, but ts[{}] is {}{}", i, t[i],
                               i > 0 ? fmt::format(" after {}", t[i - 1]) : ""),

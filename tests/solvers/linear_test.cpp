@@ -147,7 +147,7 @@ TEST(CustomLinearSolve, Errors) {
   EXPECT_EQ(
       ERROR_OF(grad([&](Array b) { return sum(one_way(b)); })(b)),
       "[custom_linear_solve] reverse mode needs the transposed system, and there is no transpose_solve; hint: give "
-      "transpose_solve, or {.symmetric = true} where the matrix is symmetric");
+      "transpose_solve, or say that the matrix is symmetric");
   EXPECT_EQ(ERROR_OF((void)cg(ones({2, 3}), ones(3))),
             "[cg] needs a square matrix, or a function that multiplies by one; got f32[2,3]; hint: for a batch of "
             "matrices use vmap");

@@ -150,5 +150,29 @@ TEST(Ode, Errors) {
   EXPECT_EQ(ys[{0}].item(), 1.0);
 }
 
+// Times are numbers, or arrays of any floating type that a traced function captures, or traced themselves.
+TEST(Ode, TimesOfATracedFunction) {
+  auto decay = [](Array y, Array) { return -y; };
+  for (DType d : {f32, f64, bf16}) {
+    SCOPED_TRACE(name_of(d));
+    const Array ts = array({0.0, 0.5, 1.0}, d), y0 = array(1.0, f64);
+    auto f = [&](Array y0) { return odeint(decay, y0, ts); };
+    const Array want = f(y0);
+    EXPECT_TRUE(allclose(jit(f)(y0), want, 1e-12));
+    EXPECT_TRUE(
+        allclose(jit([&](Array y0) { return grad([&](Array y) { return sum(f(y)); })(y0); })(y0), sum(want), 1e-6));
+    EXPECT_TRUE(allclose(jit(vmap(f))(array({1.0, 2.0}, f64))[0], want, 1e-6));
+    EXPECT_TRUE(allclose(jit([&](Array y0, Array ts) { return odeint(decay, y0, ts); })(y0, ts), want, 1e-12));
+  }
+}
+
+TEST(Ode, TracedTimesThatDoNotIncreaseAreNan) {
+  auto f = jit([](Array ts) { return odeint([](Array y, Array) { return -y; }, array(1.0, f64), ts); });
+  const std::vector<double> y = f(array({1.0, 0.0, 2.0}, f64)).to_vector();
+  EXPECT_EQ(y[0], 1);
+  EXPECT_TRUE(std::isnan(y[1]));
+  EXPECT_NEAR(y[2], std::exp(-1.0), 1e-6);
+}
+
 }  // namespace
 }  // namespace anew::test
