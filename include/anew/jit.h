@@ -62,6 +62,7 @@ struct BudgetPoint {
 // A table; a picture (SVG).
 std::string str(const std::vector<BudgetPoint>& curve);
 std::string svg(const std::vector<BudgetPoint>& curve);
+std::ostream& operator<<(std::ostream& os, const std::vector<BudgetPoint>& curve);
 
 // Keeps machine code in this folder, for later processes; "" keeps none, as at the start (unless the environment has
 // ANEW_CODE_CACHE). Returns the former one. Files that do not fit are ignored with a warning.

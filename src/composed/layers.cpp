@@ -79,7 +79,8 @@ Array softmax_cross_entropy(const ArrayLike& logits, const ArrayLike& labels) {
   Array outside = id >= literal_integer(d, type.shape[-1]);
   if (is_signed(d)) outside = outside | (id < 0);
   // Added, not chosen: what is outside has no class, so no gradient but that of logsumexp, and nothing is kept for it.
-  return anew::logsumexp(a, -1) - chosen + where(outside, std::numeric_limits<double>::quiet_NaN(), 0.0);
+  return anew::logsumexp(a, -1) - chosen +
+         astype(where(outside, std::numeric_limits<double>::quiet_NaN(), 0.0), type.dtype);
 }
 
 Array embedding(const ArrayLike& table, const ArrayLike& ids) {

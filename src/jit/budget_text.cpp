@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ostream>
 
 #include "jit/describe.h"
 
@@ -21,6 +22,8 @@ std::string str(const std::vector<BudgetPoint>& curve) {
   }
   return out;
 }
+
+std::ostream& operator<<(std::ostream& os, const std::vector<BudgetPoint>& curve) { return os << str(curve); }
 
 std::string svg(const std::vector<BudgetPoint>& curve) {
   constexpr double width = 640, height = 360, left = 70, top = 20, right = 20, bottom = 50;

@@ -3,6 +3,8 @@
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace anew::hand_checkpoints_test {
 namespace {
 
@@ -72,6 +74,9 @@ TEST(Budget, OfConvolutionsNeedsNoCopies) {
   const std::size_t budget = all.peak_bytes * 17 / 20;
   auto within = jit(value_and_grad(convolutions), {.memory_budget = budget});
   EXPECT_LE(within.plan(w, x).peak_bytes, budget);
+  std::ostringstream text;
+  text << plain.budget_curve(w, x);
+  EXPECT_EQ(text.str(), str(plain.budget_curve(w, x)));
   const auto [value, gradients] = plain(w, x);
   const auto [same_value, same_gradients] = within(w, x);
   EXPECT_TRUE(array_equal(value, same_value));

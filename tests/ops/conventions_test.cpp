@@ -111,6 +111,8 @@ TEST(Conventions, LabelsOutOfRange) {
   const Array logits = array({{1.0, 2.0, 3.0}, {1.0, 2.0, 3.0}, {1.0, 2.0, 3.0}, {1.0, 2.0, 3.0}});
   const Array labels = array({2, 3, 100, -1});
   expect_numbers(nn::softmax_cross_entropy(logits, labels), {0.40760598, nan, nan, nan}, 1e-6);
+  for (DType d : {bf16, f16, f32, f64})
+    EXPECT_EQ(nn::softmax_cross_entropy(astype(logits, d), labels).dtype(), d) << name_of(d);
   EXPECT_TRUE(array_equal(isnan(jit([](Array a, Array l) { return nn::softmax_cross_entropy(a, l); })(logits, labels)),
                           array({false, true, true, true})));
 }
