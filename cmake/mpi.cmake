@@ -23,6 +23,7 @@ function(anew_extension name)
   add_library(anew_${name}_objects OBJECT ${sources})
   target_include_directories(anew_${name}_objects PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
   target_link_libraries(anew_${name}_objects PRIVATE anew_internal_flags fmt::fmt Threads::Threads MPI::MPI_CXX)
+  target_compile_options(anew_${name}_objects PRIVATE $<$<CONFIG:Release>:-O2>)
   anew_unity(anew_${name}_objects)
   set_property(GLOBAL APPEND PROPERTY ANEW_COMPANIONS $<TARGET_OBJECTS:anew_${name}_objects>)
 
