@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -249,7 +250,7 @@ Primitive pure_callback_of() {
   Primitive p = callback_row("pure_callback", &pure_callback_row, {});
   // What it takes is not known; a plan that computes something twice had better take something else.
   p.facts.flops = [](const ir::Params&, std::span<const Type>, std::span<const Type> out) {
-    return out[0].shape.size() == 0 ? 0 : 1e7;
+    return std::any_of(out.begin(), out.end(), [](const Type& t) { return t.shape.size() > 0; }) ? 1e7 : 0;
   };
   p.jvp = [](const ir::JvpArgs& a) -> ir::Tangents {
     throw Error("[pure_callback] has no derivative, but its arguments depend on what is differentiated", a.at,

@@ -35,6 +35,20 @@ TEST(PureCallback, RunsEverywhere) {
   EXPECT_TRUE(array_equal(jit(checkpoint(f))(x), y));
 }
 
+// What it takes is asked of all results: none of them, or the first one, may have elements.
+TEST(PureCallback, GivesNothingOrAnEmptyResultFirst) {
+  auto f = [](Array x) {
+    pure_callback([](Array) {}, none, x);
+    auto [nothing, y] = pure_callback([](Array x) { return std::pair(zeros(0), x * 2); },
+                                      std::pair(ShapeDtype{{0}, f32}, ShapeDtype{{2}, f32}), x);
+    return sum(nothing) + y;
+  };
+  const Array x = array({1.0, 2.0});
+  EXPECT_TRUE(array_equal(f(x), 2 * x));
+  EXPECT_TRUE(array_equal(jit(f)(x), 2 * x));
+  EXPECT_TRUE(array_equal(jit(f, {.memory_budget = jit(f).plan(x).peak_bytes})(x), 2 * x));
+}
+
 TEST(PureCallback, HasTheDerivativeThatIsGiven) {
   auto host = [](Array x) { return array(std::sin(x.item()), f32); };
   auto f = [=](Array x) { return pure_callback(host, ShapeDtype{{}, f32}, x); };

@@ -19,19 +19,19 @@ class Errors : public testing::Test {
 };
 
 TEST_F(Errors, Shapes) {
-  if (alone()) GTEST_SKIP();
+  if (alone()) GTEST_SKIP() << "needs another rank";
   const Array x = ones(rank() == 0 ? 2 : 3);
   EXPECT_EQ(ERROR_OF((void)psum(x, world())), disagree("psum", "psum of f32[2]", "psum of f32[3]"));
   EXPECT_EQ(ERROR_OF((void)all_gather(x, world())),
             disagree("all_gather", "all_gather of f32[2]", "all_gather of f32[3]"));
 }
 TEST_F(Errors, Dtypes) {
-  if (alone()) GTEST_SKIP();
+  if (alone()) GTEST_SKIP() << "needs another rank";
   const Array x = ones({2}, rank() == 0 ? f32 : i32);
   EXPECT_EQ(ERROR_OF((void)psum(x, world())), disagree("psum", "psum of f32[2]", "psum of i32[2]"));
 }
 TEST_F(Errors, Collectives) {
-  if (alone()) GTEST_SKIP();
+  if (alone()) GTEST_SKIP() << "needs another rank";
   const Array x = ones({2});
   EXPECT_EQ(ERROR_OF((void)(rank() == 0 ? pmax(x, world()) : pmin(x, world()))),
             disagree(rank() == 0 ? "pmax" : "pmin", "pmax of f32[2]", "pmin of f32[2]"));
@@ -42,7 +42,7 @@ TEST_F(Errors, Collectives) {
             disagree("ppermute", "ppermute of f32[2] by ", "ppermute of f32[2] by {0, 1}"));
 }
 TEST_F(Errors, InCompiledPrograms) {
-  if (alone()) GTEST_SKIP();
+  if (alone()) GTEST_SKIP() << "needs another rank";
   auto f = jit([](Array x) {
     return psum(x * 2, world());  // the line of the error
   });
