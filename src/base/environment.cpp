@@ -25,6 +25,7 @@ bool is_on(const char* name) {
 bool enables_x64() { return is_on("ANEW_ENABLE_X64"); }
 bool interprets() { return text("ANEW_BACKEND") == "interpreter"; }
 std::string threads() { return text("ANEW_THREADS"); }
+std::int64_t second_cache() { return std::strtoll(text("ANEW_L2").c_str(), nullptr, 10) << 10; }
 std::string code_cache() { return text("ANEW_CODE_CACHE"); }
 std::string spill() { return text("ANEW_SPILL"); }
 

@@ -1,8 +1,10 @@
 // How a product is cut: panels of a few rows, column panels of two vectors, k in blocks of 256; when operands are read
 // where they lie and when they are packed; what the threads share out.
 // Invariant: every element of c is made by the kernels in the order of product.h. All choices here are rules over
-// shape, strides and the number of threads, never over time, and none of them can change a bit.
+// shape, strides, the second cache and the number of threads, never over time, and none of them can change a bit.
 #include "runtime/product.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +13,7 @@
 #include <utility>
 
 #include "base/base.h"
+#include "base/environment.h"
 #include "runtime/pool.h"
 #include "runtime/product_kernels.h"
 #include "runtime/workspace.h"
@@ -21,16 +24,29 @@ namespace {
 using std::int64_t;
 
 constexpr int64_t block = product_block;
-constexpr int64_t in_place_bytes = 256 << 10;  // an operand that stays in the second cache may be read where it lies
-constexpr int64_t packed_bytes = 528 << 10;    // of a, packed at a time, if that is all rows of a block of k or more
-constexpr int64_t part_bytes = 264 << 10;      // and if it is some of the rows
-constexpr int64_t slab_columns = 1024;         // of b, packed at a time for all rows
-constexpr int64_t parallel_work = 256 << 10;   // multiplications below which a second thread does not pay
+constexpr int64_t slab_columns = 1024;        // of b, packed at a time for all rows
+constexpr int64_t parallel_work = 256 << 10;  // multiplications below which a second thread does not pay
 // The workspace of a thread: a column panel of b, then what else is packed; or sums that wait.
 constexpr int64_t panel_bytes = 32 << 10;
 constexpr int64_t workspace_bytes = workspace_half;
 
 std::atomic<int> forced_isa{-1};
+std::atomic<int64_t> forced_cache{0};
+
+// Bytes that shall stay in the second cache of a core.
+struct Blocking {
+  int64_t in_place;  // an operand that may be read where it lies
+  int64_t packed;    // of a, packed at a time, if that is all rows of a block of k or more
+  int64_t part;      // and if it is some of the rows
+};
+// Of a cache of 1 MiB; a larger one gains nothing. Plans have scratch for these, so that they are the same everywhere.
+constexpr Blocking largest_blocking{256 << 10, 528 << 10, 264 << 10};
+
+Blocking blocking() {
+  const int64_t cache = std::min<int64_t>(product_cache(), 1 << 20);
+  const auto share = [&](int64_t bytes) { return std::max<int64_t>((bytes >> 10) * (cache >> 10), 16 << 10); };
+  return {share(largest_blocking.in_place), share(largest_blocking.packed), share(largest_blocking.part)};
+}
 
 Isa best_isa() {
 #if defined(__x86_64__)
@@ -40,6 +56,15 @@ Isa best_isa() {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
 #endif
   return Isa::portable;
+}
+
+// As the system tells, which may be that it does not know.
+int64_t second_cache() {
+  int64_t found = environment::second_cache();
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  if (found <= 0) found = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+  return found > 0 ? found : 1 << 20;
 }
 
 template <class T>
@@ -60,7 +85,8 @@ struct Cut {
   bool fits;
 
   template <class T>
-  static Cut of(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, int64_t capacity) {
+  static Cut of(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, int64_t capacity,
+                const Blocking& blocking) {
     constexpr int64_t element = sizeof(T), row_bytes = block * element;
     const int64_t panels = ceil_div(m, kernels.rows), height = m / panels, width = panel_width(kernels, n);
     Cut c{};
@@ -68,8 +94,8 @@ struct Cut {
       c.row_blocks = std::min(blocks, panels);
       c.rows = std::min(m, ceil_div(panels, c.row_blocks) * (height + 1));
     };
-    cut_rows(m * row_bytes > packed_bytes ? ceil_div(m * row_bytes, part_bytes) : 1);
-    c.phase = std::min(k, std::max<int64_t>(1, packed_bytes / (c.rows * row_bytes)) * block);
+    cut_rows(m * row_bytes > blocking.packed ? ceil_div(m * row_bytes, blocking.part) : 1);
+    c.phase = std::min(k, std::max<int64_t>(1, blocking.packed / (c.rows * row_bytes)) * block);
     c.set_slab(c.row_blocks > 1 ? std::min(n, slab_columns) : n, width);
     c.fits = static_cast<int64_t>(c.bytes<T>()) <= capacity;
     if (c.fits) return c;
@@ -126,20 +152,20 @@ class Product {
     panels_ = ceil_div(m, kernels.rows);
     height_ = m / panels_;
     taller_ = m % panels_;
-    pack_b_ = b.column_stride != 1 || (m > 4 * kernels.rows && (b_bytes > in_place_bytes || n < kernels.lanes));
+    pack_b_ = b.column_stride != 1 || (m > 4 * kernels.rows && (b_bytes > blocking_.in_place || n < kernels.lanes));
     dot_ = m == 1 && b.row_stride == 1 && b.column_stride != 1;
-    stream_ = !pack_b_ && b_bytes > in_place_bytes;
+    stream_ = !pack_b_ && b_bytes > blocking_.in_place;
     const bool wide = !pack_b_ && m <= kernels.wide_rows && n > 2 * kernels.lanes;
     width_ = wide ? 4 * kernels.lanes : Cut::panel_width(kernels, n);
     // What one core packs another has to fetch from its cache, so with threads more is read in place.
-    const bool a_in_place = a.column_stride == 1 && a_bytes <= (parallel_ ? 4 : 1) * in_place_bytes;
+    const bool a_in_place = a.column_stride == 1 && a_bytes <= (parallel_ ? 4 : 1) * blocking_.in_place;
     pack_a_ = !dot_ && pack_b_ && Cut::possible(kernels, n) && !a_in_place;
   }
 
   void run() {
     int64_t phase = k_, slab = n_, row_blocks = 1;
     if (pack_a_) {
-      const Cut cut = Cut::of(kernels_, m_, n_, k_, static_cast<int64_t>(scratch_.size()));
+      const Cut cut = Cut::of(kernels_, m_, n_, k_, static_cast<int64_t>(scratch_.size()), blocking_);
       pack_a_ = cut.fits;
       if (cut.fits) {
         phase = cut.phase, slab = cut.slab, row_blocks = cut.row_blocks;
@@ -330,6 +356,7 @@ class Product {
   int64_t width_;                     // columns of a column panel
   bool dot_, stream_, pack_a_, pack_b_, parallel_;
   std::span<std::byte> scratch_;
+  Blocking blocking_ = blocking();
   bool onto_;          // c holds the sum of earlier k
   bool fresh_ = true;  // the first rows: b is packed as they meet it, and kept if more rows follow
   T *packed_a_ = nullptr, *packed_b_ = nullptr;
@@ -394,6 +421,14 @@ void set_product_isa(Isa isa) {
   forced_isa.store(static_cast<int>(isa), std::memory_order_relaxed);
 }
 
+int64_t product_cache() {
+  static const int64_t found = second_cache();
+  const int64_t forced = forced_cache.load(std::memory_order_relaxed);
+  return forced > 0 ? forced : found;
+}
+
+void set_product_cache(int64_t bytes) { forced_cache.store(bytes, std::memory_order_relaxed); }
+
 template <class T>
 std::size_t product_scratch(int64_t m, int64_t n, int64_t k) {
   if (m == 0 || n == 0 || k == 0) return 0;
@@ -404,7 +439,8 @@ std::size_t product_scratch(int64_t m, int64_t n, int64_t k) {
   std::size_t most = 0;
   const auto count = [&](const Kernels<T>& kernels) {
     constexpr int64_t any = std::numeric_limits<int64_t>::max();
-    if (Cut::possible(kernels, n)) most = std::max(most, Cut::of(kernels, m, n, k, any).template bytes<T>());
+    if (Cut::possible(kernels, n))
+      most = std::max(most, Cut::of(kernels, m, n, k, any, largest_blocking).template bytes<T>());
   };
   count(*portable_kernels<T>());
 #if defined(__x86_64__)
@@ -452,8 +488,9 @@ void batched_product(std::span<const BatchDim> batch, int64_t m, int64_t n, int6
   // Many products: each on one thread, in its workspace. Few, or ones that pack more than that holds: one after the
   // other, each on all threads.
   constexpr int64_t any = std::numeric_limits<int64_t>::max();
-  const bool small = !Cut::possible(table, n) || k == 0 ||
-                     Cut::of(table, m, n, k, any).template bytes<T>() <= std::size_t{workspace_bytes - panel_bytes};
+  const bool small =
+      !Cut::possible(table, n) || k == 0 ||
+      Cut::of(table, m, n, k, any, blocking()).template bytes<T>() <= std::size_t{workspace_bytes - panel_bytes};
   if ((count >= 2 * threads() && small) || work < parallel_work) {
     const int64_t grain = std::max<int64_t>(1, std::min(count / (4 * threads()), parallel_work / work + 1));
     const auto body = [&](int64_t begin, int64_t end) {

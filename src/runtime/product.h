@@ -67,4 +67,8 @@ bool has_isa(Isa isa);
 Isa product_isa();
 void set_product_isa(Isa isa);
 
+// Bytes of a core's second cache, by which a product is cut: what the system tells, or ANEW_L2, or a test (0: neither).
+std::int64_t product_cache();
+void set_product_cache(std::int64_t bytes);
+
 }  // namespace anew

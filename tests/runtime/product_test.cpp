@@ -50,6 +50,7 @@ class ProductTest : public ::testing::Test {
  protected:
   void TearDown() override {
     set_product_isa(isas().back());
+    set_product_cache(0);
     set_threads(initial_);
   }
   int initial_ = threads();
@@ -255,7 +256,7 @@ TEST_F(ProductTest, Batches) {
   }
 }
 
-// What is given to pack into decides how much is packed at a time, and nothing else.
+// What is given to pack into, and the second cache, decide how much is packed at a time, and nothing else.
 template <class T>
 void check_scratch() {
   std::mt19937 bits(8);
@@ -272,18 +273,23 @@ void check_scratch() {
         const Matrix<T> left = form & 1 ? Matrix<T>{a.data(), 1, m} : Matrix<T>{a.data(), k, 1};
         const Matrix<T> right = form & 2 ? Matrix<T>{b.data(), 1, k} : Matrix<T>{b.data(), n, 1};
         std::vector<T> first;
+        const auto compare = [&](std::size_t bytes, int threads, std::int64_t cache) {
+          set_product_isa(isa);
+          set_threads(threads);
+          set_product_cache(cache);
+          const LentScratch scratch(bytes / 64 * 64);
+          std::vector<T> c(static_cast<std::size_t>(m * n), T{7});
+          product(m, n, k, left, right, c.data(), n, 1, {scratch.data(), scratch.bytes()});
+          ASSERT_TRUE(scratch.intact());
+          if (first.empty()) first = c;
+          ASSERT_EQ(std::memcmp(first.data(), c.data(), c.size() * sizeof(T)), 0)
+              << m << "x" << n << "x" << k << " form " << form << " scratch " << bytes << " threads " << threads
+              << " cache " << cache;
+        };
         for (std::size_t bytes : {std::size_t{0}, most / 3, most / 2, most - std::min<std::size_t>(most, 64), most})
-          for (int t : {1, 2}) {
-            set_product_isa(isa);
-            set_threads(t);
-            const LentScratch scratch(bytes / 64 * 64);
-            std::vector<T> c(static_cast<std::size_t>(m * n), T{7});
-            product(m, n, k, left, right, c.data(), n, 1, {scratch.data(), scratch.bytes()});
-            ASSERT_TRUE(scratch.intact());
-            if (first.empty()) first = c;
-            ASSERT_EQ(std::memcmp(first.data(), c.data(), c.size() * sizeof(T)), 0)
-                << m << "x" << n << "x" << k << " form " << form << " scratch " << bytes << " threads " << t;
-          }
+          for (int t : {1, 2}) compare(bytes, t, 0);
+        for (std::int64_t cache : {1 << 10, 256 << 10, 512 << 10, 4 << 20}) compare(most, 2, cache);
+        if (::testing::Test::HasFatalFailure()) return;
         for (int i = 0; i < 200; ++i) {
           const std::int64_t r = bits() % m, j = bits() % n;
           ASSERT_TRUE(same(first[static_cast<std::size_t>(r * n + j)], reference(r, j, k, left, right)));
