@@ -78,7 +78,8 @@ struct Memory {
 // in_place names the operand that output 0 may share its memory with, if that is row-major: the call then updates it.
 // scratch_of says how much of the scratch inputs with these strides need, if that may be less. writes says whether
 // output 0 may have these strides, dense in another order of its axes; absent: row-major only. tiled is the same call,
-// with what shall be done with tiles of output 0 as they are finished; absent: it cannot tell them.
+// with what shall be done with tiles of output 0 as they are finished; absent: it cannot tell them. halves are the same
+// call in two, between which other steps may run; absent: it is one.
 struct Scratch {
   std::size_t bytes = 0;
   bool optional = false;  // null in its place gives the same results, more slowly
@@ -94,6 +95,16 @@ struct Lowered {
   using TiledCall = std::function<void(std::span<const Memory> in, std::span<const Memory> out, std::byte* scratch,
                                        ProductEpilogue* epilogue)>;
   TiledCall tiled = {};
+  // `start` begins what `finish` waits for. The arrays in flight belong to the call from one to the other, and threads
+  // of its own may work on them meanwhile. Neither takes scratch.
+  struct Halves {
+    Call start;    // inputs to what is in flight
+    Call finish;   // from there to the outputs
+    Types flight;  // row-major
+    bool in_place =
+        false;  // the first in flight may lie where input 0 does, and output 0 where the first in flight does
+  };
+  std::shared_ptr<const Halves> halves = {};
 };
 // Where a view finds its elements in its operand's memory.
 struct View {

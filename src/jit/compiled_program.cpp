@@ -17,6 +17,7 @@
 #include "passes/generate.h"
 #include "passes/pipeline.h"
 #include "runtime/arena.h"
+#include "runtime/in_flight.h"
 #include "runtime/spilled.h"
 
 namespace anew::compiled {
@@ -143,6 +144,7 @@ Arrays CompiledProgram::run(std::span<const Array> inputs, const Location& at, s
     for (std::size_t i = 0; i < inputs.size(); ++i)
       pointers[code.inputs[i]] = const_cast<std::byte*>(place_of(i, inputs[i]));
     for (std::size_t i = 0; i < out.size(); ++i) pointers[code.outputs[i]] = out[i].value()->buffer->data();
+    const InFlight in_flight;
     code.run(pointers);
   }
   if (meter) {

@@ -137,6 +137,7 @@ class Lowering {
       Call call{std::move(lowered.call), std::move(lowered.scratch_of), lowered.in_place, std::move(lowered.tiled)};
       if (auto* put = e.params->if_a<DevicePutParams>())
         call.moves = put->to_host() ? Call::Moves::out : Call::Moves::in;
+      call.halves = std::move(lowered.halves);
       s.work = std::move(call);
       s.scratch = lowered.scratch;
       s.flops = flops;

@@ -131,6 +131,8 @@ void indent(std::string& out, const std::string& text, const std::string& by) {
 const char* kind_name(const Step& s) {
   static constexpr const char* names[] = {"kernel", "call", "loop", "branch", "unwind", "tiles"};
   static_assert(std::size(names) == std::variant_size_v<decltype(s.work)>);
+  if (auto* call = s.as<Call>(); call && call->half != Call::Half::whole)
+    return call->half == Call::Half::start ? "start" : "finish";
   return names[s.work.index()];
 }
 

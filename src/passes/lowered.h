@@ -85,6 +85,8 @@ struct Call {
     out,
     in
   } moves = Moves::no;  // its operand to where it may lie on disk, or back
+  std::shared_ptr<const ir::Lowered::Halves> halves = {};
+  enum class Half : std::uint8_t { whole, start, finish } half = Half::whole;  // set by `overlap`
 };
 
 // scan, while. Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what it records: for a
@@ -222,6 +224,9 @@ void fuse(Body& body);
 void sink(Body& body);
 // Arithmetic of a reduction goes to the kernel that makes its operands where that hands over less.
 void hoist(Body& body);
+// Calls that can be begun before their place are, and finished there. `hasten` moves starts up again after an order.
+void overlap(Body& body);
+void hasten(Body& body);
 // Another order of the steps where it lowers the peak.
 void order(Body& body);
 // Small kernels in the bodies of loops become one.

@@ -42,7 +42,9 @@ constexpr BodyPass moves[] = {
     {"hoist", hoist},  // its arithmetic goes to the kernel that feeds it, and less is handed over
 };
 constexpr BodyPass ordering[] = {
-    {"order", order},  // a schedule of a lower peak, if there is one: of whole steps, before they are cut
+    {"overlap", overlap},  // what others do meanwhile is begun early and waited for late; both keep their order
+    {"order", order},      // a schedule of a lower peak, if there is one: of whole steps, before they are cut
+    {"hasten", hasten},    // what it put off is begun early again
 };
 constexpr BodyPass tiling[] = {
     {"join", join},  // what is small in a loop becomes one kernel; after order, since it holds together what it joins
