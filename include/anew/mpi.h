@@ -54,6 +54,12 @@ struct Traffic {
 };
 Traffic traffic();
 
+// Whether pvary and shard look if their operand is the same on all ranks, as they take it to be, and throw an Error on
+// all of them where it is not: which rank differs, and which argument. What was compiled before stays as it was. At the
+// start off, unless the environment has ANEW_DEBUG_RANKS=1. Returns the former setting.
+bool debug_ranks(bool on = true);
+bool debug_ranks_enabled();
+
 // The part of x that belongs to this rank: of size() equal parts along an axis, in the order of ranks.
 Array shard(const ArrayLike& x, const Comm& comm, int axis = 0);
 
@@ -91,15 +97,29 @@ Array ppermute(const ArrayLike& x, const mpi::Comm& comm, const std::vector<std:
 Array broadcast(const ArrayLike& x, const mpi::Comm& comm, int root = 0);
 
 namespace detail {
-enum class Collective : std::uint8_t { sum, mean, max, min, vary, broadcast };
-// Of all leaves at once: those of one dtype travel together, up to 32 MiB of them.
-Arrays collect_leaves(Collective which, LeafList xs, const mpi::Comm& comm, int root, const Location& at);
+enum class Collective : std::uint8_t { sum, mean, max, min, broadcast };
+constexpr std::size_t bucket_bytes = std::size_t{4} << 20;
+// Of all leaves at once: of sums and means, those of one dtype travel together, in buckets of about so many bytes.
+Arrays collect_leaves(Collective which, LeafList xs, const mpi::Comm& comm, int root, std::size_t bucket,
+                      const Location& at);
 template <class T>
 concept OtherTree = Tree<T> && !std::convertible_to<const T&, Array>;
 template <class T>
-T collect(Collective which, T tree, const mpi::Comm& comm, const Location& at, int root = 0) {
+T collect(Collective which, T tree, const mpi::Comm& comm, const Location& at, int root = 0,
+          std::size_t bucket = bucket_bytes) {
   const Arrays xs = take_leaves(tree);
-  put_leaves(tree, collect_leaves(which, xs, comm, root, at));
+  put_leaves(tree, collect_leaves(which, xs, comm, root, bucket, at));
+  return tree;
+}
+// pvary and mpi::shard of a leaf, by its name where debug_ranks asks for names.
+Array vary(const ArrayLike& x, const mpi::Comm& comm, const std::string& name);
+Array shard(const ArrayLike& x, const mpi::Comm& comm, int axis, const std::string& name);
+template <class T, class F>
+T for_named_leaves(T tree, F f) {
+  const std::vector<std::string> names = mpi::debug_ranks_enabled() ? leaf_paths(tree, "") : std::vector<std::string>();
+  Arrays xs = take_leaves(tree);
+  for (std::size_t i = 0; i < xs.size(); ++i) xs[i] = f(xs[i], names.empty() ? "" : names[i]);
+  put_leaves(tree, std::move(xs));
   return tree;
 }
 }  // namespace detail
@@ -123,7 +143,9 @@ T pmin(T tree, const mpi::Comm& comm, const Location& at = Location::current()) 
 }
 template <detail::OtherTree T>
 T pvary(T tree, const mpi::Comm& comm, const Location& at = Location::current()) {
-  return detail::collect(detail::Collective::vary, std::move(tree), comm, at);
+  return detail::for_named_leaves(std::move(tree), [&](const Array& x, const std::string& name) {
+    return detail::vary(ArrayLike(x, at), comm, name);
+  });
 }
 template <detail::OtherTree T>
 T broadcast(T tree, const mpi::Comm& comm, int root = 0, const Location& at = Location::current()) {
@@ -147,16 +169,23 @@ T ppermute(const T& tree, const mpi::Comm& comm, const std::vector<std::pair<int
 namespace mpi {
 
 template <detail::OtherTree T>
-T shard(const T& tree, const Comm& comm, int axis = 0, const Location& at = Location::current()) {
-  return tree_map([&](const Array& x) { return shard(ArrayLike(x, at), comm, axis); }, tree);
+T shard(T tree, const Comm& comm, int axis = 0, const Location& at = Location::current()) {
+  return detail::for_named_leaves(std::move(tree), [&](const Array& x, const std::string& name) {
+    return detail::shard(ArrayLike(x, at), comm, axis, name);
+  });
 }
+
+struct DataParallelOptions {
+  std::size_t bucket_bytes = detail::bucket_bytes;  // results of one dtype travel together, up to so many of them
+};
 
 template <class F>
 class DataParallel : public detail::Calls<DataParallel<F>, detail::params_t<F>> {
  public:
   using anew_params = detail::params_t<F>;
   using anew_function = F;
-  DataParallel(F f, Comm comm, const Location& at) : f_(std::move(f)), comm_(std::move(comm)), at_(at) {}
+  DataParallel(F f, Comm comm, const DataParallelOptions& options, const Location& at)
+      : f_(std::move(f)), comm_(std::move(comm)), options_(options), at_(at) {}
 
   template <class... T>
   auto apply(T&&... args) const {
@@ -166,7 +195,8 @@ class DataParallel : public detail::Calls<DataParallel<F>, detail::params_t<F>> 
       constexpr bool arrays = detail::holds_arrays<R>;
       static_assert(arrays, "anew::mpi::data_parallel: the function returns no array to take the mean of");
       if constexpr (arrays)
-        return detail::collect(detail::Collective::mean, R(detail::call(f_, std::forward<T>(args)...)), comm_, at_);
+        return detail::collect(detail::Collective::mean, R(detail::call(f_, std::forward<T>(args)...)), comm_, at_, 0,
+                               options_.bucket_bytes);
     }
   }
 
@@ -175,13 +205,16 @@ class DataParallel : public detail::Calls<DataParallel<F>, detail::params_t<F>> 
  private:
   F f_;
   Comm comm_;
+  DataParallelOptions options_;
   Location at_;
 };
-// f of each rank's own arguments, then the means of its results over all ranks, leaves of one dtype together: with
-// value_and_grad(loss) those of the whole batch, where the ranks have parts of one size and the loss is a mean.
+// f of each rank's own arguments, then the means of its results over all ranks: with value_and_grad(loss) those of the
+// whole batch, where the ranks have parts of one size and the loss is a mean. Compiled, a bucket of results is on its
+// way while f still computes the others.
 template <class F>
-[[nodiscard]] auto data_parallel(F f, Comm comm, const Location& at = Location::current()) {
-  return DataParallel<F>(std::move(f), std::move(comm), at);
+[[nodiscard]] auto data_parallel(F f, Comm comm, const DataParallelOptions& options = {},
+                                 const Location& at = Location::current()) {
+  return DataParallel<F>(std::move(f), std::move(comm), options, at);
 }
 
 }  // namespace mpi

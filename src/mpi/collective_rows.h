@@ -36,12 +36,21 @@ struct PermuteParams : ir::ParamsOf<PermuteParams> {
     return std::tuple{ir::field("comm", &PermuteParams::comm), ir::field("pairs", &PermuteParams::pairs)};
   }
 };
+struct AlikeParams : ir::ParamsOf<AlikeParams> {
+  CommField comm;
+  std::string op, name;  // what takes the operand; of a tree: which leaf that is
+  static auto fields() {
+    return std::tuple{ir::field("comm", &AlikeParams::comm), ir::field("op", &AlikeParams::op),
+                      ir::field("name", &AlikeParams::name)};
+  }
+};
 ir::ParamsRef comm_params(const std::shared_ptr<const Group>& group);
 
 const ir::Primitive& psum_row();  // of several arrays of one dtype
 const ir::Primitive& pmax_row();
 const ir::Primitive& pmin_row();
 const ir::Primitive& pvary_row();
+const ir::Primitive& alike_row();  // its operand; an Error where ranks have different ones
 const ir::Primitive& axis_index_row();
 const ir::Primitive& all_gather_row();      // along the first axis
 const ir::Primitive& reduce_scatter_row();  // along the first axis

@@ -24,6 +24,8 @@ struct Group {
 
   // Throws an Error on all ranks unless all of them are about to do this.
   void agree(std::string_view description) const;
+  // The numbers of all ranks, in their order.
+  std::vector<std::uint64_t> gather(std::uint64_t mine) const;
   // Sends and receives all of these; returns when all of it has arrived.
   void exchange(std::span<const Parcel> out, std::span<const Parcel> in) const;
 };
@@ -32,6 +34,16 @@ struct Group {
 void check_alive(const Comm& comm, std::string_view op, const Location& at);
 // That of this name in a session; null where there is none.
 std::shared_ptr<const Group> find_group(const std::string& name);
+
+std::uint64_t hash_bytes(std::span<const std::byte> bytes);  // the same in every process
+
+// Whether a thread of its own may carry out collectives.
+bool has_background();
+// A link that is slower than the real one: what an exchange takes at least. For tests of what is done meanwhile.
+struct Link {
+  double seconds = 0, seconds_per_byte = 0;
+};
+Link set_link(Link link);  // gives the former
 
 // Inside session.cpp: groups of the one session.
 std::shared_ptr<const Group> split_group(const Group& group, int color);

@@ -4,8 +4,12 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <map>
+#include <numeric>
 
+#include "base/environment.h"
 #include "mpi/collective_rows.h"
 #include "ops/batch.h"
 #include "ops/promote.h"
@@ -39,12 +43,29 @@ namespace {
 
 using mpi::Comm;
 
+std::atomic<bool>& looks() {  // whether operands are looked at
+  static auto& on = *new std::atomic<bool>(environment::is_on("ANEW_DEBUG_RANKS"));
+  return on;
+}
+
 Array operand(std::string_view op, const ArrayLike& x, const Comm& comm) {
   mpi::check_alive(comm, op, x.at);
   return checked(x);
 }
 Array by_row(const ir::Primitive& row, const Array& x, const Comm& comm, const Location& at) {
   return bind1(row, mpi::comm_params(comm.group()), {x}, at);
+}
+// What is the same on all ranks becomes each rank's own.
+Array varying(std::string_view op, const ArrayLike& x, const Comm& comm, const std::string& name) {
+  Array a = operand(op, x, comm);
+  if (looks()) {
+    mpi::AlikeParams p;
+    p.comm.group = comm.group();
+    p.op = op;
+    p.name = name;
+    a = bind1(mpi::alike_row(), make_params(std::move(p)), {a}, x.at);
+  }
+  return by_row(mpi::pvary_row(), a, comm, x.at);
 }
 Array summable(const Array& a, const Location& at) {
   return type_of(a).dtype == bool_ ? coerce(a, default_int(), at) : a;
@@ -84,8 +105,9 @@ Array pmax(const ArrayLike& x, const Comm& comm) {
 Array pmin(const ArrayLike& x, const Comm& comm) {
   return by_row(mpi::pmin_row(), operand("pmin", x, comm), comm, x.at);
 }
-Array pvary(const ArrayLike& x, const Comm& comm) {
-  return by_row(mpi::pvary_row(), operand("pvary", x, comm), comm, x.at);
+Array pvary(const ArrayLike& x, const Comm& comm) { return detail::vary(x, comm, ""); }
+Array detail::vary(const ArrayLike& x, const Comm& comm, const std::string& name) {
+  return varying("pvary", x, comm, name);
 }
 Array axis_index(const Comm& comm, const Location& at) {
   mpi::check_alive(comm, "axis_index", at);
@@ -138,20 +160,32 @@ Array broadcast(const ArrayLike& x, const Comm& comm, int root) {
 
 namespace detail {
 
+// What is cut is the same on all ranks, and each uses a part: its cotangent is the sum of theirs.
+Array shard(const ArrayLike& x, const Comm& comm, int axis, const std::string& name) {
+  return along("mpi::shard", x, comm, axis, true, [&](const Array& a) {
+    const std::int64_t part = type_of(a).shape[0] / comm.group()->size, begin = part * comm.group()->rank;
+    return varying("mpi::shard", ArrayLike(a, x.at), comm, name)[slice(begin, begin + part)];
+  });
+}
+
 namespace {
 
-// Leaves of one dtype travel together, in buckets: few messages, of little scratch.
-constexpr std::size_t bucket_bytes = std::size_t{32} << 20;
-std::vector<std::vector<std::size_t>> buckets(const Arrays& xs) {
+// Leaves of one dtype travel together, in buckets. Traced ones in the order in which they were made, so that a bucket of
+// gradients is whole while others are still to come.
+std::vector<std::vector<std::size_t>> buckets(const Arrays& xs, std::size_t most) {
   struct Open {
     std::size_t bucket, bytes;
   };
+  std::vector<std::size_t> made(xs.size());
+  std::iota(made.begin(), made.end(), std::size_t{0});
+  auto when = [&](std::size_t i) { return xs[i].value()->trace ? xs[i].value()->origin.sequence : 0; };
+  std::stable_sort(made.begin(), made.end(), [&](std::size_t a, std::size_t b) { return when(a) < when(b); });
   std::map<DType, Open> open;
   std::vector<std::vector<std::size_t>> out;
-  for (std::size_t i = 0; i < xs.size(); ++i) {
+  for (std::size_t i : made) {
     const Type t = type_of(xs[i]);
     auto it = open.find(t.dtype);
-    if (it == open.end() || it->second.bytes + t.bytes() > bucket_bytes) {
+    if (it == open.end() || it->second.bytes + t.bytes() > most) {
       it = open.insert_or_assign(t.dtype, Open{out.size(), 0}).first;
       out.emplace_back();
     }
@@ -160,9 +194,9 @@ std::vector<std::vector<std::size_t>> buckets(const Arrays& xs) {
   }
   return out;
 }
-Arrays sum_leaves(const Arrays& xs, const Comm& comm, const Location& at) {
+Arrays sum_leaves(const Arrays& xs, const Comm& comm, std::size_t bucket_bytes, const Location& at) {
   Arrays out(xs.size());
-  for (const std::vector<std::size_t>& bucket : buckets(xs)) {
+  for (const std::vector<std::size_t>& bucket : buckets(xs, bucket_bytes)) {
     Arrays some;
     for (std::size_t i : bucket) some.push_back(xs[i]);
     const Arrays sums = anew::bind(mpi::psum_row(), mpi::comm_params(comm.group()), some, at);
@@ -173,24 +207,24 @@ Arrays sum_leaves(const Arrays& xs, const Comm& comm, const Location& at) {
 
 }  // namespace
 
-Arrays collect_leaves(Collective which, LeafList xs, const Comm& comm, int root, const Location& at) {
-  static constexpr std::string_view names[] = {"psum", "pmean", "pmax", "pmin", "pvary", "broadcast"};
+Arrays collect_leaves(Collective which, LeafList xs, const Comm& comm, int root, std::size_t bucket,
+                      const Location& at) {
+  static constexpr std::string_view names[] = {"psum", "pmean", "pmax", "pmin", "broadcast"};
   mpi::check_alive(comm, names[static_cast<std::size_t>(which)], at);
   PinLine pin(at);
   Arrays in, out;
   for (std::size_t i = 0; i < xs.size(); ++i) in.push_back(checked(ArrayLike(xs[i], at)));
   if (which == Collective::sum || which == Collective::mean) {
     for (Array& x : in) x = summable(x, at);
-    out = sum_leaves(in, comm, at);
+    out = sum_leaves(in, comm, bucket, at);
     if (which == Collective::mean)
       for (Array& y : out) y = y / comm.group()->size;
     return out;
   }
   for (const Array& x : in)
-    out.push_back(which == Collective::max    ? pmax(x, comm)
-                  : which == Collective::min  ? pmin(x, comm)
-                  : which == Collective::vary ? pvary(x, comm)
-                                              : broadcast(x, comm, root));
+    out.push_back(which == Collective::max   ? pmax(x, comm)
+                  : which == Collective::min ? pmin(x, comm)
+                                             : broadcast(x, comm, root));
   return out;
 }
 
@@ -198,13 +232,10 @@ Arrays collect_leaves(Collective which, LeafList xs, const Comm& comm, int root,
 
 namespace mpi {
 
-// What is cut is the same on all ranks, and each uses a part: its cotangent is the sum of theirs.
-Array shard(const ArrayLike& x, const Comm& comm, int axis) {
-  return along("mpi::shard", x, comm, axis, true, [&](const Array& a) {
-    const std::int64_t part = type_of(a).shape[0] / comm.group()->size, begin = part * comm.group()->rank;
-    return pvary(a, comm)[slice(begin, begin + part)];
-  });
-}
+Array shard(const ArrayLike& x, const Comm& comm, int axis) { return detail::shard(x, comm, axis, ""); }
+
+bool debug_ranks_enabled() { return looks(); }
+bool debug_ranks(bool on) { return looks().exchange(on); }
 
 Array halo_exchange(const ArrayLike& x, const Comm& comm, const HaloOptions& options) {
   return along("mpi::halo_exchange", x, comm, options.axis, false, [&](const Array& a) {

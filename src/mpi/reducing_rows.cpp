@@ -3,6 +3,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include "mpi/background.h"
 #include "mpi/collective_rows.h"
 #include "ops/family.h"
 
@@ -43,30 +44,68 @@ std::int64_t elements_of(std::span<const Type> types) {
   return n;
 }
 
-// One array is reduced where its result lies; several are packed one behind the other.
+// A reduction of one array, where its result lies, or of several, packed one behind the other.
+struct Join {
+  std::string op;
+  Joins how;
+  std::shared_ptr<const Group> group;
+  DType dtype;
+  std::int64_t elements;
+  bool one;
+  std::size_t bytes() const { return static_cast<std::size_t>(elements) * size_of(dtype); }
+  std::size_t work() const { return reduce_scratch(*group, elements, dtype); }
+
+  void run(const std::string& what, const std::byte* x, std::byte* y, std::byte* work) const {
+    group->agree(what);
+    all_reduce(*group, how, x, y, elements, dtype, work);
+  }
+  static void pack_all(std::span<const ir::Memory> x, std::byte* to) {
+    for (const ir::Memory& m : x) pack(m, to), to += m.type.bytes();
+  }
+  static void unpack_all(std::span<const ir::Memory> y, const std::byte* from) {
+    for (const ir::Memory& m : y) unpack(m, from), from += m.type.bytes();
+  }
+};
+
+// In flight: the array, or all packed, which becomes the result; and what the reduction works in.
+std::shared_ptr<const ir::Lowered::Halves> halves_of(const Join& join, const Type& first) {
+  if (join.group->size == 1 || join.elements == 0 || !has_background()) return nullptr;
+  ir::Lowered::Halves h;
+  h.flight = {join.one ? first : Type{{join.elements}, join.dtype},
+              Type{{static_cast<std::int64_t>(join.work())}, bool_}};
+  h.in_place = join.one;
+  h.start = [=](std::span<const ir::Memory> x, std::span<const ir::Memory> flight, std::byte*) {
+    std::byte *const data = flight[0].data, *const work = flight[1].data;
+    if (!join.one || x[0].data != data) Join::pack_all(x, data);
+    const std::string what = describe(join.op, x);
+    background().begin(data, what, [=] { join.run(what, data, data, work); });
+  };
+  h.finish = [=](std::span<const ir::Memory> flight, std::span<const ir::Memory> y, std::byte*) {
+    background().finish(flight[0].data);
+    if (!join.one || y[0].data != flight[0].data) Join::unpack_all(y, flight[0].data);
+  };
+  return std::make_shared<const ir::Lowered::Halves>(std::move(h));
+}
+
 ir::Lowered lower_join(std::string_view op, Joins how, const ir::Params& params, std::span<const Type> in) {
-  const std::shared_ptr<const Group> group = params.as<CommParams>().comm.group;
-  const DType dtype = in[0].dtype;
-  const std::int64_t elements = elements_of(in);
-  const bool one = in.size() == 1;
-  const std::size_t bytes = static_cast<std::size_t>(elements) * size_of(dtype);
-  const std::size_t work = reduce_scratch(*group, elements, dtype), packed = one ? 0 : (bytes + 63) / 64 * 64;
+  const Join join{std::string(op), how,           params.as<CommParams>().comm.group, in[0].dtype,
+                  elements_of(in), in.size() == 1};
+  const std::size_t work = join.work(), packed = join.one ? 0 : (join.bytes() + 63) / 64 * 64;
   ir::Lowered l;
   l.scratch = work + packed;
-  l.in_place = one ? 0 : -1;
+  l.in_place = join.one ? 0 : -1;
+  l.halves = halves_of(join, in[0]);
   l.call = [=](std::span<const ir::Memory> x, std::span<const ir::Memory> y, std::byte* scratch) {
-    group->agree(describe(op, x));
-    if (one) {
+    const std::string what = describe(join.op, x);
+    if (join.one) {
       const bool dense = is_dense(x[0]);
       if (!dense) pack(x[0], y[0].data);
-      return all_reduce(*group, how, dense ? x[0].data : y[0].data, y[0].data, elements, dtype, scratch);
+      return join.run(what, dense ? x[0].data : y[0].data, y[0].data, scratch);
     }
     std::byte* const all = scratch + work;
-    std::size_t at = 0;
-    for (const ir::Memory& m : x) pack(m, all + at), at += m.type.bytes();
-    all_reduce(*group, how, all, all, elements, dtype, scratch);
-    at = 0;
-    for (const ir::Memory& m : y) unpack(m, all + at), at += m.type.bytes();
+    Join::pack_all(x, all);
+    join.run(what, all, all, scratch);
+    Join::unpack_all(y, all);
   };
   return l;
 }
@@ -148,6 +187,40 @@ Primitive varying() {
   return p;
 }
 
+// ---- alike: what pvary takes, where it shall be looked at. Its tangent is not.
+void check_alike(const AlikeParams& p, const Type& type, std::span<const std::byte> bytes) {
+  const std::vector<std::uint64_t> all = p.comm.group->gather(hash_bytes(bytes));
+  std::string others;
+  for (std::size_t r = 1; r < all.size(); ++r)
+    if (all[r] != all[0]) others += fmt::format("{}{}", others.empty() ? "" : ", ", r);
+  if (others.empty()) return;
+  const bool several = others.find(',') != others.npos;
+  throw Error(
+      fmt::format("[{}] {}{}{} is not the same on all ranks: rank{} {} {} other values than rank 0", p.op, p.name,
+                  p.name.empty() ? "" : ", ", type.str(), several ? "s" : "", others, several ? "have" : "has"),
+      Location(), "broadcast(x, comm) makes it the same; what each rank has for itself needs no pvary or shard");
+}
+Primitive looking() {
+  Primitive p;
+  p.name = "alike";
+  p.parse = &AlikeParams::parse;
+  p.infer = [](const ir::InferArgs& a) { return infer_join("alike", true, a); };
+  p.lower = [](const ir::Params& params, std::span<const Type>, std::span<const Type>) {
+    ir::Lowered l;
+    l.in_place = 0;
+    l.call = [q = params.as<AlikeParams>()](std::span<const ir::Memory> x, std::span<const ir::Memory> y, std::byte*) {
+      if (x[0].data != y[0].data) pack(x[0], y[0].data);
+      q.comm.group->agree(describe(q.op, x));
+      check_alike(q, y[0].type, {y[0].data, y[0].type.bytes()});
+    };
+    return l;
+  };
+  p.jvp = [](const ir::JvpArgs& a) { return Arrays{a.t[0]}; };
+  p.batch = [](const ir::BatchArgs& a) { return ir::Batched{anew::bind(alike_row(), a.params, a.x, a.at)}; };
+  p.facts.effects = true;
+  return p;
+}
+
 // ---- axis_index: not a literal, so that Programs are the same on all ranks
 Primitive indexing() {
   Primitive p;
@@ -170,6 +243,7 @@ struct ReducingRows : Family {
   const Primitive& pmax = row(extreme("pmax", Joins::max, pmax_row));
   const Primitive& pmin = row(extreme("pmin", Joins::min, pmin_row));
   const Primitive& pvary = row(varying());
+  const Primitive& alike = row(looking());
   const Primitive& axis_index = row(indexing());
 };
 
@@ -179,6 +253,7 @@ const Primitive& psum_row() { return rows<ReducingRows>().psum; }
 const Primitive& pmax_row() { return rows<ReducingRows>().pmax; }
 const Primitive& pmin_row() { return rows<ReducingRows>().pmin; }
 const Primitive& pvary_row() { return rows<ReducingRows>().pvary; }
+const Primitive& alike_row() { return rows<ReducingRows>().alike; }
 const Primitive& axis_index_row() { return rows<ReducingRows>().axis_index; }
 std::span<const Primitive* const> reducing_rows() { return rows<ReducingRows>().list(); }
 

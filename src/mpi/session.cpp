@@ -14,11 +14,13 @@
 #include <thread>
 
 #include "control/extension.h"
+#include "mpi/background.h"
 #include "mpi/collective_rows.h"
 
 namespace anew::mpi {
 namespace {
 
+using Clock = std::chrono::steady_clock;
 constexpr int patience = 60;  // seconds after which a rank says for what it waits
 
 struct MpiGroup : Group {
@@ -29,10 +31,13 @@ struct MpiGroup : Group {
 struct State {
   std::mutex guard;  // MPI is called by one thread at a time
   bool started = false, ended = false;
-  bool own = false;    // MPI was started here, and so is ended here
-  int exceptions = 0;  // under way when the session began
+  bool own = false;      // MPI was started here, and so is ended here
+  bool threads = false;  // MPI may be called by another thread than that of main
+  int exceptions = 0;    // under way when the session began
   std::map<std::string, std::shared_ptr<const MpiGroup>> groups;
   std::atomic<std::int64_t> messages = 0, bytes = 0, agreements = 0;
+  std::atomic<bool> aborting = false;
+  Link link;
   std::terminate_handler former = nullptr;
 };
 State& state() {
@@ -54,6 +59,8 @@ void call(int code, std::string_view what) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   std::this_thread::sleep_for(std::chrono::milliseconds(rank == 0 ? 0 : 300 + 10 * std::min(rank, 100)));
+  state().aborting = true;  // the other thread leaves MPI alone
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
   std::fflush(stdout);
   const std::string line = fmt::format("[anew] rank {} ends all ranks: {}\n", rank, why);
   std::fwrite(line.data(), 1, line.size(), stderr);
@@ -98,6 +105,8 @@ void start(int* argc, char*** argv, const Location& at) {
   MPI_Initialized(&had);
   s.own = !had;
   if (s.own) call(MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
+  else call(MPI_Query_thread(&level), "MPI_Query_thread");
+  s.threads = level >= MPI_THREAD_SERIALIZED;
   MPI_Comm own = MPI_COMM_NULL;  // messages of other users of MPI in this process are not ours
   call(MPI_Comm_dup(MPI_COMM_WORLD, &own), "MPI_Comm_dup");
   add_group(own, "world");
@@ -106,12 +115,6 @@ void start(int* argc, char*** argv, const Location& at) {
   s.started = true;
   s.exceptions = std::uncaught_exceptions();
   s.former = std::set_terminate(terminate);
-}
-
-std::uint64_t hash_text(std::string_view text) {  // FNV-1a: the same in every process
-  std::uint64_t h = 14695981039346656037ull;
-  for (char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  return h;
 }
 
 // Who wants what, ranks that want the same named together.
@@ -141,15 +144,22 @@ std::string wishes(const MpiGroup& g, std::string_view description) {
 
 const MpiGroup& mpi_group(const Group& g) { return static_cast<const MpiGroup&>(g); }
 
+// Between two looks at what is under way: a thread in the background leaves its processor to the program.
+void pause(Clock::time_point since) {
+  constexpr auto soon = std::chrono::microseconds(100), nap = std::chrono::microseconds(20);
+  if (!Background::is_this_thread() || Clock::now() - since < soon) return std::this_thread::yield();
+  std::this_thread::sleep_for(nap);
+  while (state().aborting) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
 // Says once that this takes long: ranks of different groups may wait for each other.
 void wait_for(MPI_Request& request, const MpiGroup& g, std::string_view description) {
-  using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   bool told = false;
   for (int done = 0;;) {
     call(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done) return;
-    std::this_thread::yield();
+    pause(start);
     if (told || Clock::now() - start < std::chrono::seconds(patience)) continue;
     told = true;
     const std::string line =
@@ -158,9 +168,20 @@ void wait_for(MPI_Request& request, const MpiGroup& g, std::string_view descript
   }
 }
 
+void wait_for(std::vector<MPI_Request>& requests) {
+  const auto n = static_cast<int>(requests.size());
+  if (!Background::is_this_thread()) return call(MPI_Waitall(n, requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+  const Clock::time_point start = Clock::now();
+  for (int done = 0;;) {
+    call(MPI_Testall(n, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
+    if (done) return;
+    pause(start);
+  }
+}
+
 // What ranks would wait for forever is an error of all of them.
 bool all_want(const MpiGroup& g, std::string_view description) {
-  const std::uint64_t h = hash_text(description);
+  const std::uint64_t h = hash_bytes(std::as_bytes(std::span(description)));
   std::uint64_t mine[2] = {h, ~h}, all[2] = {};  // bits that all have, and bits that nobody has
   MPI_Request request = MPI_REQUEST_NULL;
   call(MPI_Iallreduce(mine, all, 2, MPI_UINT64_T, MPI_BAND, g.comm, &request), "MPI_Iallreduce");
@@ -179,6 +200,8 @@ Session::~Session() {
   State& s = state();
   if (std::uncaught_exceptions() > s.exceptions) abort_all("an exception left the scope of its session");
   try {
+    background().clear();
+    background().stop();
     const std::lock_guard lock(s.guard);
     const MpiGroup& g = *s.groups.at("world");
     constexpr std::string_view end = "the end of the session";
@@ -228,6 +251,7 @@ void Group::agree(std::string_view description) const {
   State& s = state();
   if (s.ended) throw Error("[mpi] the session has ended", Location(), "let mpi::Session live as long as main");
   if (size == 1) return;
+  if (!Background::is_this_thread()) background().clear();
   const std::lock_guard lock(s.guard);
   const MpiGroup& g = mpi_group(*this);
   ++s.agreements;
@@ -237,11 +261,27 @@ void Group::agree(std::string_view description) const {
       Location(), one_order);
 }
 
+std::uint64_t hash_bytes(std::span<const std::byte> bytes) {  // FNV-1a
+  std::uint64_t h = 14695981039346656037ull;
+  for (std::byte b : bytes) h = (h ^ static_cast<std::uint64_t>(b)) * 1099511628211ull;
+  return h;
+}
+
+std::vector<std::uint64_t> Group::gather(std::uint64_t mine) const {
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(size), mine);
+  if (size == 1) return all;
+  const std::lock_guard lock(state().guard);
+  call(MPI_Allgather(&mine, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, mpi_group(*this).comm), "MPI_Allgather");
+  return all;
+}
+
 void Group::exchange(std::span<const Parcel> out, std::span<const Parcel> in) const {
   constexpr std::size_t most = std::size_t{1} << 30;  // MPI counts by int
   State& s = state();
   const std::lock_guard lock(s.guard);
   const MpiGroup& g = mpi_group(*this);
+  const Clock::time_point begin = Clock::now();
+  std::size_t sent = 0;
   std::vector<MPI_Request> requests;
   auto each = [&](std::span<const Parcel> parcels, auto post) {
     for (const Parcel& p : parcels)
@@ -255,8 +295,17 @@ void Group::exchange(std::span<const Parcel> out, std::span<const Parcel> in) co
     call(MPI_Isend(data, bytes, MPI_BYTE, to, 0, g.comm, &requests.emplace_back()), "MPI_Isend");
     ++s.messages;
     s.bytes += bytes;
+    sent += static_cast<std::size_t>(bytes);
   });
-  call(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+  wait_for(requests);
+  const double takes = requests.empty() ? 0 : s.link.seconds + static_cast<double>(sent) * s.link.seconds_per_byte;
+  if (takes > 0)
+    std::this_thread::sleep_until(begin +
+                                  std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(takes)));
 }
+
+bool has_background() { return state().threads; }
+
+Link set_link(Link link) { return std::exchange(state().link, link); }
 
 }  // namespace anew::mpi

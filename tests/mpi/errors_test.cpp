@@ -82,6 +82,39 @@ TEST_F(Errors, Arguments) {
             "[reduce_scatter] axis 0 of f32[" + odd + "]" + parts);
   EXPECT_EQ(ERROR_OF((void)all_to_all(ones(ranks() + 1), world())), "[all_to_all] axis 0 of f32[" + odd + "]" + parts);
 }
+TEST_F(Errors, WhatIsTakenToBeTheSameOnAllRanks) {
+  struct Model {
+    Array w, b;
+  };
+  const Model same{ones({2, 3}), ones({4})}, differs{same.w, mine({4}, 1, f32)};
+  auto loss = [](Model m) {
+    const Model own = pvary(m, world());
+    return psum(sum(own.w) + sum(own.b), world());
+  };
+  const Array want = grad(loss)(same).w;
+  (void)pvary(differs, world());  // nobody looks
+  const bool former = mpi::debug_ranks();
+  EXPECT_TRUE(mpi::debug_ranks_enabled());
+  EXPECT_TRUE(same_bits(grad(loss)(same).w, want));
+  EXPECT_TRUE(same_bits(jit(grad(loss))(same).w, want));
+  EXPECT_EQ(mpi::shard(ones({ranks(), 2}), world()).shape(), Shape({1, 2}));
+  if (!alone()) {
+    std::string others = "rank 1 has";
+    if (ranks() == 3) others = "ranks 1, 2 have";
+    if (ranks() == 4) others = "ranks 1, 2, 3 have";
+    const std::string rest =
+        " is not the same on all ranks: " + others +
+        " other values than rank 0; hint: broadcast(x, comm) makes it the same; what each rank has for itself "
+        "needs no pvary or shard";
+    EXPECT_EQ(ERROR_OF((void)pvary(differs.b, world())), "[pvary] f32[4]" + rest);
+    EXPECT_EQ(ERROR_OF((void)pvary(differs, world())), "[pvary] b, f32[4]" + rest);
+    EXPECT_EQ(ERROR_OF((void)jit(value_and_grad(loss))(differs)), "[pvary] b, f32[4]" + rest);
+    const std::vector<Array> list{ones({2 * ranks(), 3}), mine({ranks(), 2}, 1, f32)};
+    EXPECT_EQ(ERROR_OF((void)mpi::shard(list, world())),
+              "[mpi::shard] [1], f32[" + std::to_string(ranks()) + ",2]" + rest);
+  }
+  mpi::debug_ranks(former);
+}
 TEST_F(Errors, OneSessionAProcess) {
   EXPECT_EQ(ERROR_OF(mpi::Session second),
             "[mpi::Session] there is a session already; hint: a process has one, in main");

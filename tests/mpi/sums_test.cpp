@@ -119,7 +119,7 @@ TEST(Sums, LeavesOfOneDtypeTravelTogether) {
 }
 
 TEST(Sums, BucketsKeepTheScratchSmall) {
-  const std::int64_t n = 3 << 20;  // 12 MiB each: two to a bucket
+  const std::int64_t n = 3 << 17;  // 1.5 MiB each: two to a bucket
   const Arrays p{full({n}, 1 + rank(), f32), full({n}, 2, f32), full({n}, 3, f32), full({20}, rank(), f32)};
   const mpi::Traffic before = mpi::traffic();
   const Arrays s = psum(p, world());
