@@ -1,4 +1,5 @@
-# anew_mpi: programs of several processes (anew/mpi.h), a library of its own, built where MPI is found (Open MPI or MPICH).
+# anew_mpi: programs of several processes (anew/mpi.h), a library of its own, built where MPI is found (Open MPI or MPICH;
+# MPI_EXECUTABLE_SUFFIX=.mpich or .openmpi says which where there are both).
 # ANEW_MPI: AUTO, ON (an error where there is no MPI) or OFF. Gives ANEW_WITH_MPI, and `anew_mpi_test(name ranks command...)`.
 set(ANEW_WITH_MPI OFF)
 if(NOT ANEW_MPI STREQUAL "OFF" AND NOT ANEW_FOLDERS AND NOT ANEW_SANITIZE)  # MPI itself leaks and races
@@ -6,6 +7,7 @@ if(NOT ANEW_MPI STREQUAL "OFF" AND NOT ANEW_FOLDERS AND NOT ANEW_SANITIZE)  # MP
   find_package(MPI COMPONENTS CXX QUIET)
   if(MPI_CXX_FOUND)
     set(ANEW_WITH_MPI ON)
+    message(STATUS "MPI: ${MPI_CXX_COMPILER}, ${MPIEXEC_EXECUTABLE}")
   elseif(ANEW_MPI STREQUAL "AUTO")
     message(STATUS "no MPI (libopenmpi-dev openmpi-bin): anew_mpi, its tests and examples are left out")
   else()

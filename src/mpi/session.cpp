@@ -65,6 +65,7 @@ void call(int code, std::string_view what) {
   const std::string line = fmt::format("[anew] rank {} ends all ranks: {}\n", rank, why);
   std::fwrite(line.data(), 1, line.size(), stderr);
   std::fflush(stderr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // mpiexec passes it on before it ends this process
   MPI_Abort(MPI_COMM_WORLD, 1);
   std::_Exit(1);
 }
@@ -144,7 +145,8 @@ std::string wishes(const MpiGroup& g, std::string_view description) {
 
 const MpiGroup& mpi_group(const Group& g) { return static_cast<const MpiGroup&>(g); }
 
-// Between two looks at what is under way: a thread in the background leaves its processor to the program.
+// Between two looks at what is under way: others may want the processor (MPI's own waiting does not ask), and a thread
+// in the background leaves it to the program.
 void pause(Clock::time_point since) {
   constexpr auto soon = std::chrono::microseconds(100), nap = std::chrono::microseconds(20);
   if (!Background::is_this_thread() || Clock::now() - since < soon) return std::this_thread::yield();
@@ -170,7 +172,6 @@ void wait_for(MPI_Request& request, const MpiGroup& g, std::string_view descript
 
 void wait_for(std::vector<MPI_Request>& requests) {
   const auto n = static_cast<int>(requests.size());
-  if (!Background::is_this_thread()) return call(MPI_Waitall(n, requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
   const Clock::time_point start = Clock::now();
   for (int done = 0;;) {
     call(MPI_Testall(n, requests.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
