@@ -9,13 +9,6 @@
 namespace anew::passes {
 namespace {
 
-// The memory that a value lies in: bytes of the arena (no storage), or of a storage of the caller.
-struct Extent {
-  StorageId storage;
-  std::int64_t begin, end;
-  bool meets(const Extent& o) const { return storage == o.storage && begin < o.end && o.begin < end; }
-};
-
 class Epilogues {
  public:
   explicit Epilogues(const Body& body) : b_(body) {}
@@ -57,23 +50,15 @@ class Epilogues {
     const auto scratch = static_cast<std::int64_t>(b_.scratch_offsets[i]);
     const Extent working{{}, scratch, scratch + static_cast<std::int64_t>(call.scratch)};
     for (ValueId out : s.out) {
-      const Extent e = extent(out);
+      const Extent e = extent_of(b_, out);
       if (e.meets(working)) return false;
       for (ValueId v : call.in)
-        if (e.meets(extent(v))) return false;
-      if (e.meets(extent(call.out[0])) &&
+        if (e.meets(extent_of(b_, v))) return false;
+      if (e.meets(extent_of(b_, call.out[0])) &&
           (!same_place(value(out), product) || size_of(value(out).type.dtype) != size_of(product.type.dtype)))
         return false;
     }
     return true;
-  }
-
-  Extent extent(ValueId v) const {
-    const StorageId s = value(v).storage;
-    const Storage& storage = b_.storages[s];
-    const bool arena = storage.kind == Storage::Kind::temporary;
-    const auto begin = arena ? static_cast<std::int64_t>(b_.offsets[s]) : 0;
-    return {arena ? StorageId{} : s, begin, begin + static_cast<std::int64_t>(storage.bytes)};
   }
 
   const Body& b_;

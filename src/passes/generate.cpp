@@ -154,7 +154,7 @@ class Generator {
     for (ValueId v : b_.inputs) code->inputs.push_back(value(v).storage.number);
     for (ValueId v : b_.outputs) code->outputs.push_back(value(v).storage.number);
     for (std::size_t i = 0; i < b_.steps.size(); ++i) {
-      if (!on_tiles(i)) code->steps.push_back(step(i));
+      if (!on_tiles(i) && !with_last(i)) code->steps.push_back(step(i));
       code->doer.push_back(code->steps.size() - 1);
     }
     code->table = code->storages + deepest_;
@@ -173,6 +173,10 @@ class Generator {
     const Kernel* kernel = i < b_.steps.size() ? b_.steps[i].as<Kernel>() : nullptr;
     return kernel && kernel->on_tiles;
   }
+  bool with_last(std::size_t i) const {
+    const Kernel* kernel = i < b_.steps.size() ? b_.steps[i].as<Kernel>() : nullptr;
+    return kernel && kernel->with_last;
+  }
   StackedPlace rows(ValueId v) const {
     const Value& x = value(v);
     return {place(v), x.strides[0] * static_cast<std::int64_t>(size_of(x.type.dtype))};
@@ -185,9 +189,27 @@ class Generator {
   }
 
   std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Kernel&) {
+    if (with_last(i + 1)) return make_neighbours(i);
     std::vector<Place> operands = operands_of(s);
     needs(static_cast<int>(operands.size()));
     return std::make_unique<KernelStep>(codes_[table_.of(s)], std::move(operands), scratch(i));
+  }
+  std::unique_ptr<const ExecutableStep> make_neighbours(std::size_t i) {
+    std::vector<NeighboursStep::Part> parts;
+    std::size_t operands = 0;
+    do {
+      const Step& s = b_.steps[i];
+      parts.push_back({codes_[table_.of(s)], operands_of(s), rows_of(s.kernel())});
+      operands += parts.back().operands.size();
+    } while (with_last(++i));
+    needs(static_cast<int>(operands));
+    return std::make_unique<NeighboursStep>(std::move(parts));
+  }
+  // How many rows a kernel goes over, one after the other: its first variable, unless that leads along rows.
+  static std::int64_t rows_of(const loops::Kernel& k) {
+    const auto& index = k.stores[0].to.index;
+    const bool along = k.extents.empty() || index.empty() || index.back().coefficients[0] != 0;
+    return along ? 1 : std::max<std::int64_t>(1, k.extents[0]);
   }
 
   std::vector<Place> operands_of(const Step& s) const {

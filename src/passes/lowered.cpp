@@ -40,6 +40,30 @@ bool is_identity(const std::vector<loops::Affine>& index, std::size_t variables)
   return true;
 }
 
+bool keep_apart(const loops::Kernel& a, const std::vector<loops::Affine>& index_a, const loops::Kernel& b,
+                const std::vector<loops::Affine>& index_b) {
+  auto range = [](const loops::Kernel& k, const loops::Affine& f) {
+    std::pair<std::int64_t, std::int64_t> r{f.constant, f.constant};
+    for (std::size_t v = 0; v < k.extents.size(); ++v)
+      (f.coefficients[v] < 0 ? r.first : r.second) += f.coefficients[v] * (k.extents[v] - 1);
+    return r;
+  };
+  for (std::size_t d = 0; d < index_a.size(); ++d) {
+    const auto [low_a, high_a] = range(a, index_a[d]);
+    const auto [low_b, high_b] = range(b, index_b[d]);
+    if (high_a < low_b || high_b < low_a) return true;
+  }
+  return false;
+}
+
+Extent extent_of(const Body& body, ValueId value) {
+  const StorageId s = body.values[value].storage;
+  const Storage& storage = body.storages[s];
+  const bool arena = storage.kind == Storage::Kind::temporary;
+  const auto begin = arena ? static_cast<std::int64_t>(body.offsets[s]) : 0;
+  return {arena ? StorageId{} : s, begin, begin + static_cast<std::int64_t>(storage.bytes)};
+}
+
 Part plan_of(const Step& step, std::size_t body) {
   if (auto* loop = step.as<Loop>()) return body == 0 ? loop->body : loop->condition;
   if (auto* unwind = step.as<Unwind>()) return body == 0 ? unwind->advance : body == 1 ? unwind->step : unwind->tape;

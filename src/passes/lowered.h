@@ -71,7 +71,8 @@ struct Part {
 struct Kernel {
   loops::Kernel kernel;
   loops::Schedule schedule = {};  // set by `schedule`
-  bool on_tiles = false;  // set by `attach_epilogues`: runs on tiles of the call before it, as they are finished
+  bool on_tiles = false;   // set by `attach_epilogues`: runs on tiles of the call before it, as they are finished
+  bool with_last = false;  // set by `attach_neighbours`: runs at once with the kernel before it
 };
 
 // A call into the runtime.
@@ -253,7 +254,20 @@ constexpr std::size_t small_arena = std::size_t{16} << 20;
 void spare_scratch(Body& body, std::size_t small = small_arena);
 bool spares_scratch(const Body& body, const Step& step);  // could do without
 void place(Body& body);
+// The memory that a value of a placed Body lies in: bytes of the arena (no storage), or of a storage of the caller.
+struct Extent {
+  StorageId storage;
+  std::int64_t begin, end;
+  bool meets(const Extent& o) const { return storage == o.storage && begin < o.end && o.begin < end; }
+};
+Extent extent_of(const Body& body, ValueId value);
 // Kernels behind products run on their tiles, where the placement lets them.
 void attach_epilogues(Body& body);
+// Kernels that do not depend on each other run at once.
+void attach_neighbours(Body& body);
+// Whether two boxes of one array keep apart along a dimension: the iterations of two kernels, each seen through an
+// index.
+bool keep_apart(const loops::Kernel& a, const std::vector<loops::Affine>& index_a, const loops::Kernel& b,
+                const std::vector<loops::Affine>& index_b);
 
 }  // namespace anew::passes

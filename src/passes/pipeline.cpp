@@ -55,10 +55,11 @@ constexpr BodyPass cutting[] = {
 };
 // rematerialize is here, where there is a budget: which steps run again.
 constexpr BodyPass memory[] = {
-    {"alias", alias},                        // in place; before memory is counted
-    {"spill", spill},                        // states on disk, where nobody but their way back reads them
-    {"plan_memory", plan_memory},            // offsets of everything
-    {"attach_epilogues", attach_epilogues},  // kernels that run on a product's tiles, where the placement lets them
+    {"alias", alias},                          // in place; before memory is counted
+    {"spill", spill},                          // states on disk, where nobody but their way back reads them
+    {"plan_memory", plan_memory},              // offsets of everything
+    {"attach_epilogues", attach_epilogues},    // kernels that run on a product's tiles, where the placement lets them
+    {"attach_neighbours", attach_neighbours},  // kernels that run at once, as far as they are left
 };
 
 // generate comes when code is first asked for: a target's code for each distinct kernel, pointers instead of values.
@@ -161,6 +162,7 @@ std::shared_ptr<const Body> plan_tightly(std::shared_ptr<Body> body) {
   spill(*body);
   plan_memory(*body, 0);
   attach_epilogues(*body);
+  attach_neighbours(*body);
   verify(*body);
   return body;
 }

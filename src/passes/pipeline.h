@@ -17,8 +17,8 @@ struct Planned {
 };
 Planned plan_program(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated = {},
                      bool keep_steps = false, bool names_stay = false);
-// Offsets in one arena, of nested Bodies too; the last but one of the passes. Arenas up to `small` bytes are not
-// smaller for what steps can do without.
+// Offsets in one arena, of nested Bodies too; the last of the passes that moves anything. Arenas up to `small` bytes
+// are not smaller for what steps can do without.
 void plan_memory(Body& body);
 void plan_memory(Body& body, std::size_t small);
 // The passes behind `schedule`, on steps that `plan_program` kept or some made of them; nothing is given that steps can

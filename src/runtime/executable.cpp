@@ -57,6 +57,46 @@ void KernelStep::run(std::byte* const* table, std::byte** more) const {
   if (scratch) code_->finish(operands, scratch);
 }
 
+NeighboursStep::NeighboursStep(std::vector<Part> parts) : parts_(std::move(parts)) {
+  std::size_t operands = 0;
+  for (std::size_t p = 0; p < parts_.size(); ++p) {
+    const Part& part = parts_[p];
+    first_operand_.push_back(operands);
+    operands += part.operands.size();
+    auto band = std::find_if(bands_.begin(), bands_.end(), [&](const Band& b) { return b.rows == part.rows; });
+    if (band == bands_.end()) band = bands_.insert(bands_.end(), Band{part.rows, {}});
+    band->parts.push_back(p);
+    if (part.code->grain == 0) continue;
+    const std::int64_t at_once = std::max<std::int64_t>(1, part.code->grain / (part.code->units / part.rows));
+    band->at_once = band->at_once ? std::min(band->at_once, at_once) : at_once;
+    shared_ = true;
+  }
+  std::stable_sort(bands_.begin(), bands_.end(), [](const Band& a, const Band& b) { return a.chunks() > b.chunks(); });
+  for (const Band& b : bands_) chunks_ += b.chunks();
+}
+
+void NeighboursStep::run(std::byte* const* table, std::byte** more) const {
+  for (std::size_t p = 0; p < parts_.size(); ++p)
+    for (std::size_t i = 0; i < parts_[p].operands.size(); ++i)
+      more[first_operand_[p] + i] = parts_[p].operands[i].in(table);
+  auto run_chunk = [&](std::int64_t chunk) {
+    auto band = bands_.begin();
+    for (; chunk >= band->chunks(); ++band) chunk -= band->chunks();
+    const std::int64_t begin = chunk * band->at_once;
+    const std::int64_t end = band->at_once ? std::min(band->rows, begin + band->at_once) : band->rows;
+    for (std::size_t p : band->parts) {
+      const loops::KernelCode& code = *parts_[p].code;
+      const std::int64_t row = code.units / parts_[p].rows;
+      code.run(more + first_operand_[p], begin * row, end * row, nullptr);
+    }
+  };
+  auto run_chunks = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t c = begin; c < end; ++c) run_chunk(c);
+  };
+  if (shared_) parallel_for(chunks_, 1, run_chunks);
+  else run_chunks(0, chunks_);
+}
+
 // ---- branches
 
 void BranchStep::run(std::byte* const* table, std::byte** more) const {

@@ -113,6 +113,32 @@ class KernelStep final : public ExecutableStep {
   Place scratch_;
 };
 
+// Kernels that do not depend on each other, shared out together. Those over as many rows go row by row side by side.
+class NeighboursStep final : public ExecutableStep {
+ public:
+  struct Part {
+    std::shared_ptr<const loops::KernelCode> code;
+    std::vector<Place> operands;
+    std::int64_t rows;  // a divisor of its units
+  };
+  explicit NeighboursStep(std::vector<Part> parts);
+  void run(std::byte* const* table, std::byte** more) const override;
+
+ private:
+  // Parts over as many rows, some of these at a time.
+  struct Band {
+    std::int64_t rows;
+    std::vector<std::size_t> parts;
+    std::int64_t at_once = 0;  // rows; 0: one thread does them all
+    std::int64_t chunks() const { return at_once ? (rows + at_once - 1) / at_once : 1; }
+  };
+  std::vector<Part> parts_;
+  std::vector<std::size_t> first_operand_;  // of each part
+  std::vector<Band> bands_;                 // the largest first
+  std::int64_t chunks_ = 0;                 // of all
+  bool shared_ = false;                     // some of them are worth a thread
+};
+
 // Runs the Code that an i32 chooses (clamped).
 class BranchStep final : public ExecutableStep {
  public:

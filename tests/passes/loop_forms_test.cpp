@@ -9,6 +9,7 @@
 #include "support/support.h"
 
 namespace anew {
+namespace loop_forms_test {
 namespace {
 
 using passes::LoopForms;
@@ -240,4 +241,5 @@ TEST(LoopForms, LeaveLoopsOfUsersAlone) {
 }
 
 }  // namespace
+}  // namespace loop_forms_test
 }  // namespace anew
