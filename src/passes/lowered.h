@@ -239,6 +239,8 @@ struct TileLimits {
   std::int64_t tile = 8192, least = 16384;
 };
 TileLimits set_tile_limits(TileLimits limits);
+// A product that is only added to something is added where that lies.
+void accumulate(Body& body);
 // How the work of each kernel is cut; kernels do not change from here on.
 void schedule(Body& body);
 // Storages that can share memory are one: in place, carries.

@@ -51,7 +51,8 @@ constexpr BodyPass tiling[] = {
     {"tile", tile},  // neighbours over the same rows run tile by tile; after order, which decides who is a neighbour
 };
 constexpr BodyPass cutting[] = {
-    {"schedule", schedule},  // kernels are final: units, scratch and grain of each
+    {"accumulate", accumulate},  // sums of products are made where they lie: one kernel and one array less
+    {"schedule", schedule},      // kernels are final: units, scratch and grain of each
 };
 // rematerialize is here, where there is a budget: which steps run again.
 constexpr BodyPass memory[] = {

@@ -319,7 +319,8 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
            const Shape* out_strides, ProductEpilogue* epilogue) {
   Mapped map = map_dims(left, right, dims, out_strides);
   const int64_t count = map.batch.size() * map.rows.size() * map.columns.size();
-  if (count == 0) return;
+  const bool adds = epilogue && epilogue->kind != ProductEpilogue::Kind::tiles;
+  if (count == 0 || (adds && (map.inner.size() == 0 || must_copy(map)))) return;
   if (map.inner.size() == 0) {
     std::fill_n(out, count, T{});
     return;
@@ -354,8 +355,16 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
   const std::span<const BatchDim> batches(list.data(), static_cast<std::size_t>(batch.count()));
   const Matrix<T> ma{a, m.stride[lhs], k.stride[lhs]}, mb{b, k.stride[rhs], n.stride[rhs]};
   const int64_t row = m.stride[result], column = n.size == 1 ? 1 : n.stride[result];
-  if constexpr (std::is_floating_point_v<T>)
-    if (batches.empty()) return product(m.size, n.size, k.size, ma, mb, out, row, column, packed, epilogue);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (batches.empty() && !adds) return product(m.size, n.size, k.size, ma, mb, out, row, column, packed, epilogue);
+    // A product of more blocks of k would be added block by block.
+    if (batches.empty() && k.size <= product_block) {
+      epilogue->taken = true;
+      if (epilogue->kind == ProductEpilogue::Kind::adds)
+        add_product(m.size, n.size, k.size, ma, mb, out, row, column, packed);
+    }
+  }
+  if (adds) return;
   multiply(batches, m.size, n.size, k.size, ma, mb, out, row, column, false, packed);
 }
 

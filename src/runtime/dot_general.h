@@ -34,7 +34,8 @@ DotScratch dot_scratch_of(DType dtype, const DotOperand& lhs, const DotOperand& 
 
 // Writes the result: batch dimensions, then the rest of lhs, then the rest of rhs, each in order; dense in row-major
 // order or, with strides that dot_writes allows, in another order of its dimensions. Bits are the same. `epilogue`:
-// what shall be done with its tiles, if it is one product (runtime/product.h).
+// what shall be done with its tiles, if it is one product, or that it shall be added to what is there
+// (runtime/product.h).
 // Integers wrap around; bool is "or" of "and". The dimensions have been checked by the caller.
 void dot_general(DType dtype, const DotOperand& lhs, const DotOperand& rhs, const DotDims& dims, void* out,
                  std::byte* scratch, const Shape* out_strides = nullptr, ProductEpilogue* epilogue = nullptr);
