@@ -1,8 +1,9 @@
 // Storages that can share memory become one. An output takes the place of an input that nobody reads afterwards, where
 // the step can work in place: a kernel that reads the input only where it writes, a call that says so, the carries of a
-// loop. A carry of a loop's body is updated in place where its new value is written after the old one was last read;
-// else it has two buffers. Outputs also take the place of donated inputs. Invariant: the text of the steps stays the
-// same, only storages of values change.
+// loop. A carry of a loop's body is written over itself, or over another carry, where its new value is written after
+// the old one was last read; one whose new value is that of another carry is not written at all, their memory changes
+// places; else it has a spare buffer. Outputs also take the place of donated inputs. Invariant: the text of the steps
+// stays the same, only storages of values change.
 #include <algorithm>
 #include <numeric>
 
@@ -50,21 +51,48 @@ class Aliasing {
     }
   }
 
-  // Carries (inputs from `first` on, outputs from 0 on): which are updated in place.
-  std::vector<bool> carries(int first, int count, const std::vector<int>& not_these) {
-    std::vector<bool> in_place(count, false);
+  // Carries (inputs from `first` on, outputs from 0 on): some only move; the others are written over themselves if that
+  // can be, else over another of their size that nobody needs any more, else to spare memory. `kept`: those that are
+  // not overwritten.
+  CarryMoves carries(int first, int count, const std::vector<int>& kept) {
+    std::vector<int> over(count, -1);  // of each output: the carry whose memory it has
     for (int c = 0; c < count; ++c)
-      if (std::find(not_these.begin(), not_these.end(), c) == not_these.end()) in_place[c] = overwrite(first + c, c);
-    return in_place;
+      for (int k = 0; k < count; ++k)
+        if (storage_of(b_.outputs[c]) == storage_of(b_.inputs[first + k])) over[c] = k;
+    for (const bool itself : {true, false})
+      for (int c = 0; c < count; ++c)
+        for (int k = itself ? c : 0; k < (itself ? c + 1 : count) && over[c] < 0; ++k)
+          if (std::find(kept.begin(), kept.end(), k) == kept.end() && same_bytes(first + k, c) &&
+              overwrite(first + k, c))
+            over[c] = k;
+    CarryMoves moves;
+    moves.from.resize(2 * static_cast<std::size_t>(count));
+    for (int c = 0; c < count; ++c) {
+      moves.from[c] = over[c] < 0 ? count + c : over[c];
+      moves.from[count + c] = count + c;
+    }
+    for (int c = 0; c < count; ++c) {  // a spare buffer is next one that no carry has
+      if (over[c] >= 0) continue;
+      auto free = [&](int k) {
+        return same_bytes(first + k, c) && std::find(moves.from.begin(), moves.from.end(), k) == moves.from.end();
+      };
+      int k = c;
+      if (!free(k))
+        for (k = 0; !free(k);) ++k;
+      moves.from[count + c] = k;
+    }
+    return moves;
   }
 
   // Output `out` of this Body is written where input `in` lies, if the input has been read by then.
   bool overwrite(std::size_t in, std::size_t out) {
     const StorageId from = storage_of(b_.inputs[in]), to = storage_of(b_.outputs[out]);
     const Span old = spans_[from], now = spans_[to];
-    if (storage(to).kind != Storage::Kind::output || now.first > std::ssize(b_.steps)) return false;
+    const int steps = static_cast<int>(b_.steps.size());
+    if (storage(to).kind != Storage::Kind::output || now.first > steps || old.last >= steps) return false;
     bool fits = now.first > old.last;
     if (!fits && now.first == old.last && now.first >= 0) fits = works_in_place(b_.steps[now.first], from, to);
+    else if (!fits && now.first >= 0) fits = works_in_parts(now.first, old.last, from, to);
     if (fits) replace(to, from);
     return fits;
   }
@@ -135,6 +163,39 @@ class Aliasing {
         join(i, s.in[k], s.out[o]);
         break;
       }
+  }
+
+  bool same_bytes(int in, int out) const {
+    return value(b_.inputs[in]).type.bytes() == value(b_.outputs[out]).type.bytes();
+  }
+
+  // May steps first ... last, kernels that write storage `to` in boxes, do so where they read `from`? Each of them may,
+  // and reads no box that one before it has written.
+  bool works_in_parts(int first, int last, StorageId from, StorageId to) {
+    for (int i = first; i <= last; ++i) {
+      Step& s = b_.steps[i];
+      const bool reads = readers(s, from) > 0, makes = writes(s, to);
+      if (readers(s, to) > 0 || (reads && !s.is_elementwise()) || (makes && !s.is_elementwise())) return false;
+      if (reads && makes && !works_in_place(s, from, to)) return false;
+      for (int before = first; before < i && reads; ++before)
+        if (!keeps_apart(b_.steps[before], to, s, from)) return false;
+    }
+    return true;
+  }
+  // Whether the kernel `later` reads nothing of `from` where `earlier` writes `to`.
+  bool keeps_apart(const Step& earlier, StorageId to, const Step& later, StorageId from) const {
+    if (!writes(earlier, to)) return true;
+    for (const loops::Store& t : earlier.kernel().stores) {
+      const Value& out = value(earlier.out[t.to.operand - earlier.in.size()]);
+      if (find(out.storage) != to) continue;
+      for (const loops::Access& a : later.kernel().accesses) {
+        const Value& in = value(later.in[a.operand]);
+        if (find(in.storage) == from && (in.type != out.type || in.strides != out.strides || in.offset != out.offset ||
+                                         !passes::keep_apart(earlier.kernel(), t.to.index, later.kernel(), a.index)))
+          return false;
+      }
+    }
+    return true;
   }
 
   // Whether two accesses keep to different places along a dimension.
@@ -236,10 +297,9 @@ void alias_nested(Step& s) {
   for (std::size_t n = 0; n < s.bodies.size(); ++n) {
     Body& body = *s.bodies[n];
     alias(body);
-    if (auto* l = s.as<Loop>(); l && n == 0) l->in_place = Aliasing(body).carries(l->constants, l->carries, l->record);
+    if (auto* l = s.as<Loop>(); l && n == 0) l->moves = Aliasing(body).carries(l->constants, l->carries, l->record);
     if (auto* u = s.as<Unwind>(); u && n == 1)
-      u->in_place =
-          Aliasing(body).carries(u->constants + u->taken() + u->xs + u->linear_constants, u->linear_carries, {});
+      u->moves = Aliasing(body).carries(u->constants + u->taken() + u->xs + u->linear_constants, u->linear_carries, {});
   }
 }
 

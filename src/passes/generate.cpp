@@ -258,8 +258,8 @@ class Generator {
     return to;
   }
 
-  CarryPlace carry(ValueId in, ValueId out, bool in_place, Place other) const {
-    return {strided(in), place(out), other, in_place, value(out).type.bytes()};
+  CarryPlace carry(ValueId in, ValueId out, Place other) const {
+    return {strided(in), place(out), other, value(out).type.bytes()};
   }
 
   std::unique_ptr<const ExecutableStep> make(std::size_t i, const Step& s, const Loop& l) {
@@ -274,8 +274,8 @@ class Generator {
     to->decision = scratch(i, l.decision);
     if (s.bodies.size() > 1) to->condition = nested(*s.bodies[1]);
     for (std::size_t n = 0; n < k; ++n) to->constants.push_back(place(s.in[n]));
-    for (std::size_t n = 0; n < c; ++n)
-      to->carries.push_back(carry(s.in[k + n], s.out[n], l.in_place[n], scratch(i, l.others[n])));
+    for (std::size_t n = 0; n < c; ++n) to->carries.push_back(carry(s.in[k + n], s.out[n], scratch(i, l.others[n])));
+    to->moves = l.moves;
     for (std::size_t n = k + c; n < s.in.size(); ++n) to->xs.push_back(rows(s.in[n]));
     std::size_t out = s.bodies[0]->outputs.size();
     for (std::size_t n = c; n < out; ++n) to->ys.push_back(rows(s.out[n]));
@@ -321,8 +321,9 @@ class Generator {
     for (int n = 0; n < u.linear_constants; ++n) to->linear_constants.push_back(place(s.in[at++]));
     for (int n = 0; n < u.linear_carries; ++n) {
       std::size_t c = n;
-      to->linear_carries.push_back(carry(s.in[at++], s.out[c], u.in_place[c], scratch(i, u.others[c])));
+      to->linear_carries.push_back(carry(s.in[at++], s.out[c], scratch(i, u.others[c])));
     }
+    to->moves = u.moves;
     while (at < s.in.size()) to->linear_xs.push_back(rows(s.in[at++]));
     for (std::size_t n = u.linear_carries; n < s.out.size(); ++n) to->linear_ys.push_back(rows(s.out[n]));
     if (u.residuals >= 0)

@@ -23,8 +23,10 @@ Strides without_front(Strides s) {
 
 class Lowering {
  public:
-  Lowering(const ir::Program& program, std::span<const Strides> inputs)
+  Lowering(const ir::Program& program, std::span<const Strides> inputs, int first_carry, int carries)
       : p_(program),
+        first_carry_(first_carry),
+        carries_(carries),
         b_(std::make_shared<Body>()),
         at_(program.types.size()),
         readers_(program.types.size()),
@@ -234,8 +236,10 @@ class Lowering {
   std::shared_ptr<Body> loop_body(const ir::Program& program, const Loop& l, std::span<const ValueId> in) const {
     const std::size_t k = l.constants, c = l.carries;
     std::vector<Type> types = program.input_types();
-    return passes::lower(program, joined(layouts(in.first(k)), row_major_layouts(std::span(types).subspan(k, c)),
-                                         layouts_of_rows(in.subspan(k + c))));
+    return passes::lower(program,
+                         joined(layouts(in.first(k)), row_major_layouts(std::span(types).subspan(k, c)),
+                                layouts_of_rows(in.subspan(k + c))),
+                         l.constants, l.carries);
   }
 
   // Whether states that the loop of this equation records are seen by others than its own way back.
@@ -306,16 +310,17 @@ class Lowering {
     for (Role r : {Role::xs, Role::linear_xs}) strides[r] = layouts_of_rows(values[r]);
     const LoopForm::Part &advance = f.parts[f.parts.size() - 2], &step = f.parts.back();
     s.bodies.push_back(passes::lower(*advance.program, strides.merge(advance.takes)));
-    if (!p.backward || p.budget.ndim() == 0 || p.carries == 0) {
-      s.bodies.push_back(passes::lower(*step.program, strides.merge(step.takes)));
-      return;
-    }
+    auto linear_step = [&](const ir::Program& program) {
+      const int first = p.constants + std::ssize(strides[Role::carries]) + p.xs + p.linear_constants;
+      s.bodies.push_back(passes::lower(program, strides.merge(step.takes), first, p.linear_carries));
+    };
+    if (!p.backward || p.budget.ndim() == 0 || p.carries == 0) return linear_step(*step.program);
     const TapedStep taped = taped_step(p, s.at);
     // The next state is that of the loops and branches that keep residuals.
     const auto tape = passes::lower(eliminate_parts(eliminate_common(taped.tape)), strides.merge(advance.takes));
     const Types made = taped.tape.output_types();
     strides[Role::carries] = row_major_layouts(std::span(made).subspan(static_cast<std::size_t>(p.carries)));
-    s.bodies.push_back(passes::lower(taped.back, strides.merge(step.takes)));
+    linear_step(taped.back);
     s.bodies.push_back(tape);
     set_budget(p, static_cast<int>(strides[Role::carries].size()), *s.as<Unwind>());
   }
@@ -330,9 +335,18 @@ class Lowering {
                          : plan::schedule_of(budget.steps, budget.bytes);
   }
 
-  // Every output gets memory of the caller: the storage of its value where that is a whole temporary, else a copy. A
-  // temporary is copied as soon as it is written, so that it need not live until the end; an input at the end, where it
-  // may be a carry that is updated in place.
+  // Whether output k is a carry that only moves, of which no other output is the next one.
+  bool moves(std::size_t k, ValueId v) const {
+    const Storage& s = b_->storage_of(v);
+    const int carry = s.index - first_carry_;
+    return static_cast<int>(k) < carries_ && s.kind == Storage::Kind::input && carry >= 0 && carry < carries_ &&
+           value(v).dense() && value(v).offset == 0 && s.bytes == value(v).type.bytes() &&
+           std::find(b_->outputs.begin(), b_->outputs.end(), v) == b_->outputs.end();
+  }
+
+  // Every output gets memory of the caller: the storage of its value where that is a whole temporary or a carry that
+  // moves, else a copy. A temporary is copied as soon as it is written, so that it need not live until the end; an
+  // input at the end, where it may be a carry that is updated in place.
   void finish_outputs() {
     std::vector<std::vector<Step>> copies(b_->steps.size());  // behind each step
     Table<StorageId, std::size_t> written(b_->storages.size(), b_->steps.size());
@@ -348,6 +362,10 @@ class Lowering {
     };
     for (std::size_t k = 0; k < p_.outputs.size(); ++k) {
       ValueId v = value_of(p_.outputs[k]);
+      if (moves(k, v)) {
+        b_->outputs.push_back(v);
+        continue;
+      }
       const Value& x = value(v);
       const Storage& s = b_->storage_of(v);
       bool whole = s.kind == Storage::Kind::temporary && x.dense() && x.offset == 0 && s.bytes == x.type.bytes();
@@ -367,6 +385,7 @@ class Lowering {
   }
 
   const ir::Program& p_;
+  int first_carry_, carries_;  // of a loop's body: which inputs are carries
   std::shared_ptr<Body> b_;
   std::vector<ValueId> at_;              // value of each variable
   std::vector<const ir::Eqn*> readers_;  // who reads each variable last; null: it is an output
@@ -375,9 +394,9 @@ class Lowering {
 
 }  // namespace
 
-std::shared_ptr<Body> lower(const ir::Program& program, std::span<const Strides> inputs) {
+std::shared_ptr<Body> lower(const ir::Program& program, std::span<const Strides> inputs, int first_carry, int carries) {
   if (inputs.size() != program.inputs.size()) throw InternalError("[lower] one layout per input");
-  return Lowering(program, inputs).run();
+  return Lowering(program, inputs, first_carry, carries).run();
 }
 
 }  // namespace anew::passes

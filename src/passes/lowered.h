@@ -3,7 +3,8 @@
 // Invariants: a storage is written before it is read, in the order of the steps; a step writes whole values that lie
 // dense in row-major order (calls that can: in another order of the axes), or (kernels of one equation, such as
 // concatenate) parts of one, one after the other; inputs and literals are never written, but for carries that a loop
-// updates in place and donated inputs; every output of a Body is a storage of its own. `verify` states the rest.
+// updates in place and donated inputs; every output of a Body is a storage of its own, which in the body of a loop may
+// be that of a carry: one that only moves. `verify` states the rest.
 #pragma once
 #include <anew/array.h>
 
@@ -94,8 +95,8 @@ struct Call {
 // while the number of steps and the steps of kept states; kept states. Bodies: the loop's body (constants, carries, xs)
 // -> (carries, ys), then the condition, if any: (constants, carries) -> bool.
 struct Loop : LoopSpec {
-  std::vector<bool> in_place = {};  // set by `alias`: carry i is updated in place, or has two buffers that swap
-  // Set by `count_scratch`: the plans of body and condition, its decision, the second buffer of each carry.
+  CarryMoves moves = {};  // set by `alias`
+  // Set by `count_scratch`: the plans of body and condition, its decision, the spare buffer of each carry.
   Part body = {}, condition = {}, decision = {};
   std::vector<Part> others = {};
 };
@@ -111,10 +112,10 @@ struct Branch {
 // ys). Within bytes, on the way back: the step takes residuals in place of carries, and a third body, tape (constants,
 // carries, xs) -> (carries, residuals), makes them.
 struct Unwind : UnwindSpec {
-  std::vector<bool> in_place = {};    // of the linear carries; set by `alias`
+  CarryMoves moves = {};              // of the linear carries; set by `alias`
   std::vector<bool> own_stacks = {};  // kept states that may be overwritten where they lie; set by `alias`
   // Set by `count_scratch`: the plans of advance and step; of each carry two buffers for a state on its way, and a copy
-  // of the kept states; the second buffer of each linear carry.
+  // of the kept states; the spare buffer of each linear carry.
   Part advance = {}, step = {}, tape = {}, pool = {};  // pool: what of residuals and states the stacks do not take
   struct Stack {
     Part buffers[2], copy;
@@ -215,8 +216,10 @@ std::string str(const Body& body);
 void verify(const Body& body);
 
 // ---- the passes, in order. Each works on nested Bodies too.
-// Equations become steps; the layouts are those of the Program's inputs.
-std::shared_ptr<Body> lower(const ir::Program& program, std::span<const Strides> inputs);
+// Equations become steps; the layouts are those of the Program's inputs. Of a loop's body: `carries` inputs from
+// `first_carry` on, of which the first outputs are the next ones; an output that is one of them is not copied.
+std::shared_ptr<Body> lower(const ir::Program& program, std::span<const Strides> inputs, int first_carry = 0,
+                            int carries = 0);
 // What is only moved out and in lies on disk in between.
 void offload(Body& body);
 // Kernels that can share a loop nest become one.

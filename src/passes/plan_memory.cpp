@@ -55,8 +55,8 @@ void count_parts(const Body& body, Step& s, Loop& loop) {
   loop.condition = parts.beside_last(decides ? s.bodies[1]->bytes : 0);
   loop.decision = parts.add(decides ? 1 : 0);
   loop.others.clear();
-  for (std::size_t c = 0; c < loop.in_place.size(); ++c)
-    loop.others.push_back(parts.add(loop.in_place[c] ? 0 : body.type(s.out[c]).bytes()));
+  for (std::size_t c = 0; c < loop.moves.carries(); ++c)
+    loop.others.push_back(parts.add(loop.moves.has_spare(c) ? body.type(s.out[c]).bytes() : 0));
 }
 
 void count_parts(const Body& body, Step& s, Unwind& u) {
@@ -78,8 +78,8 @@ void count_parts(const Body& body, Step& s, Unwind& u) {
     to.buffers[1] = parts.add(state);
     to.copy = parts.add(u.own_stacks[c] ? 0 : body.type(*stack).bytes());
   }
-  for (std::size_t c = 0; c < u.in_place.size(); ++c)
-    u.others.push_back(parts.add(u.in_place[c] ? 0 : body.type(s.out[c]).bytes()));
+  for (std::size_t c = 0; c < u.moves.carries(); ++c)
+    u.others.push_back(parts.add(u.moves.has_spare(c) ? body.type(s.out[c]).bytes() : 0));
 }
 
 void count_parts(const Body&, Step& s, Kernel& kernel) { s.scratch = kernel.schedule.scratch; }

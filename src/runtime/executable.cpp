@@ -140,29 +140,62 @@ void TileStep::run_lane(std::byte* const* table, std::byte** own, std::int64_t b
 
 // ---- carries
 
-CarryBuffers::CarryBuffers(const std::vector<CarryPlace>& carries, std::byte* const* table, std::int64_t steps,
-                           std::byte** pointers)
-    : carries_(carries), now_(pointers) {
-  const bool odd = steps > 0 && steps % 2 == 1;
-  for (std::size_t i = 0; i < carries.size(); ++i) {
-    const CarryPlace& c = carries[i];
-    std::byte* last = c.last.in(table);
-    std::byte* other = c.in_place ? last : c.other.in(table);
-    now_[2 * i] = odd ? other : last;
-    now_[2 * i + 1] = odd ? last : other;
-    if (c.first.place.in(table) == now_[2 * i]) continue;
-    c.first.copy(table, now_[2 * i]);
-  }
+std::size_t CarryMoves::source(std::size_t i, std::int64_t steps) const {
+  std::int64_t cycle = 1;
+  for (std::size_t k = from[i]; k != i; k = from[k]) ++cycle;
+  for (steps %= cycle; steps > 0; --steps) i = from[i];
+  return i;
 }
 
-void CarryBuffers::swap() {
-  for (std::size_t i = 0; i < carries_.size(); ++i) std::swap(now_[2 * i], now_[2 * i + 1]);
+CarryBuffers::CarryBuffers(const std::vector<CarryPlace>& carries, const CarryMoves& moves, std::byte* const* table,
+                           std::int64_t steps, std::byte** pointers)
+    : carries_(carries),
+      moves_(moves),
+      now_(pointers),
+      next_(now_ + 2 * carries.size()),
+      at_(next_ + 2 * carries.size()) {
+  const std::size_t n = carries.size();
+  for (std::size_t i = 0; i < n; ++i) {
+    now_[moves.source(i, steps)] = carries[i].last.in(table);
+    now_[moves.source(n + i, steps)] = moves.has_spare(i) ? carries[i].other.in(table) : nullptr;
+    std::byte* first = carries[i].first.place.in(table);
+    at_[i] = first == carries[i].last.in(table) ? first : nullptr;
+  }
+  arrange(now_);
+  for (std::size_t i = 0; i < n; ++i)
+    if (!at_[i]) carries[i].first.copy(table, now_[i]);
+}
+
+void CarryBuffers::bind_outputs(const Code& body, std::byte** in_body) const {
+  for (std::size_t i = 0; i < carries_.size(); ++i)
+    if (moves_.to_spare(i)) in_body[body.outputs[i]] = now_[moves_.from[i]];
+}
+
+void CarryBuffers::move() {
+  for (std::size_t i = 0; i < moves_.from.size(); ++i) next_[i] = now_[moves_.from[i]];
+  std::swap(now_, next_);
 }
 
 void CarryBuffers::settle(std::byte* const* table) {
   for (std::size_t i = 0; i < carries_.size(); ++i) {
-    std::byte* last = carries_[i].last.in(table);
-    if (now_[2 * i] != last && carries_[i].bytes) std::memcpy(last, now_[2 * i], carries_[i].bytes);
+    at_[i] = now_[i];
+    next_[i] = carries_[i].last.in(table);
+  }
+  arrange(next_);
+}
+
+void CarryBuffers::arrange(std::byte* const* to) {
+  for (std::size_t i = 0; i < carries_.size(); ++i) {
+    if (!at_[i] || at_[i] == to[i] || carries_[i].bytes == 0) continue;
+    std::byte** const end = at_ + carries_.size();
+    std::byte** const there = std::find(at_ + i + 1, end, to[i]);  // those before are where they shall be
+    if (there == end) {
+      std::memcpy(to[i], at_[i], carries_[i].bytes);
+    } else {
+      std::swap_ranges(at_[i], at_[i] + carries_[i].bytes, to[i]);
+      *there = at_[i];
+    }
+    at_[i] = to[i];
   }
 }
 
@@ -178,10 +211,8 @@ std::int64_t LoopStep::known_length(std::byte* const* table) const {
 
 void LoopStep::bind_step(const CarryBuffers& state, std::int64_t row, std::byte* const* table,
                          std::byte** in_body) const {
-  for (std::size_t i = 0; i < carries.size(); ++i) {
-    in_body[body->inputs[constants.size() + i]] = state.state(i);
-    if (!carries[i].in_place) in_body[body->outputs[i]] = state.next(i);
-  }
+  for (std::size_t i = 0; i < carries.size(); ++i) in_body[body->inputs[constants.size() + i]] = state.state(i);
+  state.bind_outputs(*body, in_body);
   for (std::size_t i = 0; i < xs.size(); ++i)
     in_body[body->inputs[constants.size() + carries.size() + i]] = xs[i].place.in(table) + row * xs[i].step;
   for (std::size_t i = 0; i < ys.size(); ++i)
@@ -205,7 +236,7 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
   plan::Recorder recorder = !loop.records        ? plan::Recorder()
                             : loop.stops.empty() ? plan::Recorder(known, loop.slots)
                                                  : plan::Recorder(loop.stops);
-  CarryBuffers state(carries, table, known, more);
+  CarryBuffers state(carries, moves, table, known, more);
   auto write = [&](std::int64_t row) {
     for (std::size_t i = 0; i < states.size(); ++i) {
       const int c = loop.record[i];
@@ -228,7 +259,7 @@ void LoopStep::run(std::byte* const* table, std::byte** more) const {
     if (const std::int64_t slot = recorder.slot_for(step); slot >= 0) write(slot);
     bind_step(state, loop.reverse ? loop.length - 1 - step : step, table, in_body);
     body->run(in_body);
-    state.swap();
+    state.move();
   }
   if (loop.records) {
     if (loop.fill)

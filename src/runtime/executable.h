@@ -170,30 +170,34 @@ struct StackedPlace {
   Place place;
   std::int64_t step = 0;  // bytes from one row to the next
 };
-// A carry: its first value, where its last one goes, and the other of its two buffers (none: updated in place).
+// A carry: its first value, where its last one goes, and its spare buffer, if it has one.
 struct CarryPlace {
   StridedPlace first;
   Place last, other;
-  bool in_place = false;
   std::size_t bytes = 0;
 };
-// The two buffers of a set of carries: which one holds the state, which one is free.
+// The buffers of a set of carries: which ones hold the state, and which ones the next one.
 class CarryBuffers {
  public:
   // `steps` from now to the end, if known: the last state shall end in its place without a copy.
-  CarryBuffers(const std::vector<CarryPlace>& carries, std::byte* const* table, std::int64_t steps,
-               std::byte** pointers);
-  std::byte* state(std::size_t i) const { return now_[2 * i]; }
-  std::byte* next(std::size_t i) const { return now_[2 * i + 1]; }
-  void swap();
+  CarryBuffers(const std::vector<CarryPlace>& carries, const CarryMoves& moves, std::byte* const* table,
+               std::int64_t steps, std::byte** pointers);
+  std::byte* state(std::size_t i) const { return now_[i]; }
+  // Tells the body where to put carries that go to spare buffers; it knows where the others are.
+  void bind_outputs(const Code& body, std::byte** in_body) const;
+  // After a step.
+  void move();
   // Moves the state to its place.
   void settle(std::byte* const* table);
   // Pointers that a set of n carries needs.
-  static int size(std::size_t n) { return static_cast<int>(2 * n); }
+  static int size(std::size_t n) { return static_cast<int>(5 * n); }
 
  private:
+  // Carry i from at[i] (null: it is nowhere yet) to to[i]; who is in the way there changes places with it.
+  void arrange(std::byte* const* to);
   const std::vector<CarryPlace>& carries_;
-  std::byte** now_;
+  const CarryMoves& moves_;
+  std::byte **now_, **next_, **at_;
 };
 
 class LoopStep final : public ExecutableStep {
@@ -203,6 +207,7 @@ class LoopStep final : public ExecutableStep {
   LoopSpec loop = {};
   std::vector<Place> constants;
   std::vector<CarryPlace> carries;
+  CarryMoves moves;
   std::vector<StackedPlace> xs, ys;
   std::unique_ptr<const Code> body, condition;  // the condition's output is a bool at `decision`
   Place body_base, condition_base, decision;
@@ -235,6 +240,7 @@ class UnwindStep final : public ExecutableStep {
   };
   std::vector<Stack> stacks;
   std::vector<CarryPlace> linear_carries;
+  CarryMoves moves;  // of these
   std::unique_ptr<const Code> advance, step;
   Place advance_base, step_base;
   std::int64_t slots = 0;

@@ -10,6 +10,19 @@
 
 namespace anew {
 
+// How the memory of carries changes hands from step to step. Of n carries, buffers 0 ... n - 1 hold their values, n + i
+// is a spare one of the size of carry i, where there is one. Buffer i of the next step is buffer from[i] of this one: a
+// permutation of buffers of one size. So the body writes a carry over itself (i), over another one that is no longer
+// read, to a spare one (n + i), or not at all: another carry's value is then its next one (u_prev' = u).
+struct CarryMoves {
+  std::vector<int> from = {};
+  std::size_t carries() const { return from.size() / 2; }
+  bool has_spare(std::size_t carry) const { return from[carries() + carry] != static_cast<int>(carries() + carry); }
+  bool to_spare(std::size_t carry) const { return from[carry] >= static_cast<int>(carries()); }
+  // The buffer whose memory is that of buffer i so many steps later.
+  std::size_t source(std::size_t i, std::int64_t steps) const;
+};
+
 struct LoopSpec {
   int constants = 0, carries = 0;
   std::int64_t length = -1;  // of a loop without condition

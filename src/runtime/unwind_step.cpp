@@ -21,7 +21,7 @@ class Unwinding {
         state_(more + CarryBuffers::size(s.linear_carries.size())),
         in_advance_(state_ + s.stacks.size()),
         in_step_(in_advance_ + s.advance->table),
-        linear_(s.linear_carries, table, number_of_steps(), more) {
+        linear_(s.linear_carries, s.moves, table, number_of_steps(), more) {
     s.advance->enter(in_advance_, s.advance_base.in(table));
     s.step->enter(in_step_, s.step_base.in(table));
     for (std::size_t i = 0; i < s.constants.size(); ++i)
@@ -163,10 +163,8 @@ class Unwinding {
     const Code& code = *s_.step;
     set_inputs(code, in_step_, i, taken, count);
     std::size_t at = s_.constants.size() + count + s_.xs.size() + s_.linear_constants.size();
-    for (std::size_t k = 0; k < s_.linear_carries.size(); ++k) {
-      in_step_[code.inputs[at + k]] = linear_.state(k);
-      if (!s_.linear_carries[k].in_place) in_step_[code.outputs[k]] = linear_.next(k);
-    }
+    for (std::size_t k = 0; k < s_.linear_carries.size(); ++k) in_step_[code.inputs[at + k]] = linear_.state(k);
+    linear_.bind_outputs(code, in_step_);
     at += s_.linear_carries.size();
     for (std::size_t k = 0; k < s_.linear_xs.size(); ++k)
       in_step_[code.inputs[at + k]] = s_.linear_xs[k].place.in(table_) + place(i) * s_.linear_xs[k].step;
@@ -174,7 +172,7 @@ class Unwinding {
       in_step_[code.outputs[s_.linear_carries.size() + k]] =
           s_.linear_ys[k].place.in(table_) + place(i) * s_.linear_ys[k].step;
     code.run(in_step_);
-    linear_.swap();
+    linear_.move();
   }
 
   plan::Rewind schedule() const {
