@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "plan/mixed.h"
+#include "plan/revolve.h"
 
 namespace anew::passes {
 namespace {
@@ -17,6 +18,13 @@ struct Choice {
 std::vector<Choice> choices(const LoopFloor& loop, std::int64_t bytes) {
   std::vector<Choice> out;
   for (const LoopFloor::Inside& in : loop.inside) {
+    if (in.states) {  // one of them is at hand, and the first may be an argument
+      const std::int64_t fit = in.carry == 0 ? loop.length : std::clamp<std::int64_t>(bytes / in.carry, 1, loop.length);
+      const auto again = static_cast<double>(plan::extra_steps(loop.length, fit) - (loop.length - 1));
+      const double time = loop.runs * (in.time + loop.step * again);
+      out.push_back({time, time, 0});
+      continue;
+    }
     const plan::LoopBytes there{std::max(bytes - loop.back, in.residual), in.carry, in.residual};
     const std::int64_t fit =
         std::max<std::int64_t>(0, bytes - loop.back) / std::max<std::int64_t>(1, in.residual + loop.rows);
@@ -73,7 +81,7 @@ double LoopBound::within(std::int64_t bytes) const {
     of.push_back(choices(loop, bytes));
     all += least(of.back(), 0);
   }
-  double best = all;
+  double best = std::max(0.0, all);
   for (const Moment& m : moments_) {
     double others = all;
     std::vector<double> prices;  // at which a loop rather runs again

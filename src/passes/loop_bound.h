@@ -15,11 +15,13 @@ struct LoopFloor {
   double step = 0;        // seconds that a step which runs again takes, at least
   std::int64_t back = 0;  // bytes that the way back has besides, from its first step on
   std::int64_t rows = 0;  // and of what it stacks at a step, beside all residuals that it reads
-  // With the loops inside of it as they are, or keeping less: what these run again, in all steps; bytes of a state and
-  // of the residuals of a step.
+  // With the loops inside of it as they are, or keeping less, and some residuals of a step kept, or all: what is run
+  // again anyway, in all steps; bytes of a state and of the residuals of a step. `states`: none are kept, only states;
+  // a step that is taken back from its state has been counted.
   struct Inside {
     double time;
     std::int64_t carry, residual;
+    bool states = false;
   };
   std::vector<Inside> inside = {};  // of a loop of which nothing is known: none
   double runs = 1;                  // how often the whole of it runs

@@ -26,11 +26,28 @@ struct LoopMenu {
 constexpr std::int64_t usual_length = 100;  // of a while
 constexpr std::size_t most_inner = 5;
 
-// One step of a Program that is a loop's, in seconds.
-double time_of(const ir::Program& p) {
+// One step of a Program that is a loop's: seconds, and bytes of its arena.
+struct Cost {
+  double time = 0, bytes = 0;
+};
+Cost cost_of(const ir::ProgramRef& p) {
+  constexpr std::int64_t steps = 2;  // of a loop, whose bodies are lowered in their own way
+  Staged loop = stage(
+      [&](std::span<const Array> in) {
+        LoopParams q;
+        q.constants = static_cast<int>(in.size());
+        q.body = p;
+        q.length = steps;
+        return bind_loop(q, Arrays(in.begin(), in.end()), Location());
+      },
+      p->input_types(), "unwind_loops", Location());
   std::vector<Strides> strides;
-  for (const Type& t : p.input_types()) strides.push_back(row_major(t.shape));
-  return modelled_time(*plan_program(p, strides).placed);
+  for (const Type& t : p->input_types()) strides.push_back(row_major(t.shape));
+  const Planned planned = plan_program(loop.program, strides);
+  Cost cost;
+  for (const Step& s : planned.placed->steps)
+    if (s.is<Loop>()) cost = {modelled_time(*s.bodies[0]), static_cast<double>(s.bodies[0]->bytes)};
+  return cost;
 }
 
 // The shares of all residuals that a loop may keep: evenly at first, then by a factor.
@@ -41,8 +58,17 @@ std::vector<double> shares() {
   return out;
 }
 
-// Only what no other beats in both; the price of a byte rises as less is kept.
+// Numbers of states that a scan may keep: all that are few, then by a factor.
+std::vector<std::int64_t> numbers_of_states(std::int64_t length) {
+  std::vector<std::int64_t> out;
+  for (std::int64_t n = 1; n < length; n = std::max(n + 1, n + n / 8)) out.push_back(n);
+  return out;
+}
+
+// Only what no other beats in both, behind the first, which is the loop as it is; the price of a byte rises as less is
+// kept.
 Menu front(Menu points) {
+  const Form plain = points[0];
   std::stable_sort(points.begin(), points.end(), [](const Form& a, const Form& b) {
     return a.bytes != b.bytes ? a.bytes < b.bytes : a.time < b.time;
   });
@@ -50,6 +76,7 @@ Menu front(Menu points) {
   for (Form& f : points)
     if (out.empty() || f.time < out.back().time) out.push_back(std::move(f));
   std::reverse(out.begin(), out.end());
+  if (!out[0].levels.empty()) out.insert(out.begin(), plain);
   for (std::size_t i = 1; i < out.size(); ++i)
     out[i].price = std::max(out[i - 1].price, (out[i].time - out[i - 1].time) / (out[i - 1].bytes - out[i].bytes));
   return out;
@@ -149,34 +176,54 @@ class Menus {
 
   LoopMenu of_scan(const ir::Program& p, const LoopPair& pair, const std::string& disk) {
     const LoopParams& loop = loop_of(p.eqns[pair.first].params);
-    const auto steps = static_cast<double>(loop.length);
-    double step = -1;
+    Scan scan{p, pair, cost_of(loop.body), cost_of(loop_of(p.eqns[pair.second].params).body)};
     Menu points;
     LoopFloor floor = floor_of(p, pair);
     for (Form inner : together(of(*pair.whole[0], pair.inner[0], 1), most_inner)) {
       LoopLevels levels = levels_;
       for (const auto& [number, level] : inner.levels) levels[static_cast<std::size_t>(number)] = level;
-      const ScanBack b = scan_back(p, pair, share(with_levels(*pair.whole[0], pair.inner[0], levels)));
-      if (step < 0) step = time_of(b.recorded.empty() ? *loop.body : *b.unwind.advance);
-      repeat(inner, steps);
-      floor.inside.push_back({inner.time, b.carry, b.least});
-      const std::int64_t all = b.carry + loop.length * b.residual, least = b.carry + b.residual;
-      inner.bytes = static_cast<double>(all);
-      if (!inner.levels.empty()) inner.levels.push_back({pair.number, {all}});
-      points.push_back(inner);
-      if (!inner.levels.empty()) inner.levels.pop_back();
-      if (b.residual == 0 || least >= all) continue;
-      std::vector<std::int64_t> bytes{least};
-      for (double share : shares()) bytes.push_back(b.carry + static_cast<std::int64_t>(share * steps) * b.residual);
-      for (std::int64_t n : bytes)
-        if (n >= least && n < all)
-          for (Form& f : within(n, inner, b, p, pair, step, disk)) points.push_back(std::move(f));
+      const ir::ProgramRef whole = share(with_levels(*pair.whole[0], pair.inner[0], levels));
+      repeat(inner, static_cast<double>(loop.length));
+      add_forms(scan, inner, whole, disk, points, floor);
     }
-    floor.step = std::min(step, time_of(*loop.body));
+    floor.step = std::min(scan.step.time, scan.forward.time);
     if (!has_floor(pair, loop)) floor.inside.clear();
     return {front(std::move(points)), std::move(floor)};
   }
 
+  // A scan, and what a step of it takes: there, back, and there again for a state.
+  struct Scan {
+    const ir::Program& p;
+    const LoopPair& pair;
+    Cost forward, back, step = {-1, 0};
+    const ir::Eqn& eqn() const { return p.eqns[pair.first]; }
+    std::int64_t length() const { return loop_of(eqn().params).length; }
+    // Seconds that a step takes more in these parts than as it is.
+    double more(double there, double back_again) const { return there + back_again - forward.time - back.time; }
+  };
+
+  // With the loops inside in one way: all residuals of a step kept, or those of a policy; or none.
+  static void add_forms(Scan& scan, Form inner, const ir::ProgramRef& whole, const std::string& disk, Menu& points,
+                        LoopFloor& floor) {
+    const Policy* policies[] = {&checkpoint_policies::everything_saveable, &checkpoint_policies::dots_saveable,
+                                &checkpoint_policies::dots_with_no_batch_dims_saveable,
+                                &checkpoint_policies::nothing_saveable};
+    const auto steps = static_cast<double>(scan.length());
+    std::int64_t kept = -1;  // by the policy before
+    for (const Policy* policy : policies) {
+      const ScanBack b = scan_back(scan.p, scan.pair, whole, *policy);
+      const bool first = kept < 0;
+      if (!first && b.residual >= kept) continue;
+      kept = b.residual;
+      if (scan.step.time < 0)
+        scan.step = cost_of(b.recorded.empty() ? loop_of(scan.eqn().params).body : b.unwind.advance);
+      const Cost tape = cost_of(share(b.taped.tape)), back = cost_of(share(b.taped.back));
+      const double anyway = first ? 0 : steps * scan.more(tape.time, back.time);
+      floor.inside.push_back({inner.time + anyway, b.carry, b.least});
+      add_within(scan, inner, b, {.policy = *policy}, anyway, std::max(tape.bytes, back.bytes), disk, points);
+      if (first) add_states(scan, inner, b, points, floor);
+    }
+  }
   static LoopFloor floor_of(const ir::Program& p, const LoopPair& pair) {
     const LoopParams& back = loop_of(p.eqns[pair.second].params);
     LoopFloor floor{
@@ -200,39 +247,91 @@ class Menus {
     return loop.unroll == 1 && !moves;
   }
 
+  // What is fused in another way may take less time than it did; that is no reason to pay for anything else with it.
+  static Form& add(const Scan& scan, const Form& inner, LoopLevel level, double bytes, double steps, double time,
+                   Menu& points) {
+    time = std::max(0.0, time);
+    Form& f = points.emplace_back(inner);
+    f.bytes = bytes;
+    f.levels.push_back({scan.pair.number, std::move(level)});
+    f.time += time;
+    f.again.push_back({fmt::format("scan[{}]", scan.length()), scan.eqn().at, steps, time});
+    return f;
+  }
+
+  // States alone, as users' checkpoints have it. Every step is made again where it is taken back.
+  static void add_states(const Scan& scan, const Form& inner, const ScanBack& b, Menu& points, LoopFloor& floor) {
+    const std::int64_t length = scan.length();
+    const Cost step = cost_of(b.unwind.step);
+    const double anyway = static_cast<double>(length) * scan.more(scan.step.time, step.time);
+    floor.inside.push_back({inner.time + anyway, b.carry, b.carry, true});
+    for (std::int64_t n : numbers_of_states(length)) {
+      const auto again = static_cast<double>(plan::extra_steps(length, n) - (length - 1));
+      add(scan, inner, {.keeps = n, .states = true},
+          static_cast<double>(n * b.carry) + std::max(step.bytes, scan.step.bytes), static_cast<double>(length) + again,
+          anyway + again * scan.step.time, points);
+      if (b.recorded.empty()) return;
+    }
+  }
+
+  // Bytes of what both scans stack, which are made in two parts where the loop is.
+  static double rows_of(const Scan& scan) {
+    double rows = 0;
+    for (const std::size_t eqn : {scan.pair.first, scan.pair.second}) {
+      const ir::Eqn& e = scan.p.eqns[eqn];
+      for (auto k = static_cast<std::size_t>(loop_of(e.params).carries); k < e.outputs.size(); ++k)
+        if (eqn == scan.pair.second || scan.pair.kept[k])
+          rows += static_cast<double>(scan.p.type(e.outputs[k]).bytes());
+    }
+    return rows;
+  }
+
+  // States and residuals of steps, in so many bytes: from all residuals down to those of one step.
+  static void add_within(const Scan& scan, Form inner, const ScanBack& b, LoopLevel level, double anyway,
+                         double scratch, const std::string& disk, Menu& points) {
+    const std::int64_t length = scan.length(), all = b.carry + length * b.residual, least = b.carry + b.residual;
+    const auto steps = static_cast<double>(length);
+    if (inner.levels.empty() && level.policy == checkpoint_policies::everything_saveable) {
+      points.push_back(inner);
+      points.back().bytes = static_cast<double>(all) + scratch;
+    } else {
+      level.keeps = all;
+      add(scan, inner, level, static_cast<double>(all) + scratch, steps, anyway, points);
+    }
+    if (b.residual == 0 || least >= all) return;
+    std::vector<std::int64_t> bytes{least};
+    for (double share : shares()) bytes.push_back(b.carry + static_cast<std::int64_t>(share * steps) * b.residual);
+    for (std::int64_t n : bytes) {
+      if (n < least || n >= all) continue;
+      level.keeps = n;
+      add_keeping(scan, inner, b, level, anyway, scratch, disk, points);
+    }
+  }
+
   // A scan that keeps so many bytes: in two parts, or as one; with states in memory, or in a file, then one for each
   // run of steps whose residuals fit.
-  static Menu within(std::int64_t bytes, const Form& inner, const ScanBack& b, const ir::Program& p,
-                     const LoopPair& pair, double step, const std::string& disk) {
-    const ir::Eqn& e = p.eqns[pair.first];
-    const std::int64_t length = loop_of(e.params).length;
-    const plan::MixedSchedule schedule(length, {bytes - b.carry, b.carry, b.residual}, 1e6);
+  static void add_keeping(const Scan& scan, const Form& inner, const ScanBack& b, LoopLevel level, double anyway,
+                          double scratch, const std::string& disk, Menu& points) {
+    const std::int64_t length = scan.length();
+    const plan::MixedSchedule schedule(length, {level.keeps - b.carry, b.carry, b.residual}, 1e6);
     const auto extra = static_cast<double>(schedule.extra_steps());
-    Menu out;
-    auto add = [&](LoopLevel level, double again, double more, double moves = 0) {
-      Form& f = out.emplace_back(inner);
-      f.bytes = static_cast<double>(bytes) + more;
-      f.levels.push_back({pair.number, std::move(level)});
-      f.time += again * step + moves;
-      f.again.push_back({fmt::format("scan[{}]", length), e.at, again, again * step});
+    const double bytes = static_cast<double>(level.keeps) + scratch, rows = rows_of(scan);
+    auto add_one = [&](bool as_one, const std::string& folder, double again, double moves) {
+      level.as_one = as_one;
+      level.disk = folder;
+      Form& f = add(scan, inner, level, bytes + (as_one ? 0 : rows), again, anyway + again * scan.step.time, points);
+      f.time += moves;
     };
-    double rows = 0;  // that are made in two parts
-    for (const auto& [eqn, from] : {std::pair(pair.first, loop_of(e.params).carries),
-                                    std::pair(pair.second, loop_of(p.eqns[pair.second].params).carries)})
-      for (std::size_t k = static_cast<std::size_t>(from); k < p.eqns[eqn].outputs.size(); ++k)
-        if (eqn == pair.second || pair.kept[k]) rows += static_cast<double>(p.type(p.eqns[eqn].outputs[k]).bytes());
-    const std::int64_t last = length - schedule.forward().taped;
-    add({bytes}, extra, rows);
-    if (rows > 0) add({bytes, true}, extra + static_cast<double>(last), 0);
-    if (disk.empty() || b.carry == 0) return out;
-    const std::int64_t together = rows_within({length, {std::max(bytes - b.carry, b.residual), 0, b.residual}});
+    add_one(false, {}, extra, 0);
+    if (rows > 0) add_one(true, {}, extra + static_cast<double>(length - schedule.forward().taped), 0);
+    if (disk.empty() || b.carry == 0) return;
+    const std::int64_t together = rows_within({length, {std::max(level.keeps - b.carry, b.residual), 0, b.residual}});
     const auto state = static_cast<std::size_t>(b.carry);
     const double moves = modelled_time_to_write(state) + modelled_time_to_read(state);
     auto states = [&](std::int64_t steps) { return static_cast<double>((steps + together - 1) / together); };
     const std::int64_t first = length - together;
-    if (first > 0) add({bytes, false, disk}, static_cast<double>(first), rows, states(first) * moves);
-    if (rows > 0) add({bytes, true, disk}, static_cast<double>(length), 0, states(length) * moves);
-    return out;
+    if (first > 0) add_one(false, disk, static_cast<double>(first), states(first) * moves);
+    if (rows > 0) add_one(true, disk, static_cast<double>(length), states(length) * moves);
   }
 
   Menu of_while(const ir::Program& p, const LoopPair& pair) {
@@ -242,7 +341,7 @@ class Menus {
     double state = 0;
     const Types types = w.body->output_types();
     for (int r : w.record) state += static_cast<double>(types[static_cast<std::size_t>(r)].bytes());
-    const double step = time_of(*u.advance);
+    const double step = cost_of(u.advance).time;
     const std::int64_t usual = plan::extra_steps(usual_length, default_checkpoints);
     Menu points{{.bytes = state * default_checkpoints}};
     for (std::int64_t slots : {48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1}) {
@@ -261,7 +360,8 @@ class Menus {
 }  // namespace
 
 LoopForms::LoopForms(const ir::Program& program, std::string disk) {
-  program_ = eliminate_dead_code(without_calls(program));
+  // Between a loop and its way back a batch may stand that moved from axis to axis and back.
+  program_ = eliminate_dead_code(simplify_around_names(eliminate_dead_code(without_calls(program))));
   loops_ = find_loops(program_, kept_names(program_), count_);
   if (count_ == 0) {
     forms_.resize(1);

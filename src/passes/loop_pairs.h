@@ -45,19 +45,25 @@ LoopsIn find_loops(const ir::Program& p, const std::set<std::string>& kept, int&
 // What a scan keeps for its way back.
 struct ScanBack {
   UnwindParams unwind;           // of all steps, without a budget
+  TapedStep taped;               // its step in two
   std::vector<int> recorded;     // carries of which states are kept
   std::int64_t carry, residual;  // bytes of a state, and of the residuals of a step
   std::int64_t least;            // no row of a stack of residuals has fewer
 };
-ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::ProgramRef& whole);
+// `policy`: which residuals of a step are kept, where any are; the others are made again where they are used.
+ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::ProgramRef& whole,
+                   const Policy& policy = checkpoint_policies::everything_saveable);
 
 // What a loop keeps: the bytes of a scan, the states of a while; -1: as it is. A scan may go back as one unwind, though
 // that takes the last steps once more: their rows are then not made apart from those of the others, and put together.
-// `disk`: a folder for the states of a scan; empty: they stay in memory.
+// `disk`: a folder for the states of a scan; empty: they stay in memory. `states`: it counts states of a scan, too, as
+// users' `.checkpoints` do: residuals of a step are never kept, its way back makes them and uses them up at once.
 struct LoopLevel {
   std::int64_t keeps = -1;
   bool as_one = false;
   std::string disk = {};
+  bool states = false;
+  Policy policy = checkpoint_policies::everything_saveable;
 };
 using LoopLevels = std::vector<LoopLevel>;  // by the number of a loop
 ir::Program with_levels(const ir::Program& p, const LoopsIn& loops, const LoopLevels& levels);

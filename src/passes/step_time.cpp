@@ -6,6 +6,8 @@
 #include <set>
 
 #include "passes/step_graph.h"
+#include "plan/mixed.h"
+#include "plan/revolve.h"
 
 namespace anew::passes {
 namespace {
@@ -73,6 +75,28 @@ double time_of(const Body& body, Near* near = nullptr) {
   return sum;
 }
 
+// On the way back states between those that were kept are made again by the schedule that will run.
+double advances_of(const Body& body, const Step& s) {
+  const Unwind& u = *s.as<Unwind>();
+  const double length = length_of(u.length);
+  if (!u.backward) return length;
+  if (u.carries == 0) return 0;
+  if (u.residuals >= 0 && u.schedule) {
+    const auto last = static_cast<double>(u.schedule->length() - u.schedule->forward().taped);
+    const double again = static_cast<double>(u.schedule->extra_steps()) - length;
+    return std::max(0.0, u.length == u.schedule->length() ? again + last : again);
+  }
+  const std::size_t first = static_cast<std::size_t>(u.constants + u.xs) + (u.length < 0 ? 2 : 0);
+  const std::int64_t slots = body.type(s.in[first]).shape[0];
+  return static_cast<double>(plan::extra_steps(static_cast<std::int64_t>(length), std::max<std::int64_t>(slots, 1))) -
+         (length - 1);
+}
+double time_of_unwind(const Body& body, const Step& s) {
+  double each = time_of(*s.bodies[1]);
+  if (s.bodies.size() > 2) each += time_of(*s.bodies[2]);
+  return advances_of(body, s) * time_of(*s.bodies[0]) + length_of(s.as<Unwind>()->length) * each;
+}
+
 double time_of(const Body& body, const Step& s, Near* near) {
   const double begin = near ? 0 : start;
   if (auto* loop = s.as<Loop>()) {
@@ -84,8 +108,7 @@ double time_of(const Body& body, const Step& s, Near* near) {
     for (const auto& b : s.bodies) most = std::max(most, time_of(*b));
     return begin + most;
   }
-  if (auto* unwind = s.as<Unwind>())  // states between kept ones are made again, about twice
-    return begin + length_of(unwind->length) * (2 * time_of(*s.bodies[0]) + time_of(*s.bodies[1]));
+  if (s.is<Unwind>()) return begin + time_of_unwind(body, s);
   if (auto* tiles = s.as<Tiles>()) {
     double count = 1;
     for (std::int64_t n : tiles->outer) count *= static_cast<double>(n);

@@ -41,6 +41,39 @@ Groups takes_of(const LoopParams& f, const LoopParams& r, const LoopPair& pair) 
           {Role::linear_xs, second.operands.size(Role::xs) - made}};
 }
 
+// A step, of which a policy says what its second half takes from the first: the rest is in a checkpoint there.
+ir::ProgramRef under(const Policy& policy, const ir::ProgramRef& whole, const Groups& takes, std::size_t kept,
+                     const Location& at) {
+  if (policy == checkpoint_policies::everything_saveable) return whole;
+  const std::size_t known = takes.only({Role::constants, Role::carries, Role::xs}).size();
+  Flags linear(whole->inputs.size(), true), force(whole->outputs.size(), true);
+  std::fill_n(linear.begin(), known, false);
+  std::fill_n(force.begin(), kept, false);
+  const Split s = split(whole, linear, {.policy = policy, .force = force});
+  CheckpointParams c;
+  c.differentiated = true;
+  c.policy = policy;
+  c.program = share(s.staged);
+  const auto params = std::make_shared<const CheckpointParams>(std::move(c));
+  Staged both = stage(
+      [&](std::span<const Array> in) {
+        const Arrays made = evaluate(s.known, in.first(known));
+        Arrays operands(made.end() - s.residuals, made.end());
+        for (int i : s.staged_inputs) operands.push_back(in[static_cast<std::size_t>(i)]);
+        const Arrays later = anew::bind(checkpoint_row(), params, operands, at);
+        Arrays out(whole->outputs.size());
+        std::size_t next = 0;
+        for (std::size_t i = 0; i < out.size(); ++i)
+          if (!s.unknown_outputs[i]) out[i] = made[next++];
+        for (std::size_t k = 0; k < later.size(); ++k)
+          if (Array& x = out[static_cast<std::size_t>(s.staged_outputs[k])]; !x.value()) x = later[k];
+        return out;
+      },
+      whole->input_types(), "unwind_loops", at);
+  both.program.constants = 0;
+  return share(std::move(both.program));
+}
+
 // A scan and its reverse, where the second goes back over what the first recorded and stacked.
 class CutScan {
  public:
@@ -49,8 +82,14 @@ class CutScan {
         f_(loop_of(p.eqns[pair.first].params)),
         r_(loop_of(p.eqns[pair.second].params)),
         takes_(takes_of(f_, r_, pair)),
-        back_(scan_back(p, pair, whole)),
-        taped_(taped_step(whole, takes_, count(pair.kept), p.eqns[pair.first].at)) {
+        back_(scan_back(p, pair, whole, level.policy)) {
+    if (level.states) {
+      states_kept_ = static_cast<int>(level.keeps);
+      cut_ = f_.length;
+      return;
+    }
+    const Location& at = p.eqns[pair.first].at;
+    taped_ = taped_step(under(level.policy, whole, takes_, count(pair.kept), at), takes_, count(pair.kept), at);
     const LoopBudget there{
         f_.length,
         {std::max(level.keeps - back_.carry, back_.residual), level.disk.empty() ? back_.carry : 0, back_.residual}};
@@ -114,7 +153,7 @@ class CutScan {
     if (cut_ > 0) {
       auto u = std::make_shared<UnwindParams>(back_.unwind);
       u->length = cut_;
-      if (u->carries > 0) u->budget = budget_, u->disk = disk_;
+      if (u->carries > 0 && !states_kept_) u->budget = budget_, u->disk = disk_;
       for (Role role : {Role::xs, Role::linear_xs}) now[role] = early_rows(now[role], at);
       now[Role::carries] = states_;
       const Lists<Array> given =
@@ -136,9 +175,13 @@ class CutScan {
     std::iota(outputs.begin(), outputs.end(), std::size_t{0});
     q.body = share(rearranged(*f_.body, all, chosen(outputs, pair_.kept)));
     if (back_.recorded.empty()) return q;
-    q.memory = bytes_;
-    q.budget = budget_;
-    q.disk = disk_;
+    if (states_kept_) {
+      q.checkpoints = states_kept_;
+    } else {
+      q.memory = bytes_;
+      q.budget = budget_;
+      q.disk = disk_;
+    }
     q.records = true;
     q.record = back_.recorded;
     return q;
@@ -186,6 +229,7 @@ class CutScan {
   Groups takes_;
   ScanBack back_;
   TapedStep taped_;
+  int states_kept_ = 0;               // 0: bytes say what is kept
   std::int64_t bytes_ = 0, cut_ = 0;  // steps that record
   Shape budget_;
   std::string disk_;
@@ -339,7 +383,7 @@ static std::int64_t stacked_bytes(const LoopParams& f, const LoopPair& pair) {
   return bytes;
 }
 
-ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::ProgramRef& whole) {
+ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::ProgramRef& whole, const Policy& policy) {
   const LoopParams &f = loop_of(p.eqns[pair.first].params), &r = loop_of(p.eqns[pair.second].params);
   const LoopForm form = form_of(f);
   Lists<bool> used;
@@ -367,14 +411,17 @@ ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::Program
   // Carries come first in both; of the whole step, loops inside are those that keep residuals.
   b.unwind.advance = share(rearranged(*whole, in.merge({Role::constants, Role::carries, Role::xs}),
                                       chosen(form.results.positions()[Role::carries], recorded)));
-  b.unwind.step = share(rearranged(*whole, in.merge(takes.order()), outputs));
+  const Location& at = p.eqns[pair.first].at;
+  b.unwind.step =
+      share(rearranged(*under(policy, whole, takes, count(pair.kept), at), in.merge(takes.order()), outputs));
   const Types carries = form.operands.partition(f.body->input_types())[Role::carries];
   for (std::size_t i = 0; i < carries.size(); ++i) {
     if (!recorded[i]) continue;
     b.recorded.push_back(static_cast<int>(i));
     b.carry += detail::saturated<std::int64_t>(carries[i].bytes());
   }
-  const Types made = taped_step(b.unwind, p.eqns[pair.first].at).tape.output_types();
+  b.taped = taped_step(b.unwind, at);
+  const Types made = b.taped.tape.output_types();
   for (std::size_t i = b.recorded.size(); i < made.size(); ++i) {
     b.residual += row_bytes(made[i]);
     b.least += detail::saturated<std::int64_t>(made[i].bytes());

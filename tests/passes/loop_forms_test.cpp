@@ -36,7 +36,7 @@ Array nested(Array w, Array xs) {
     auto inner = [&](Array g, Array x) { return std::pair(sin(matmul(g, w)) * x, none); };
     return std::pair(scan(inner, h, xs, {.reverse = true}).first + 1, none);
   };
-  return sum(scan(outer, ones({2, 3}), zeros({5})).first);
+  return sum(scan(outer, ones({2, 3}), zeros({8})).first);
 }
 Array branches(Array w, Array xs) {
   auto loop = [&](Array x) { return chain(w, x); };
@@ -45,7 +45,8 @@ Array branches(Array w, Array xs) {
 }
 Array until(Array w, Array xs) {
   auto more = [](Array y) { return sum(abs(y)) > 1e-2; };
-  return sum(while_loop(more, [&](Array y) { return sin(matmul(y, w)) * 0.3; }, xs[0]));
+  return sum(while_loop(
+      more, [&](Array y) { return sin(matmul(y, w)) * 0.3; }, xs[0]));
 }
 
 struct Subject {
@@ -151,13 +152,16 @@ TEST(LoopForms, AreOneWithoutLoops) {
   EXPECT_EQ(LoopForms(p).forms().size(), 1u);
 }
 
+// A step that is dear to run again, and keeps little: 16 bytes.
+Array dear(const Array& c) { return sin(matmul(matmul(c, ones({4, 65536})), ones({65536, 4}))); }
+
 // Residuals of 20 steps, 16 bytes each. Of one loop all are kept within as many bytes; of two, half of them, whichever
 // it is; and within fewer bytes both loops run more often, though they share nothing.
 TEST(LoopForms, LeastTime) {
   auto forms = [](int loops) {
     auto f = [loops](In x) {
       auto loss = [&](Array y) {
-        auto step = [](Array c, none_t) { return std::pair(sin(c), none); };
+        auto step = [](Array c, none_t) { return std::pair(dear(c), none); };
         for (int i = 0; i < loops; ++i) y = scan(step, y, none, {.length = 20}).first;
         return sum(y);
       };
@@ -169,12 +173,13 @@ TEST(LoopForms, LeastTime) {
   const LoopForms one = forms(1), two = forms(2);
   const double step = one.least_time(20 * 16) / 1;
   EXPECT_GT(step, 0);  // the way back has 16 bytes of its own
+  // Where only states are kept, a step that is made where it is taken back starts fewer kernels.
   EXPECT_EQ(one.least_time(21 * 16), 0);
-  EXPECT_NEAR(one.least_time(11 * 16), 10 * step, 1e-12);
-  EXPECT_NEAR(two.least_time(21 * 16), 20 * step, 1e-12);
-  EXPECT_NEAR(two.least_time(31 * 16), 10 * step, 1e-12);
+  EXPECT_NEAR(one.least_time(11 * 16), 10 * step, 0.4 * step);
+  EXPECT_NEAR(two.least_time(21 * 16), 20 * step, 0.4 * step);
+  EXPECT_NEAR(two.least_time(31 * 16), 10 * step, 0.4 * step);
   EXPECT_EQ(two.least_time(41 * 16), 0);
-  EXPECT_NEAR(two.least_time(4 * 16), 2 * one.least_time(4 * 16), 1e-12);
+  EXPECT_NEAR(two.least_time(4 * 16), 2 * one.least_time(4 * 16), 0.4 * step);
   EXPECT_GT(one.least_time(4 * 16), 30 * step);
 }
 
@@ -183,7 +188,7 @@ TEST(LoopForms, LeastTimeOfOtherLoops) {
   auto least = [](const ScanOptions& o, const Policy* policy) {
     auto f = [&](In x) {
       auto loss = [&](Array y) {
-        auto step = [](Array c, none_t) { return std::pair(checkpoint_name(sin(c), "s"), none); };
+        auto step = [](Array c, none_t) { return std::pair(checkpoint_name(dear(c), "s"), none); };
         auto loop = [&](Array z) { return sum(scan(step, z, none, o).first); };
         return policy ? checkpoint(loop, *policy)(y) : loop(y);
       };
