@@ -117,6 +117,9 @@ class Course {
   double slope_ = 0, step_ = 0;
 };
 
+constexpr const char* falls_for_ever = "the value falls without bound";
+constexpr const char* level_value = "the value no longer decreases";
+
 void check_options(std::string_view op, const MinimizeOptions& o, double c2, const Location& at) {
   if (o.maxiter < 0 || o.history < 1 || o.max_line_search < 1)
     fail(op, at, fmt::format("maxiter is {}, history {}, max_line_search {}", o.maxiter, o.history, o.max_line_search));
@@ -143,32 +146,31 @@ Minimum<Array> minimize(Method method, const FlatFunction& f, const Array& given
   Point now = objective(x0);
   if (!std::isfinite(now.value)) fail(op, at, fmt::format("the function is {} at x0", now.value), "start elsewhere");
   Course course(conjugate, o.history, now);
-  int flat_steps = 0;
+  const double first_value = now.value, first_size = largest_entry(now.gradient);
+  int flat_steps = 0, endless_steps = 0;
   Minimum<Array> result;
   auto ended = [&](bool converged, const char* reason) {
-    result.converged = converged;
-    result.reason = reason;
+    std::tie(result.converged, result.reason) = std::tuple(converged, reason);
+    return true;
   };
   for (;;) {
     const double size = largest_entry(now.gradient);
     if (o.callback) o.callback({result.iterations, now.value, size, course.step()});
-    if (size <= gtol) {
-      ended(true, "the gradient vanishes");
-      break;
-    }
-    if (result.iterations == o.maxiter) {
-      ended(false, "maxiter");
-      break;
-    }
+    if (size <= gtol && ended(true, "the gradient vanishes")) break;
+    // Far below its start a value hides steps in its rounding; a gradient as large as ever tells of them.
+    const bool hidden =
+        (first_value - now.value) * ftol > std::max(1.0, std::abs(first_value)) && size > 0.1 * first_size;
+    if (flat_steps == 3 && ended(!hidden, hidden ? falls_for_ever : level_value)) break;
+    if (result.iterations == o.maxiter && ended(false, "maxiter")) break;
     const double guess = course.guess();
     Found found = search_line(objective, now, course.direction(), course.slope(), guess,
                               {.c1 = o.c1, .c2 = c2, .evaluations = o.max_line_search, .rounding = rounding});
+    endless_steps = found.endless ? endless_steps + 1 : 0;
+    if ((endless_steps == 2 || (endless_steps == 1 && !found.ok)) && ended(false, falls_for_ever)) break;
     if (!found.ok) {
       const bool nothing_left = -course.slope() * std::max(guess, 1.0) <= ftol * std::max(1.0, std::abs(now.value));
-      if (nothing_left || course.fresh()) {
-        ended(nothing_left, nothing_left ? "the value no longer decreases" : "the line search found no smaller value");
-        break;
-      }
+      if (nothing_left && ended(!hidden, hidden ? falls_for_ever : level_value)) break;
+      if (course.fresh() && ended(false, "the line search found no smaller value")) break;
       course.straight_down(now);
       continue;
     }
@@ -178,10 +180,6 @@ Minimum<Array> minimize(Method method, const FlatFunction& f, const Array& given
     course.turn(before, now, found.step, rounding);
     // One short step happens on the way: a line search may come back early.
     flat_steps = decrease <= ftol * std::max({1.0, std::abs(before.value), std::abs(now.value)}) ? flat_steps + 1 : 0;
-    if (flat_steps == 3) {
-      ended(true, "the value no longer decreases");
-      break;
-    }
   }
   result.x = now.x;
   result.value = now.value;

@@ -31,11 +31,13 @@ class Search {
       if (!decreases(now) || (i > 0 && !(now.value < before.value) && !level(now, before))) return zoom(before, now);
       if (flat_enough(now)) return done(now);
       if (now.slope >= 0) return zoom(now, before);
-      Trial next = at(std::min(4 * now.step, std::max(1.1 * now.step, minimum_of(before, now))));
+      Trial next = at(farther(before, now));
       before = std::move(now);
       now = std::move(next);
     }
-    return give_up(now);
+    Found found = give_up(now.value < before.value ? now : before);
+    found.endless = found.endless || (found.ok && found.step > without_measure * guess);
+    return found;
   }
 
  private:
@@ -44,6 +46,10 @@ class Search {
     Trial t{step, 0, 0, f_(start_.x + step * direction_)};
     t.value = t.point.value;
     t.slope = vdot(t.point.gradient, direction_).item();
+    if (t.value == -INFINITY) {
+      bottomless_ = true;
+      left_ = 0;
+    }
     if (!std::isfinite(t.value) || !std::isfinite(t.slope)) t.value = INFINITY;
     return t;
   }
@@ -67,6 +73,11 @@ class Search {
     const double at = b.step - (b.step - a.step) * (b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2);
     return std::isfinite(at) ? at : middle;
   }
+  // Beyond `now`, which is still falling; where the cubic falls for ever, by the most.
+  static double farther(const Trial& before, const Trial& now) {
+    const double step = minimum_of(before, now);
+    return step > now.step ? std::clamp(step, 1.1 * now.step, 4 * now.step) : 4 * now.step;
+  }
   // `low` decreases enough and has the least value of such; a step between them satisfies both conditions.
   Found zoom(Trial low, Trial high) {
     while (left_ > 0) {
@@ -87,7 +98,9 @@ class Search {
   }
   static Found done(Trial& t) { return {std::move(t.point), t.step, true}; }
   // A smaller value is progress, even where the slope is too steep.
-  Found give_up(Trial& t) const { return {t.point, t.step, t.step > 0 && t.value < start_.value}; }
+  Found give_up(Trial& t) const { return {t.point, t.step, t.step > 0 && t.value < start_.value, bottomless_}; }
+
+  static constexpr double without_measure = 1e8;  // times the first guess
 
   Objective& f_;
   const Point& start_;
@@ -95,6 +108,7 @@ class Search {
   LineSearch o_;
   Trial first_;
   int left_ = o_.evaluations;
+  bool bottomless_ = false;
 };
 
 }  // namespace

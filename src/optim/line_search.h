@@ -32,6 +32,7 @@ struct Found {
   Point point;
   double step = 0;
   bool ok = false;
+  bool endless = false;  // the value was -inf, or went on falling over a step that had grown without measure
 };
 // From `start` along `direction`, where the slope is negative, with a first guess of the step.
 Found search_line(Objective& f, const Point& start, const Array& direction, double slope, double guess,

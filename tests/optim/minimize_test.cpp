@@ -144,9 +144,35 @@ TEST(Minimize, StepsThatLeaveTheDomainAreTooLong) {
   expect_near(optim::levenberg_marquardt(r, array({20.0}, f64)).x, {std::exp(1)}, 1e-6, "levenberg_marquardt");
 }
 
+// Falling as a straight line, faster, slower; with one direction that has a minimum; until -inf; into nan.
 TEST(Minimize, UnboundedEndsWithoutConverging) {
-  auto m = optim::lbfgs([](Array x) { return -sum(exp(x)); }, zeros(2, f64), {.maxiter = 50});
-  EXPECT_FALSE(m.converged);
+  const std::vector<std::pair<const char*, std::function<Array(Array)>>> functions = {
+      {"linear", [](Array x) { return sum(x); }},
+      {"steep", [](Array x) { return 1e6 * sum(x); }},
+      {"square", [](Array x) { return -sum(square(x)); }},
+      {"cube", [](Array x) { return sum(x * x * x); }},
+      {"exp", [](Array x) { return -sum(exp(x)); }},
+      {"saddle", [](Array x) { return square(x[0]) + x[1]; }},
+      {"root", [](Array x) { return -sum(sqrt(1 + square(x))); }},
+      {"log of a negative", [](Array x) { return sum(log(20 - square(x))); }},
+      {"wavy", [](Array x) { return sum(x + 2 * sin(x)) - sum(square(x)); }},
+  };
+  for (const auto& [name, f] : functions) {
+    for (DType dtype : {f32, f64}) {
+      for (int evaluations : {3, 30}) {
+        const Array x0 = array({-1.5, -0.7}, dtype);
+        for (const auto& m : {optim::lbfgs(f, x0, {.maxiter = 200, .max_line_search = evaluations}),
+                              optim::nonlinear_cg(f, x0, {.maxiter = 200, .max_line_search = evaluations})}) {
+          EXPECT_FALSE(m.converged) << name << " " << name_of(dtype) << " " << evaluations << ": " << m.reason << " at "
+                                    << m.x << " " << m.value;
+          EXPECT_TRUE(std::isfinite(m.value)) << name;
+        }
+      }
+    }
+  }
+  auto m = optim::lbfgs([](Array x) { return sum(x); }, zeros(2, f64));
+  EXPECT_EQ(m.reason, "the value falls without bound");
+  EXPECT_EQ(optim::lbfgs([](Array x) { return -sum(exp(x)); }, zeros(2, f64)).reason, "the value falls without bound");
 }
 
 TEST(Minimize, Errors) {
