@@ -57,7 +57,8 @@ class Array {
   static Array borrow(const void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner = {},
                       const Location& at = Location::current());
 
-  const Shape& shape(const Location& at = Location::current()) const;
+  const Shape& shape(const Location& at = Location::current()) const&;
+  Shape shape(const Location& at = Location::current()) const&& { return shape(at); }  // of a temporary: a copy
   DType dtype(const Location& at = Location::current()) const;
   ShapeDtype type(const Location& at = Location::current()) const;
   int ndim(const Location& at = Location::current()) const { return shape(at).ndim(); }
@@ -69,8 +70,15 @@ class Array {
   }
   // The elements, row-major. T must be the exact type; the span lives as long as this array.
   template <class T>
-  std::span<const T> data(const Location& at = Location::current()) const {
+  std::span<const T> data(const Location& at = Location::current()) const& {
     return {static_cast<const T*>(elements(detail::dtype_of<T>(), at)), static_cast<std::size_t>(shape(at).size())};
+  }
+  template <class T>
+  std::span<const T> data(const Location& = Location::current()) const&& {
+    static_assert(never<T>,
+                  "anew: data() of a temporary array ends with it; keep the array in a variable, or copy its elements "
+                  "with to_vector<T>()");
+    return {};
   }
   template <class T = double>
   std::vector<T> to_vector(const Location& at = Location::current()) const {
@@ -191,6 +199,34 @@ class ArrayList {
   std::vector<Array> values;
   Location at;
 };
+
+// What the name of an overloaded function stands for where a transformation takes a function: with <cmath>, `sin` is
+// several functions, and one of them is ours. Where the user has one of that name too, which of the two is meant is not
+// known, and the call does not compile.
+namespace detail {
+class Elementwise {
+ public:
+  using anew_function = Array (*)(const ArrayLike&);
+  Elementwise(anew_function f) : f_(f) {}
+  Elementwise(Array (*)(const Array&)) = delete;
+  Elementwise(Array (*)(Array)) = delete;
+  Array operator()(const ArrayLike& x) const { return f_(x); }
+
+ private:
+  anew_function f_;
+};
+class ElementwisePair {
+ public:
+  using anew_function = Array (*)(const ArrayLike&, const ArrayLike&);
+  ElementwisePair(anew_function f) : f_(f) {}
+  ElementwisePair(Array (*)(const Array&, const Array&)) = delete;
+  ElementwisePair(Array (*)(Array, Array)) = delete;
+  Array operator()(const ArrayLike& a, const ArrayLike& b) const { return f_(a, b); }
+
+ private:
+  anew_function f_;
+};
+}  // namespace detail
 
 // ---- indexing: x[i], x[{slice(1, 5), 0, ellipsis, newaxis}]
 struct Bound {

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <iosfwd>
 #include <limits>
+#include <optional>
 #include <source_location>
 #include <span>
 #include <stdexcept>
@@ -163,6 +164,20 @@ class Shape {
   }
   std::int64_t dims_[max_ndim];
   int ndim_ = 0;
+};
+
+// A Shape or none: {2, 3}, a number, a Shape; std::nullopt or {}.
+class OptionalShape : public std::optional<Shape> {
+ public:
+  OptionalShape() = default;
+  OptionalShape(std::nullopt_t) {}
+  OptionalShape(const std::optional<Shape>& shape) : std::optional<Shape>(shape) {}
+  OptionalShape(const Shape& shape) : std::optional<Shape>(shape) {}
+  OptionalShape(std::initializer_list<Dim> dims, const Location& at = Location::current())
+      : std::optional<Shape>(Shape(dims, at)) {}
+  template <class T>
+    requires(!std::derived_from<T, std::optional<Shape>> && std::convertible_to<const T&, Shape>)
+  OptionalShape(const T& shape) : std::optional<Shape>(Shape(shape)) {}
 };
 
 // The type of an array: what is known of it before it has data.

@@ -116,9 +116,13 @@ class Vmap : public detail::Calls<Vmap<F>, detail::params_t<F>> {
   Location at_;
 };
 // f, written for one example, for all examples along an axis of its arguments.
-template <class F>
+template <class F = detail::Elementwise>
 [[nodiscard]] auto vmap(F f, VmapOptions options = {}, const Location& at = Location::current()) {
   return Vmap<F>(std::move(f), std::move(options), at);
+}
+[[nodiscard]] inline auto vmap(detail::ElementwisePair f, VmapOptions options = {},
+                               const Location& at = Location::current()) {
+  return Vmap<detail::ElementwisePair>(std::move(f), std::move(options), at);
 }
 
 // ---- Jacobians
@@ -179,12 +183,12 @@ class Jacobian : public detail::Calls<Jacobian<F, Forward, I...>, detail::params
   Location at_;
 };
 // The matrix of all partial derivatives, of shape output + input; a column at a time: for few inputs.
-template <std::size_t... I, class F>
+template <std::size_t... I, class F = detail::Elementwise>
 [[nodiscard]] auto jacfwd(F f, const Location& at = Location::current()) {
   return Jacobian<F, true, I...>(std::move(f), at);
 }
 // The same, a row at a time: for few outputs.
-template <std::size_t... I, class F>
+template <std::size_t... I, class F = detail::Elementwise>
 [[nodiscard]] auto jacrev(F f, const Location& at = Location::current()) {
   return Jacobian<F, false, I...>(std::move(f), at);
 }
@@ -227,7 +231,7 @@ class Hessian : public detail::Calls<Hessian<F, I...>, detail::params_t<F>> {
   Location at_;
 };
 // Second derivatives, of shape output + input + input; of several arguments in a tuple of tuples.
-template <std::size_t... I, class F>
+template <std::size_t... I, class F = detail::Elementwise>
 [[nodiscard]] auto hessian(F f, const Location& at = Location::current()) {
   return Hessian<F, I...>(std::move(f), at);
 }
@@ -277,7 +281,7 @@ class Hvp : public detail::Calls<Hvp<F>, typename detail::twice<detail::params_t
   Location at_;
 };
 // hvp(f)(x, v): the Hessian at x times v, of the type of x; several arguments in std::tuples.
-template <class F>
+template <class F = detail::Elementwise>
 [[nodiscard]] auto hvp(F f, const Location& at = Location::current()) {
   return Hvp<F>(std::move(f), at);
 }
@@ -315,7 +319,7 @@ auto linear_transpose_of(F f, types<A...>, const T&... like) {
 }
 }  // namespace detail
 // The transpose of a linear function of arrays of these types (ShapeDtype, or arrays for their types).
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto linear_transpose(F f, const T&... types) {
   using For = detail::whole_call<F, T...>;
   if constexpr (For::valid) return detail::linear_transpose_of(std::move(f), typename For::arguments{}, types...);
@@ -337,7 +341,7 @@ void check_grads_of(const F& f, const std::tuple<const X&...>& x, const CheckGra
 }
 }  // namespace detail
 // Throws, with the worst entry, where derivatives of f at x are not those of differences; several arguments in a tuple.
-template <class F, class X>
+template <class F = detail::Elementwise, class X>
 void check_grads(F f, const X& x, const CheckGradsOptions& options = {}, const Location& at = Location::current()) {
   detail::check_function(f, at);
   detail::check_grads_of(f, detail::per_argument<F>(x), options, at);

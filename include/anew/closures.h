@@ -71,7 +71,7 @@ class ClosureConvert : public detail::Calls<ClosureConvert<F>, detail::params_t<
 // closure_convert(f)(args...) -> std::pair(g, captured): g(args..., captured) is f(args...), and captures no array, so
 // that it may be called where values that f has captured have no meaning: in a rule, in another trace. It is for
 // arguments of these types and these static values.
-template <class F>
+template <class F = detail::Elementwise>
 [[nodiscard]] auto closure_convert(F f, const Location& at = Location::current()) {
   return ClosureConvert<F>(std::move(f), at);
 }
@@ -210,7 +210,7 @@ struct RulePerArgument {
 
 // f with one rule per argument: std::tuple(rule0, rule1, ...), each rule(tangent, output, args...) -> what the tangent
 // of the output has of that argument's; none: the output does not depend on it.
-template <class F, class... Rules>
+template <class F = detail::Elementwise, class... Rules>
 [[nodiscard]] auto defjvps(F f, std::tuple<Rules...> rules, const Location& at = Location::current()) {
   return custom_jvp(f, detail::RulePerArgument<F, Rules...>{f, std::move(rules)}, {}, at);
 }

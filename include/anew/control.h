@@ -156,7 +156,7 @@ auto choose_among_with(const ArrayLike& index, const std::vector<F>& list, std::
 }  // namespace detail
 
 // on_true(operands...) where the predicate, a bool scalar, is true, else on_false(operands...).
-template <class F, class G, class... T>
+template <class F = detail::Elementwise, class G = detail::Elementwise, class... T>
 [[nodiscard]] auto cond(const ArrayLike& predicate, F on_true, G on_false, const T&... operands) {
   return detail::choose_with<detail::traced_floats>(true, predicate, std::index_sequence_for<T...>{},
                                                     std::tuple<const T&...>(operands...), on_true, on_false);
@@ -266,7 +266,7 @@ template <class Body, class Init>
 }
 
 // f of every element along axis 0 of xs, one after the other, or `.batch_size` at a time; results are stacked.
-template <class F, class Xs>
+template <class F = detail::Elementwise, class Xs>
 [[nodiscard]] auto map(F f, Xs xs, const MapOptions& options = {}, const Location& at = Location::current()) {
   using X = detail::argument_t<F, 0, Xs, detail::traced_numbers>;
   if constexpr (detail::check_call<F, X>()) {
@@ -306,7 +306,7 @@ struct AssociativeScan {
 }  // namespace detail
 
 // All prefixes of xs along an axis, combined by an associative f(a, b) that works element by element along that axis.
-template <class F, class Xs>
+template <class F = detail::ElementwisePair, class Xs>
 [[nodiscard]] auto associative_scan(F f, Xs xs, const AssociativeScanOptions& options = {},
                                     const Location& at = Location::current()) {
   using X = detail::argument_t<F, 0, Xs, detail::traced_numbers>;

@@ -254,7 +254,7 @@ class CustomJvp : public detail::Calls<CustomJvp<F, Rule>, detail::params_t<F>> 
   detail::RuleKey key_;
 };
 // f, whose derivative is rule(primals, tangents) -> std::pair(output, tangent of the output).
-template <class F, class Rule>
+template <class F = detail::Elementwise, class Rule>
 [[nodiscard]] auto custom_jvp(F f, Rule rule, const CustomOptions& options = {},
                               const Location& at = Location::current()) {
   return CustomJvp<F, Rule>(std::move(f), std::move(rule), options, at);
@@ -298,7 +298,7 @@ class CustomVjp : public detail::Calls<CustomVjp<F, Forward, Backward>, detail::
 };
 // f, whose backward pass is given: forward(args...) -> std::pair(output, residuals), run instead of f where f is
 // differentiated; backward(residuals, ct) -> std::tuple of one cotangent per argument (none for a static one).
-template <class F, class Forward, class Backward>
+template <class F = detail::Elementwise, class Forward, class Backward>
 [[nodiscard]] auto custom_vjp(F f, Forward forward, Backward backward, const CustomOptions& options = {},
                               const Location& at = Location::current()) {
   return CustomVjp<F, Forward, Backward>(std::move(f), std::move(forward), std::move(backward), options, at);

@@ -9,7 +9,7 @@
 namespace anew::fft {
 
 using Complex = std::pair<Array, Array>;  // real, imaginary
-using Lengths = std::optional<Shape>;     // one per axis
+using Lengths = OptionalShape;            // one per axis
 
 Complex fft(const ArrayLike& re, const ArrayLike& im, std::optional<std::int64_t> n = {}, int axis = -1);
 Complex ifft(const ArrayLike& re, const ArrayLike& im, std::optional<std::int64_t> n = {}, int axis = -1);

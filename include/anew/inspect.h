@@ -19,29 +19,29 @@ auto inspect(Work work, const F& f, const ArgNames& names, const T&... args) {
 }  // namespace detail
 
 // What the backward pass of f keeps, constants and arguments first, then values in the order of their equations.
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto saved_residuals(F f, ArgNames names, const T&... args) {
   return detail::inspect(flat::saved_residuals, f, names, args...);
 }
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto saved_residuals(F f, const T&... args) {
   return detail::inspect(flat::saved_residuals, f, ArgNames(), args...);
 }
 // One line per residual with its bytes, and a last line with the total.
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 void print_saved_residuals(F f, ArgNames names, const T&... args) {
   detail::inspect(flat::print_saved_residuals, f, names, args...);
 }
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 void print_saved_residuals(F f, const T&... args) {
   detail::inspect(flat::print_saved_residuals, f, ArgNames(), args...);
 }
 // The forward and the backward program side by side.
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 void print_fwd_bwd(F f, ArgNames names, const T&... args) {
   detail::inspect(flat::print_fwd_bwd, f, names, args...);
 }
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 void print_fwd_bwd(F f, const T&... args) {
   detail::inspect(flat::print_fwd_bwd, f, ArgNames(), args...);
 }

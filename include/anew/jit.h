@@ -355,9 +355,13 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
 };
 // Compiled per types and structure of the arguments and static values. A closure, and a function that reads arrays of
 // its surroundings, is traced at each call and its code found by its Program, so nothing that it captures goes stale.
-template <class F>
+template <class F = detail::Elementwise>
 [[nodiscard]] auto jit(F f, JitOptions options = {}, const Location& at = Location::current()) {
   return Jit<F>(std::move(f), std::move(options), at);
+}
+[[nodiscard]] inline auto jit(detail::ElementwisePair f, JitOptions options = {},
+                              const Location& at = Location::current()) {
+  return Jit<detail::ElementwisePair>(std::move(f), std::move(options), at);
 }
 // jit<step>(): of a function that is known by its name, which Programs and lists of residuals then show.
 template <auto F>

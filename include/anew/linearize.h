@@ -163,20 +163,20 @@ auto linearize_named(const F& f, const ArgNames& names, const T&... args) {
 }  // namespace detail
 
 // auto [y, pullback] = vjp(f, args...)
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto vjp(F f, const T&... args) {
   return detail::vjp_named(f, ArgNames(), args...);
 }
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto vjp(F f, ArgNames names, const T&... args) {
   return detail::vjp_named(f, names, args...);
 }
 // auto [y, f_lin] = linearize(f, args...)
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto linearize(F f, const T&... args) {
   return detail::linearize_named(f, ArgNames(), args...);
 }
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto linearize(F f, ArgNames names, const T&... args) {
   return detail::linearize_named(f, names, args...);
 }
@@ -232,7 +232,7 @@ auto jvp_of(const F& f, const std::tuple<const X&...>& x, const std::tuple<const
 }  // namespace detail
 
 // auto [y, dy] = jvp(f, x, dx); several arguments in a std::tuple.
-template <class F, class X, class D>
+template <class F = detail::Elementwise, class X, class D>
 [[nodiscard]] auto jvp(F f, const X& x, const D& dx, const Location& at = Location::current()) {
   auto xs = detail::per_argument<F>(x);
   return detail::jvp_of(f, xs, detail::per_argument<F>(dx), std::make_index_sequence<std::tuple_size_v<decltype(xs)>>{},

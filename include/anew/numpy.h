@@ -259,6 +259,12 @@ Array tensorsolve(const ArrayLike& a, const ArrayLike& b);  // x with tensordot(
 }  // namespace linalg
 // What users call functions of their own, and hand to transformations: `checkpoint(block)` must stay theirs.
 namespace numpy {
+inline constexpr double pi = 3.141592653589793238462643383279502884;
+inline constexpr double e = 2.718281828459045235360287471352662498;
+inline constexpr double euler_gamma = 0.577215664901532860606512090082402431;
+inline constexpr double inf = std::numeric_limits<double>::infinity();
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+using anew::newaxis;
 Array block(const ArrayList& row);  // beside each other along the last axis
 Array block(const std::vector<std::vector<Array>>& rows, const Location& at = Location::current());
 // Differences in the middle of neighbours, one-sided at the ends; along an axis, or along all of them.

@@ -219,7 +219,7 @@ Array clamp(const ArrayLike& lo, const ArrayLike& x, const ArrayLike& hi);
 
 // Output axis dimensions[i] is axis i of x; the other axes are new.
 Array broadcast_in_dim(const ArrayLike& x, const Shape& shape, const std::vector<int>& dimensions);
-Array slice(const ArrayLike& x, const Shape& start, const Shape& limit, const std::optional<Shape>& strides = {});
+Array slice(const ArrayLike& x, const Shape& start, const Shape& limit, const OptionalShape& strides = {});
 // Per axis (before, after, between); negative numbers before and after remove elements.
 using Padding = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 Array pad(const ArrayLike& x, const ArrayLike& value, const std::vector<Padding>& config);

@@ -9,6 +9,7 @@
 
 namespace anew::random {
 
+// Of a number without x64 the lower 32 bits count, as in JAX; array(seed, i64) has them all.
 Array key(const ArrayLike& seed);
 
 // split(key, 5) is u32[5,2]; auto [a, b] = split(key); auto [a, b, c] = split<3>(key).
@@ -35,18 +36,18 @@ Array uniform(const ArrayLike& key, const Shape& shape = {}, DType dtype = defau
 Array normal(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
 // Between the bounds, never at them; the shape is that of the bounds unless given.
 Array truncated_normal(const ArrayLike& key, const ArrayLike& lower, const ArrayLike& upper,
-                       const std::optional<Shape>& shape = {}, DType dtype = default_float());
+                       const OptionalShape& shape = {}, DType dtype = default_float());
 Array exponential(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
 Array gumbel(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
 Array laplace(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
 Array logistic(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
 Array cauchy(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
 Array rademacher(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_int());  // -1 or 1
-Array bernoulli(const ArrayLike& key, const ArrayLike& p = 0.5, const std::optional<Shape>& shape = {});
+Array bernoulli(const ArrayLike& key, const ArrayLike& p = 0.5, const OptionalShape& shape = {});
 Array randint(const ArrayLike& key, const Shape& shape, const ArrayLike& lo, const ArrayLike& hi,
               DType dtype = default_int());  // lo <= x < hi
 // Indices drawn with probabilities softmax(logits) along an axis; `shape` ends with the other axes of logits.
-Array categorical(const ArrayLike& key, const ArrayLike& logits, int axis = -1, const std::optional<Shape>& shape = {});
+Array categorical(const ArrayLike& key, const ArrayLike& logits, int axis = -1, const OptionalShape& shape = {});
 
 // The numbers below x in random order, or x with the slices along an axis in random order (`independent`: every line
 // along the axis in an order of its own).
@@ -61,33 +62,30 @@ struct ChoiceOptions {
 Array choice(const ArrayLike& key, const ArrayLike& a, const Shape& shape = {}, const ChoiceOptions& options = {});
 
 // ---- distributions with parameters; the shape is that of the parameters unless given
-Array gamma(const ArrayLike& key, const ArrayLike& a, const std::optional<Shape>& shape = {},
+Array gamma(const ArrayLike& key, const ArrayLike& a, const OptionalShape& shape = {},
             DType dtype = default_float());  // differentiable by a: along what keeps the distribution function
-Array loggamma(const ArrayLike& key, const ArrayLike& a, const std::optional<Shape>& shape = {},
+Array loggamma(const ArrayLike& key, const ArrayLike& a, const OptionalShape& shape = {},
                DType dtype = default_float());
-Array beta(const ArrayLike& key, const ArrayLike& a, const ArrayLike& b, const std::optional<Shape>& shape = {},
+Array beta(const ArrayLike& key, const ArrayLike& a, const ArrayLike& b, const OptionalShape& shape = {},
            DType dtype = default_float());
 // A vector of numbers that add up to 1, along a last axis of its own.
-Array dirichlet(const ArrayLike& key, const ArrayLike& alpha, const std::optional<Shape>& shape = {},
+Array dirichlet(const ArrayLike& key, const ArrayLike& alpha, const OptionalShape& shape = {},
                 DType dtype = default_float());
-Array chisquare(const ArrayLike& key, const ArrayLike& df, const std::optional<Shape>& shape = {},
+Array chisquare(const ArrayLike& key, const ArrayLike& df, const OptionalShape& shape = {},
                 DType dtype = default_float());
-Array t(const ArrayLike& key, const ArrayLike& df, const std::optional<Shape>& shape = {},
+Array t(const ArrayLike& key, const ArrayLike& df, const OptionalShape& shape = {}, DType dtype = default_float());
+Array f(const ArrayLike& key, const ArrayLike& dfnum, const ArrayLike& dfden, const OptionalShape& shape = {},
         DType dtype = default_float());
-Array f(const ArrayLike& key, const ArrayLike& dfnum, const ArrayLike& dfden, const std::optional<Shape>& shape = {},
-        DType dtype = default_float());
-Array pareto(const ArrayLike& key, const ArrayLike& b, const std::optional<Shape>& shape = {},
-             DType dtype = default_float());
-Array lognormal(const ArrayLike& key, const ArrayLike& sigma = 1.0, const std::optional<Shape>& shape = {},
+Array pareto(const ArrayLike& key, const ArrayLike& b, const OptionalShape& shape = {}, DType dtype = default_float());
+Array lognormal(const ArrayLike& key, const ArrayLike& sigma = 1.0, const OptionalShape& shape = {},
                 DType dtype = default_float());
-Array rayleigh(const ArrayLike& key, const ArrayLike& scale, const std::optional<Shape>& shape = {},
+Array rayleigh(const ArrayLike& key, const ArrayLike& scale, const OptionalShape& shape = {},
                DType dtype = default_float());
-Array wald(const ArrayLike& key, const ArrayLike& mean, const std::optional<Shape>& shape = {},
-           DType dtype = default_float());
+Array wald(const ArrayLike& key, const ArrayLike& mean, const OptionalShape& shape = {}, DType dtype = default_float());
 Array weibull_min(const ArrayLike& key, const ArrayLike& scale, const ArrayLike& concentration,
-                  const std::optional<Shape>& shape = {}, DType dtype = default_float());
+                  const OptionalShape& shape = {}, DType dtype = default_float());
 Array triangular(const ArrayLike& key, const ArrayLike& left, const ArrayLike& mode, const ArrayLike& right,
-                 const std::optional<Shape>& shape = {}, DType dtype = default_float());
+                 const OptionalShape& shape = {}, DType dtype = default_float());
 Array maxwell(const ArrayLike& key, const Shape& shape = {}, DType dtype = default_float());
 Array double_sided_maxwell(const ArrayLike& key, const ArrayLike& loc, const ArrayLike& scale, const Shape& shape = {},
                            DType dtype = default_float());
@@ -96,16 +94,14 @@ Array ball(const ArrayLike& key, std::int64_t d, double p = 2, const Shape& shap
            DType dtype = default_float());  // points of d coordinates inside the ball of the p-norm
 Array orthogonal(const ArrayLike& key, std::int64_t n, const Shape& shape = {}, DType dtype = default_float());
 Array multivariate_normal(const ArrayLike& key, const ArrayLike& mean, const ArrayLike& cov,
-                          const std::optional<Shape>& shape = {}, DType dtype = default_float());
-Array geometric(const ArrayLike& key, const ArrayLike& p, const std::optional<Shape>& shape = {},
-                DType dtype = default_int());
-Array poisson(const ArrayLike& key, const ArrayLike& lam, const std::optional<Shape>& shape = {},
-              DType dtype = default_int());
+                          const OptionalShape& shape = {}, DType dtype = default_float());
+Array geometric(const ArrayLike& key, const ArrayLike& p, const OptionalShape& shape = {}, DType dtype = default_int());
+Array poisson(const ArrayLike& key, const ArrayLike& lam, const OptionalShape& shape = {}, DType dtype = default_int());
 // Of n trials, how many succeed; of n trials, how many have each outcome, along the last axis of p (`shape`: without
 // it).
-Array binomial(const ArrayLike& key, const ArrayLike& n, const ArrayLike& p, const std::optional<Shape>& shape = {},
+Array binomial(const ArrayLike& key, const ArrayLike& n, const ArrayLike& p, const OptionalShape& shape = {},
                DType dtype = default_float());
-Array multinomial(const ArrayLike& key, const ArrayLike& n, const ArrayLike& p, const std::optional<Shape>& shape = {},
+Array multinomial(const ArrayLike& key, const ArrayLike& n, const ArrayLike& p, const OptionalShape& shape = {},
                   DType dtype = default_float());
 
 // ---- keys as JAX names them: here a key is the array of its words

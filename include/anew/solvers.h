@@ -345,7 +345,7 @@ std::pair<X, SolveInfo> run_root(bool fixed, const F& f, X x0, const RootOptions
 
 // x of f(x) = 0 near x0, an array or a tree, by Newton's method, and how it went. Of a plain number it would hide a
 // newton(f, Array) of the user's own.
-template <class F, class T>
+template <class F = detail::Elementwise, class T>
   requires(!Number<T>)
 [[nodiscard]] auto newton(const F& f, const T& x0, const RootOptions& options = {},
                           const Location& at = Location::current()) {
@@ -354,7 +354,7 @@ template <class F, class T>
     return detail::run_root<F, X>(false, f, static_cast<X>(x0), options, at);
 }
 // x of x = f(x), by x0, f(x0), f(f(x0)) and so on, and how it went.
-template <class F, class T>
+template <class F = detail::Elementwise, class T>
 [[nodiscard]] auto fixed_point(const F& f, const T& x0, const RootOptions& options = {},
                                const Location& at = Location::current()) {
   using X = detail::unknown_t<F, T>;

@@ -97,21 +97,30 @@ class Grad : public detail::Calls<Grad<F, WithValue, I...>, detail::params_t<F>>
   Location at_;
 };
 // The derivative with respect to argument 0, or to those given: grad<0, 2>(f).
-template <std::size_t... I, class F>
+template <std::size_t... I, class F = detail::Elementwise>
 [[nodiscard]] auto grad(F f, const Location& at = Location::current()) {
   return Grad<F, false, I...>(std::move(f), {}, at);
 }
-template <std::size_t... I, class F>
+template <std::size_t... I, class F = detail::Elementwise>
 [[nodiscard]] auto grad(F f, const GradOptions& options, const Location& at = Location::current()) {
   return Grad<F, false, I...>(std::move(f), options, at);
 }
-template <std::size_t... I, class F>
+template <std::size_t... I, class F = detail::Elementwise>
 [[nodiscard]] auto value_and_grad(F f, const Location& at = Location::current()) {
   return Grad<F, true, I...>(std::move(f), {}, at);
 }
-template <std::size_t... I, class F>
+template <std::size_t... I, class F = detail::Elementwise>
 [[nodiscard]] auto value_and_grad(F f, const GradOptions& options, const Location& at = Location::current()) {
   return Grad<F, true, I...>(std::move(f), options, at);
+}
+// Of the name of an overloaded function of two arrays, such as atan2.
+template <std::size_t... I>
+[[nodiscard]] auto grad(detail::ElementwisePair f, const Location& at = Location::current()) {
+  return Grad<detail::ElementwisePair, false, I...>(std::move(f), {}, at);
+}
+template <std::size_t... I>
+[[nodiscard]] auto value_and_grad(detail::ElementwisePair f, const Location& at = Location::current()) {
+  return Grad<detail::ElementwisePair, true, I...>(std::move(f), {}, at);
 }
 
 // ---- checkpoint
@@ -139,12 +148,12 @@ class Checkpoint : public detail::Calls<Checkpoint<F>, detail::params_t<F>> {
   Location at_;
 };
 // f, whose inner values are recomputed in the backward pass instead of kept, but for those that the policy saves.
-template <class F>
+template <class F = detail::Elementwise>
 [[nodiscard]] auto checkpoint(F f, Policy policy = checkpoint_policies::nothing_saveable,
                               const Location& at = Location::current()) {
   return Checkpoint<F>(std::move(f), std::move(policy), at);
 }
-template <class F>
+template <class F = detail::Elementwise>
 [[nodiscard]] auto remat(F f, Policy policy = checkpoint_policies::nothing_saveable,
                          const Location& at = Location::current()) {
   return Checkpoint<F>(std::move(f), std::move(policy), at);
@@ -192,13 +201,13 @@ class MakeProgram : public detail::Calls<MakeProgram<F>, detail::params_t<F>> {
   Location at_;
 };
 // make_program(f)(args...) is f as a Program; arguments may be abstract.
-template <class F>
+template <class F = detail::Elementwise>
 [[nodiscard]] auto make_program(F f, const Location& at = Location::current()) {
   return MakeProgram<F>(std::move(f), at);
 }
 
 // The result of f with abstract leaves; nothing is computed.
-template <class F, class... T>
+template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto eval_shape(F f, const T&... args) {
   using For = detail::whole_call<F, T...>;
   if constexpr (For::valid) {

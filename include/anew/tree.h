@@ -392,7 +392,7 @@ T tree_unflatten(const TreeDef<T>& def, std::span<const Array> leaves, const Loc
 }
 
 // fn(leaf, leaf of each other tree...) for every leaf; static values are those of the first tree.
-template <class Fn, Tree T, std::same_as<T>... Ts>
+template <class Fn = detail::Elementwise, Tree T, std::same_as<T>... Ts>
 T tree_map(Fn&& fn, const T& first, const Ts&... rest) {
   static_assert(std::is_invocable_r_v<Array, Fn&, const Array&, std::conditional_t<true, const Array&, Ts>...>,
                 "anew::tree_map: the function takes one Array per tree and returns an Array");

@@ -98,8 +98,8 @@ Array normal(const ArrayLike& key, const Shape& shape, DType dtype) {
   return std::numbers::sqrt2 * erf_inv(u);
 }
 
-Array truncated_normal(const ArrayLike& key, const ArrayLike& lower, const ArrayLike& upper,
-                       const std::optional<Shape>& shape, DType dtype) {
+Array truncated_normal(const ArrayLike& key, const ArrayLike& lower, const ArrayLike& upper, const OptionalShape& shape,
+                       DType dtype) {
   constexpr std::string_view op = "random.truncated_normal";
   require_float(op, dtype, key.at);
   PinLine pin(key.at);
@@ -136,7 +136,7 @@ Array cauchy(const ArrayLike& key, const Shape& shape, DType dtype) {
   return tan(std::numbers::pi * (u - 0.5));
 }
 
-Array bernoulli(const ArrayLike& key, const ArrayLike& p, const std::optional<Shape>& shape) {
+Array bernoulli(const ArrayLike& key, const ArrayLike& p, const OptionalShape& shape) {
   constexpr std::string_view op = "random.bernoulli";
   check_operand(p.value, line_or(key.at));
   PinLine pin(key.at);
@@ -183,7 +183,7 @@ Array randint(const ArrayLike& key, const Shape& shape, const ArrayLike& lo, con
   return y;
 }
 
-Array categorical(const ArrayLike& key, const ArrayLike& logits, int axis, const std::optional<Shape>& shape) {
+Array categorical(const ArrayLike& key, const ArrayLike& logits, int axis, const OptionalShape& shape) {
   constexpr std::string_view op = "random.categorical";
   check_operand(logits.value, line_or(key.at));
   PinLine pin(key.at);

@@ -99,8 +99,7 @@ bool fits_in(const Shape& from, const Shape& to) {
 
 }  // namespace
 
-Array binomial(const ArrayLike& key, const ArrayLike& n, const ArrayLike& p, const std::optional<Shape>& shape,
-               DType dtype) {
+Array binomial(const ArrayLike& key, const ArrayLike& n, const ArrayLike& p, const OptionalShape& shape, DType dtype) {
   constexpr std::string_view op = "random.binomial";
   const Array k = checked_key(op, key);
   auto [count, chance] = counts_and_chances(op, key, n, p, dtype);
@@ -112,7 +111,7 @@ Array binomial(const ArrayLike& key, const ArrayLike& n, const ArrayLike& p, con
 }
 
 // One outcome after the other: how many of what remains.
-Array multinomial(const ArrayLike& key, const ArrayLike& n, const ArrayLike& p, const std::optional<Shape>& shape,
+Array multinomial(const ArrayLike& key, const ArrayLike& n, const ArrayLike& p, const OptionalShape& shape,
                   DType dtype) {
   constexpr std::string_view op = "random.multinomial";
   const Array k = checked_key(op, key);

@@ -27,7 +27,7 @@ struct Drawn {
   Arrays parameters;
 };
 Drawn drawn(std::string_view op, const ArrayLike& key, std::initializer_list<const ArrayLike*> xs,
-            const std::optional<Shape>& shape, DType dtype) {
+            const OptionalShape& shape, DType dtype) {
   need_float(op, dtype, key.at);
   checked_key(op, key);
   Drawn out;
@@ -91,8 +91,8 @@ Array gammas(const Array& key, const Array& a, bool log_space, const Location& a
   };
   return flat::custom_jvp(f, rule, Arrays{key, a}, {}, at)[0];
 }
-Array gamma_draw(std::string_view op, const ArrayLike& key, const ArrayLike& a, const std::optional<Shape>& shape,
-                 DType dtype, bool log_space) {
+Array gamma_draw(std::string_view op, const ArrayLike& key, const ArrayLike& a, const OptionalShape& shape, DType dtype,
+                 bool log_space) {
   Drawn d = drawn(op, key, {&a}, shape, dtype);
   PinLine pin(key.at);
   if (d.shape.size() == 0) return zeros(d.shape, dtype);
@@ -111,14 +111,13 @@ Shape longer(std::string_view op, Shape shape, const Shape& more, const Location
 
 }  // namespace
 
-Array gamma(const ArrayLike& key, const ArrayLike& a, const std::optional<Shape>& shape, DType dtype) {
+Array gamma(const ArrayLike& key, const ArrayLike& a, const OptionalShape& shape, DType dtype) {
   return gamma_draw("random.gamma", key, a, shape, dtype, false);
 }
-Array loggamma(const ArrayLike& key, const ArrayLike& a, const std::optional<Shape>& shape, DType dtype) {
+Array loggamma(const ArrayLike& key, const ArrayLike& a, const OptionalShape& shape, DType dtype) {
   return gamma_draw("random.loggamma", key, a, shape, dtype, true);
 }
-Array beta(const ArrayLike& key, const ArrayLike& a, const ArrayLike& b, const std::optional<Shape>& shape,
-           DType dtype) {
+Array beta(const ArrayLike& key, const ArrayLike& a, const ArrayLike& b, const OptionalShape& shape, DType dtype) {
   Drawn d = drawn("random.beta", key, {&a, &b}, shape, dtype);
   PinLine pin(key.at);
   std::array<Array, 2> keys = split(key);
@@ -126,7 +125,7 @@ Array beta(const ArrayLike& key, const ArrayLike& a, const ArrayLike& b, const s
   Array top = maximum(u, v), p = exp(u - top), q = exp(v - top);
   return p / (p + q);
 }
-Array dirichlet(const ArrayLike& key, const ArrayLike& alpha, const std::optional<Shape>& shape, DType dtype) {
+Array dirichlet(const ArrayLike& key, const ArrayLike& alpha, const OptionalShape& shape, DType dtype) {
   constexpr std::string_view op = "random.dirichlet";
   need_float(op, dtype, key.at);
   check_operand(alpha.value, line_or(key.at));
@@ -139,20 +138,19 @@ Array dirichlet(const ArrayLike& key, const ArrayLike& alpha, const std::optiona
   PinLine pin(key.at);
   return nn::softmax(loggamma(key, alpha, whole, dtype), -1);
 }
-Array chisquare(const ArrayLike& key, const ArrayLike& df, const std::optional<Shape>& shape, DType dtype) {
+Array chisquare(const ArrayLike& key, const ArrayLike& df, const OptionalShape& shape, DType dtype) {
   Drawn d = drawn("random.chisquare", key, {&df}, shape, dtype);
   PinLine pin(key.at);
   return exp(loggamma(key, d.parameters[0] / 2, d.shape, dtype)) * 2;
 }
-Array t(const ArrayLike& key, const ArrayLike& df, const std::optional<Shape>& shape, DType dtype) {
+Array t(const ArrayLike& key, const ArrayLike& df, const OptionalShape& shape, DType dtype) {
   Drawn d = drawn("random.t", key, {&df}, shape, dtype);
   PinLine pin(key.at);
   std::array<Array, 2> keys = split(key);
   Array half = d.parameters[0] / 2;
   return normal(keys[0], d.shape, dtype) * sqrt(half / gamma(keys[1], half, d.shape, dtype));
 }
-Array f(const ArrayLike& key, const ArrayLike& dfnum, const ArrayLike& dfden, const std::optional<Shape>& shape,
-        DType dtype) {
+Array f(const ArrayLike& key, const ArrayLike& dfnum, const ArrayLike& dfden, const OptionalShape& shape, DType dtype) {
   Drawn d = drawn("random.f", key, {&dfnum, &dfden}, shape, dtype);
   PinLine pin(key.at);
   std::array<Array, 2> keys = split(key);
@@ -160,22 +158,22 @@ Array f(const ArrayLike& key, const ArrayLike& dfnum, const ArrayLike& dfden, co
   return above / (chisquare(keys[0], d.parameters[1], d.shape, dtype) / d.parameters[1]);
 }
 
-Array pareto(const ArrayLike& key, const ArrayLike& b, const std::optional<Shape>& shape, DType dtype) {
+Array pareto(const ArrayLike& key, const ArrayLike& b, const OptionalShape& shape, DType dtype) {
   Drawn d = drawn("random.pareto", key, {&b}, shape, dtype);
   PinLine pin(key.at);
   return exp(exponential(key, d.shape, dtype) / d.parameters[0]);
 }
-Array lognormal(const ArrayLike& key, const ArrayLike& sigma, const std::optional<Shape>& shape, DType dtype) {
+Array lognormal(const ArrayLike& key, const ArrayLike& sigma, const OptionalShape& shape, DType dtype) {
   Drawn d = drawn("random.lognormal", key, {&sigma}, shape, dtype);
   PinLine pin(key.at);
   return exp(normal(key, d.shape, dtype) * d.parameters[0]);
 }
-Array rayleigh(const ArrayLike& key, const ArrayLike& scale, const std::optional<Shape>& shape, DType dtype) {
+Array rayleigh(const ArrayLike& key, const ArrayLike& scale, const OptionalShape& shape, DType dtype) {
   Drawn d = drawn("random.rayleigh", key, {&scale}, shape, dtype);
   PinLine pin(key.at);
   return d.parameters[0] * sqrt(log(uniform(key, d.shape, dtype)) * -2);
 }
-Array wald(const ArrayLike& key, const ArrayLike& mean, const std::optional<Shape>& shape, DType dtype) {
+Array wald(const ArrayLike& key, const ArrayLike& mean, const OptionalShape& shape, DType dtype) {
   Drawn d = drawn("random.wald", key, {&mean}, shape, dtype);
   PinLine pin(key.at);
   std::array<Array, 2> keys = split(key);
@@ -184,13 +182,13 @@ Array wald(const ArrayLike& key, const ArrayLike& mean, const std::optional<Shap
   return where(z <= m / (m + x), x, m * m / x);
 }
 Array weibull_min(const ArrayLike& key, const ArrayLike& scale, const ArrayLike& concentration,
-                  const std::optional<Shape>& shape, DType dtype) {
+                  const OptionalShape& shape, DType dtype) {
   Drawn d = drawn("random.weibull_min", key, {&scale, &concentration}, shape, dtype);
   PinLine pin(key.at);
   return power(-log1p(-uniform(key, d.shape, dtype)), 1 / d.parameters[1]) * d.parameters[0];
 }
 Array triangular(const ArrayLike& key, const ArrayLike& left, const ArrayLike& mode, const ArrayLike& right,
-                 const std::optional<Shape>& shape, DType dtype) {
+                 const OptionalShape& shape, DType dtype) {
   Drawn d = drawn("random.triangular", key, {&left, &mode, &right}, shape, dtype);
   PinLine pin(key.at);
   const Array &a = d.parameters[0], &m = d.parameters[1], &b = d.parameters[2];
@@ -244,8 +242,8 @@ Array orthogonal(const ArrayLike& key, std::int64_t n, const Shape& shape, DType
   Array signs = sign(diagonal(moveaxis(r, {m - 2, m - 1}, {0, 1})));
   return q * expand_dims(signs, -2);
 }
-Array multivariate_normal(const ArrayLike& key, const ArrayLike& mean, const ArrayLike& cov,
-                          const std::optional<Shape>& shape, DType dtype) {
+Array multivariate_normal(const ArrayLike& key, const ArrayLike& mean, const ArrayLike& cov, const OptionalShape& shape,
+                          DType dtype) {
   constexpr std::string_view op = "random.multivariate_normal";
   need_float(op, dtype, key.at);
   for (const ArrayLike* x : {&mean, &cov}) check_operand(x->value, line_or(key.at));
@@ -264,7 +262,7 @@ Array multivariate_normal(const ArrayLike& key, const ArrayLike& mean, const Arr
   Array z = normal(key, whole, dtype);
   return coerce(mean.value, dtype, key.at) + squeeze(matmul(factor, expand_dims(z, -1)), -1);
 }
-Array geometric(const ArrayLike& key, const ArrayLike& p, const std::optional<Shape>& shape, DType dtype) {
+Array geometric(const ArrayLike& key, const ArrayLike& p, const OptionalShape& shape, DType dtype) {
   check_operand(p.value, line_or(key.at));
   if (!is_integer(dtype))
     fail("random.geometric", key.at, fmt::format("needs an integer type, got {}", name_of(dtype)));
@@ -278,7 +276,7 @@ Array geometric(const ArrayLike& key, const ArrayLike& p, const std::optional<Sh
 
 // Below 10 Knuth's products, in the logarithm; from there on Hoermann's rejection. Each element goes on until all are
 // done.
-Array poisson(const ArrayLike& key, const ArrayLike& lam, const std::optional<Shape>& shape, DType dtype) {
+Array poisson(const ArrayLike& key, const ArrayLike& lam, const OptionalShape& shape, DType dtype) {
   constexpr std::string_view op = "random.poisson";
   if (!is_integer(dtype)) fail(op, key.at, fmt::format("needs an integer type, got {}", name_of(dtype)));
   Drawn d = drawn(op, key, {&lam}, shape, f32);

@@ -436,7 +436,7 @@ Array broadcast_in_dim(const ArrayLike& x, const Shape& shape, const std::vector
                {strong(x.value, x.at)}, x.at);
 }
 
-Array slice(const ArrayLike& x, const Shape& start, const Shape& limit, const std::optional<Shape>& strides) {
+Array slice(const ArrayLike& x, const Shape& start, const Shape& limit, const OptionalShape& strides) {
   bool by_one = !strides || std::all_of(strides->begin(), strides->end(), [](auto s) { return s == 1; });
   return bind1(rows<ShapeRows>().slice, make_params(SliceParams(start, limit, by_one ? std::nullopt : strides)),
                {x.value}, x.at);

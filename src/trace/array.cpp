@@ -150,7 +150,7 @@ Array Array::borrow(const void* data, const Shape& shape, DType dtype, std::shar
                        row_major(shape));
 }
 
-const Shape& Array::shape(const Location& at) const { return value_at(*this, at).type.shape; }
+const Shape& Array::shape(const Location& at) const& { return value_at(*this, at).type.shape; }
 DType Array::dtype(const Location& at) const { return value_at(*this, at).type.dtype; }
 ShapeDtype Array::type(const Location& at) const { return value_at(*this, at).type; }
 std::size_t Array::nbytes(const Location& at) const { return value_at(*this, at).type.bytes(); }

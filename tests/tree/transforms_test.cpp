@@ -114,6 +114,34 @@ TEST(Callables, OfEveryKind) {
   EXPECT_EQ(at(grad(ANEW_FN(sum))(2.0)), 1);
 }
 
+// With <cmath> these names are overloaded; the one of arrays is meant.
+TEST(Transforms, NamesThatCHasToo) {
+  const Array x = array({0.5, 1.0, 2.0});
+  EXPECT_EQ(at(grad(sin)(0.5)), at(cos(array(0.5))));
+  EXPECT_EQ(at(grad(grad(sin))(0.5)), at(-sin(array(0.5))));
+  EXPECT_EQ(at(value_and_grad(log)(2.0).second), 0.5);
+  EXPECT_EQ(at(grad<1>(atan2)(1.0, 2.0)), at(grad<1>(ANEW_FN(atan2))(1.0, 2.0)));
+  EXPECT_TRUE(array_equal(vmap(exp)(x), exp(x)));
+  EXPECT_TRUE(array_equal(vmap(pow)(x, x), pow(x, x)));
+  EXPECT_TRUE(array_equal(jit(tanh)(x), tanh(x)));
+  EXPECT_TRUE(array_equal(jit(hypot)(x, x), hypot(x, x)));
+  EXPECT_TRUE(array_equal(jit(vmap(grad(sqrt)))(x), 0.5 / sqrt(x)));
+  EXPECT_TRUE(array_equal(checkpoint(cosh)(x), cosh(x)));
+  EXPECT_TRUE(array_equal(vjp(cos, x).second(ones(3)), -sin(x)));
+  EXPECT_TRUE(array_equal(jvp(sin, x, ones(3)).second, cos(x)));
+  EXPECT_TRUE(array_equal(linearize(sin, x).second(ones(3)), cos(x)));
+  EXPECT_TRUE(array_equal(jacfwd(sin)(x), diag(cos(x))));
+  EXPECT_TRUE(array_equal(jacrev(sin)(x), diag(cos(x))));
+  EXPECT_EQ(hessian(sin)(array(0.5)).item<float>(), -std::sin(0.5f));
+  EXPECT_TRUE(array_equal(map(floor, x), floor(x)));
+  EXPECT_TRUE(array_equal(tree_map(sin, std::pair(x, x)).second, sin(x)));
+  EXPECT_TRUE(array_equal(cond(x[0] < 1, sin, cos, x), sin(x)));
+  EXPECT_TRUE(array_equal(associative_scan(fmax, x), cummax(x, 0)));
+  EXPECT_NEAR(fixed_point(cos, array(1.0)).first.item(), 0.739085, 1e-5);
+  EXPECT_EQ(make_program(sqrt)(x).str(), make_program(ANEW_FN(sqrt))(x).str());
+  EXPECT_EQ(eval_shape(abs, x).shape(), Shape{3});
+}
+
 TEST(Callables, ResultsOfTransformationsAreCallables) {
   auto cube = [](Array x) { return x * x * x; };
   EXPECT_EQ(at(grad(grad(cube))(2.0)), 12);
