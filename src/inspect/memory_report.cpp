@@ -187,7 +187,7 @@ class Gathering {
     auto add = [](double& sum, double x) { sum = sum < 0 || x < 0 ? -1 : sum + x; };
     for (std::size_t i = 0; i < body.steps.size(); ++i) {
       const passes::Step& s = body.steps[i];
-      if (i > 0 && code->doer[i] == code->doer[i - 1]) {
+      if (const auto* kernel = s.as<passes::Kernel>(); kernel && kernel->on_tiles) {
         const double bytes = r_.steps.back().bytes, flops = r_.steps.back().flops;
         std::size_t begun = s.scratch;
         for (passes::StorageId k : spans.ids())
@@ -232,7 +232,7 @@ class Gathering {
     if (measured_) {
       const Times::StepTime* t = (depth == 0 ? measured_->outer : measured_->nested).of(code, code->doer[i]);
       row.runs = t ? t->runs : 0;
-      row.seconds = t ? t->nanoseconds * 1e-9 : 0;
+      row.seconds = t ? t->nanoseconds * 1e-9 * share(body, code, i) : 0;
     }
     if (!compiled::is_control(s) && row.runs >= 0) {
       const auto n = static_cast<double>(row.runs);
@@ -240,6 +240,19 @@ class Gathering {
       row.flops = n * s.flops;
     }
     r_.steps.push_back(std::move(row));
+  }
+
+  // Of the time of kernels that run at once, each has as much as it moves of the bytes.
+  static double share(const Body& body, const Code* code, std::size_t i) {
+    double own = 0, all = 0;
+    for (std::size_t k = 0; k < body.steps.size(); ++k) {
+      const auto* kernel = body.steps[k].as<passes::Kernel>();
+      if (code->doer[k] != code->doer[i] || !kernel || kernel->on_tiles) continue;
+      const double bytes = 1 + moved_by_kernel(body, body.steps[k]);
+      all += bytes;
+      if (k == i) own = bytes;
+    }
+    return own == 0 ? 1 : own / all;
   }
 
   // A kernel that runs on parts of a product as they are finished: one row for both.
