@@ -1,5 +1,7 @@
 // The pool: workers spin for a while after each job, then sleep. A job is open from publish to close; a worker that
 // wakes too late finds it closed and is not waited for, so a caller never waits for a thread that has not started.
+// Chunks lie in shares, one for each thread, which takes those of its own first and then helps with the others: what a
+// thread worked on in one job it finds in its cache in the next one of the same form.
 // Invariant: `state_` is generation << 16 | open << 15 | workers inside; the job is written only while nobody is
 // inside.
 #include "runtime/pool.h"
@@ -135,7 +137,8 @@ class Pool {
     if (workers_.empty()) start();
     n_ = n, grain_ = grain, chunks_ = chunks, body_ = &body;
     limit_.store(static_cast<std::uint64_t>(thread_limit), std::memory_order_relaxed);
-    next_.store(0, std::memory_order_relaxed);
+    shares_ = static_cast<int>(std::min<std::int64_t>(allowed(), chunks));
+    for (int s = 0; s < shares_; ++s) next_[s].chunk.store(share_begin(s), std::memory_order_relaxed);
     failed_.store(std::numeric_limits<std::int64_t>::max(), std::memory_order_relaxed);
     // Pairs with sleep(): either the sleeper sees this job or we see the sleeper.
     const std::uint64_t generation = state_.load(std::memory_order_relaxed) & ~(generation_step - 1);
@@ -148,7 +151,7 @@ class Pool {
       wake_.notify_all();
     }
     inside_chunk = true;
-    work();
+    work(0);
     inside_chunk = false;
     state_.fetch_and(~open_bit, std::memory_order_acq_rel);
     for (int spins = 0; state_.load(std::memory_order_acquire) & inside_mask; ++spins) {
@@ -160,19 +163,33 @@ class Pool {
     if (error) std::rethrow_exception(error);
   }
 
-  // Chunks are claimed in order, so every chunk before one that threw has been claimed and runs: the exception that
-  // is kept is the one a serial run would have met.
-  void work() {
-    for (std::int64_t c; (c = next_.fetch_add(1, std::memory_order_relaxed)) < chunks_;) {
-      if (failed_.load(std::memory_order_relaxed) < c) continue;
-      try {
-        (*body_)(c* grain_, c + 1 == chunks_ ? n_ : (c + 1) * grain_);
-      } catch (...) {
-        std::lock_guard lock(mutex_);
-        if (c < failed_.load(std::memory_order_relaxed)) {
-          failed_.store(c, std::memory_order_relaxed);
-          error_ = std::current_exception();
-        }
+  std::int64_t share_begin(int share) const {
+    return chunks_ / shares_ * share + std::min<std::int64_t>(chunks_ % shares_, share);
+  }
+
+  // Only chunks behind one that threw are left out, so the exception that is kept is the one a serial run would have
+  // met.
+  void work(int thread) {
+    for (int s = 0; s < shares_; ++s) {
+      const int share = (thread + s) % shares_;
+      std::atomic<std::int64_t>& next = next_[share].chunk;
+      const std::int64_t end = share_begin(share + 1);
+      // Asked first: who comes late shall not count on for ever.
+      for (std::int64_t c; next.load(std::memory_order_relaxed) < end &&
+                           (c = next.fetch_add(1, std::memory_order_relaxed)) < end;)
+        run_chunk(c);
+    }
+  }
+
+  void run_chunk(std::int64_t c) {
+    if (failed_.load(std::memory_order_relaxed) < c) return;
+    try {
+      (*body_)(c* grain_, c + 1 == chunks_ ? n_ : (c + 1) * grain_);
+    } catch (...) {
+      std::lock_guard lock(mutex_);
+      if (c < failed_.load(std::memory_order_relaxed)) {
+        failed_.store(c, std::memory_order_relaxed);
+        error_ = std::current_exception();
       }
     }
   }
@@ -184,7 +201,7 @@ class Pool {
     const bool crowded = threads() > static_cast<int>(std::thread::hardware_concurrency());
     try {
       for (int i = 1; i < threads() && room_for_worker(); ++i)
-        workers_.emplace_back([this, crowded] { loop(crowded); });
+        workers_.emplace_back([this, i, crowded] { loop(i, crowded); });
     } catch (const std::exception&) {  // the system has no more threads
     }
     threads_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);  // the threads at hand do it
@@ -200,7 +217,7 @@ class Pool {
     workers_.clear();
   }
 
-  void loop(bool crowded) {
+  void loop(int thread, bool crowded) {
     FloatMode mode;
     inside_chunk = true;
     std::uint64_t done = 0;
@@ -209,7 +226,7 @@ class Pool {
       if (fresh(state, done)) {
         done = state / generation_step;
         if (!enter(state)) continue;
-        work();
+        work(thread);
         state_.fetch_sub(1, std::memory_order_acq_rel);
       }
       if (!spin(done, crowded) && !sleep(done)) return;
@@ -254,9 +271,13 @@ class Pool {
   }
 
   alignas(64) std::atomic<std::uint64_t> state_{0};
-  alignas(64) std::atomic<std::int64_t> next_{0};
+  struct alignas(64) Next {
+    std::atomic<std::int64_t> chunk{0};
+  };
+  Next next_[max_threads];  // to be taken, of each share
   alignas(64) std::atomic<std::int64_t> failed_{0};
   std::int64_t n_ = 0, grain_ = 1, chunks_ = 0;
+  int shares_ = 1;
   FunctionRef<void(std::int64_t, std::int64_t)>* body_ = nullptr;
   std::exception_ptr error_;
   alignas(64) std::atomic<bool> busy_{false};

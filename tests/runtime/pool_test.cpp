@@ -48,6 +48,28 @@ TEST_F(PoolTest, ChunksDependOnTheShapeOnly) {
   }
 }
 
+// So that it finds in its cache what it worked on before.
+TEST_F(PoolTest, AThreadTakesItsOwnShareFirst) {
+  set_threads(2);
+  for (int round = 0; round < 10; ++round) {
+    std::mutex mutex;
+    std::vector<std::pair<std::thread::id, std::int64_t>> first;  // chunk of each thread
+    std::atomic<int> arrived{0};
+    parallel_for(9, 1, [&](std::int64_t begin, std::int64_t) {
+      {
+        std::lock_guard lock(mutex);
+        for (const auto& [thread, chunk] : first)
+          if (thread == std::this_thread::get_id()) return;
+        first.emplace_back(std::this_thread::get_id(), begin);
+      }
+      ++arrived;
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+      while (arrived < 2 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    });
+    for (const auto& [thread, chunk] : first) EXPECT_EQ(chunk, thread == std::this_thread::get_id() ? 0 : 5);
+  }
+}
+
 TEST_F(PoolTest, EveryChunkOnceManyTimes) {
   for (int t : {2, 4}) {
     set_threads(t);
