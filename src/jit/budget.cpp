@@ -48,8 +48,8 @@ std::string alive(const MemoryPlan& plan) {
 std::vector<Recomputed> recomputed(const std::vector<passes::BudgetChoices::Again>& again) {
   std::vector<Recomputed> out;
   for (const auto& a : again) {
-    const std::string what = a.step ? step_name(*a.step) : a.loop->what;
-    const Location& at = a.step ? a.step->at : a.loop->at;
+    const std::string what = a.step ? step_name(*a.step) : a.loop ? a.loop->what : a.equation->primitive->name;
+    const Location& at = a.step ? a.step->at : a.loop ? a.loop->at : a.equation->at;
     auto same = [&](const Recomputed& x) { return x.what == what && source_line(x.at).str() == source_line(at).str(); };
     auto known = std::find_if(out.begin(), out.end(), same);
     if (known == out.end()) known = out.insert(known, {what, at});

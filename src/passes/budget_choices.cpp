@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t most_searched = 6;  // forms whose steps may run again
 constexpr std::size_t most_points = 48;   // of a curve
+constexpr double effort_of_blocks = 0.15;
 
 }  // namespace
 
@@ -20,16 +21,26 @@ const LoopForms& BudgetChoices::forms() {
   return *forms_;
 }
 
+const std::vector<BlockForm>& BudgetChoices::blocks() {
+  if (!blocks_) {
+    blocks_.emplace();
+    if (loop_forms() == 1) *blocks_ = block_forms(forms().flat(), kept_names(program_));
+  }
+  return *blocks_;
+}
+
 BudgetPlans& BudgetChoices::plans(std::size_t form) {
   Lowered& l = lowered_[form];
   if (l.plans) return *l.plans;
-  if (form > 0) l.program = forms().program(form);
-  l.plans = std::make_unique<BudgetPlans>(form > 0 ? l.program : program_, inputs_, donated_, disk_);
+  if (form > 0) l.program = form < loop_forms() ? forms().program(form) : blocks()[form - loop_forms()].program;
+  const double effort = form < loop_forms() ? 1 : effort_of_blocks;
+  l.plans = std::make_unique<BudgetPlans>(form > 0 ? l.program : program_, inputs_, donated_, disk_, effort);
   return *l.plans;
 }
 
 bool BudgetChoices::repeats_steps(std::size_t form) {
-  const std::size_t last = form_count() - 1;
+  const std::size_t last = loop_forms() - 1;
+  if (form > last) return true;
   return form == last || form % (1 + last / (most_searched - 1)) == 0;
 }
 
@@ -37,7 +48,7 @@ std::optional<BudgetChoices::Choice> BudgetChoices::first_within(std::size_t byt
   if (plans(0).bytes(0) <= bytes) return Choice{};
   std::optional<Choice> best;
   for (std::size_t form = 0; form < form_count(); ++form) {
-    if (best && forms().forms()[form].time >= seconds(*best)) break;
+    if (best && (least_form_time(form) >= seconds(*best) || form_time(form) >= seconds(*best))) continue;
     std::optional<std::size_t> plan;
     if (repeats_steps(form)) plan = plans(form).first_within(bytes);
     else if (plans(form).bytes(0) <= bytes) plan = 0;
@@ -81,25 +92,61 @@ std::vector<BudgetChoices::Choice> BudgetChoices::curve() {
 }
 
 double BudgetChoices::extra_time_bound(std::size_t bytes) {
-  if (form_count() == 1) return plans(0).extra_time_bound(bytes) / plans(0).time();
+  if (loop_forms() == 1) {
+    double least = plans(0).extra_time_bound(bytes);
+    for (std::size_t form = 1; form < form_count(); ++form)
+      if (least_form_time(form) < least && form_time(form) < least)
+        least = std::min(least, form_time(form) + plans(form).extra_time_bound(bytes));
+    return least / plans(0).time();
+  }
   return forms().least_time(static_cast<std::int64_t>(bytes + plans(0).donated_bytes())) / plans(0).time();
 }
 
 double BudgetChoices::price(Choice c, std::size_t bytes) {
   const double of_steps = repeats_steps(c.form) ? plans(c.form).price(bytes) : 0;
-  return std::max(forms().forms()[c.form].price, of_steps);
+  return std::max(c.form < loop_forms() ? forms().forms()[c.form].price : plans(0).price(bytes), of_steps);
 }
 
 std::vector<BudgetChoices::Again> BudgetChoices::again(Choice c) {
   std::vector<Again> out;
   const double whole = plans(0).time();
-  if (c.form > 0)
+  if (c.form >= loop_forms()) add_equations(c.form, out);
+  else if (c.form > 0)
     for (const LoopForms::Again& a : forms().forms()[c.form].again)  // some take no time: their steps do nothing
-      if (a.time > 0) out.push_back({nullptr, &a, a.steps, a.time / whole / std::max(a.steps, 1.0)});
+      if (a.time > 0) out.push_back({nullptr, &a, nullptr, a.steps, a.time / whole / std::max(a.steps, 1.0)});
   if (c.plan > 0)
     for (const BudgetPlans::Repeat& r : plans(c.form).repeats(c.plan))
-      out.push_back({r.step, nullptr, static_cast<double>(r.times), r.time / whole});
+      out.push_back({r.step, nullptr, nullptr, static_cast<double>(r.times), r.time / whole});
   return out;
+}
+
+// A form is lowered only where it could be taken: its products take time, however they are fused.
+double BudgetChoices::least_form_time(std::size_t form) {
+  constexpr double share = 0.75;
+  if (form < loop_forms()) return forms().forms()[form].time;
+  return share * modelled_time_of_products(blocks()[form - loop_forms()].flops);
+}
+double BudgetChoices::form_time(std::size_t form) {
+  if (form < loop_forms()) return least_form_time(form);
+  return std::max(least_form_time(form), plans(form).time() - plans(0).time());
+}
+
+// The time that a form adds, shared out by what equations compute: kernels of a form are not those of the Program.
+void BudgetChoices::add_equations(std::size_t form, std::vector<Again>& again) {
+  const ir::Program& p = forms().flat();
+  const double added = form_time(form) / plans(0).time();
+  if (added <= 0) return;
+  std::vector<std::pair<const ir::Eqn*, double>> work;
+  double all = 0;
+  for (int i : blocks()[form - loop_forms()].again) {
+    const ir::Eqn& e = p.eqns[static_cast<std::size_t>(i)];
+    work.push_back({&e, flops_of(p, e)});
+    all += work.back().second;
+  }
+  for (const auto& [e, flops] : work)
+    if (flops > 0 || all == 0)
+      again.push_back(
+          {nullptr, nullptr, e, 1, all > 0 ? added * flops / all : added / static_cast<double>(work.size())});
 }
 
 }  // namespace anew::passes

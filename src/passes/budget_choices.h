@@ -1,8 +1,10 @@
-// All that a budget chooses from: the forms of a Program's loops, and of each the plan without repeats; of some forms
-// also those in which steps run again, or values lie in a file meanwhile. The set depends on the Program alone, and the
-// choice is the one of least time that fits; so a smaller budget never has a larger peak, and a larger one never takes
-// more time. Forms are looked at by rising time, and lowered only when it is their turn.
+// All that a budget chooses from: the forms of a Program's loops, or where it has none of its blocks, and of each the
+// plan without repeats; of some forms also those in which steps run again, or values lie in a file meanwhile. The set
+// depends on the Program alone, and the choice is the one of least time that fits; so a smaller budget never has a
+// larger peak, and a larger one never takes more time. Forms of loops are looked at by rising time, and lowered only
+// when it is their turn.
 #pragma once
+#include "passes/block_forms.h"
 #include "passes/loop_forms.h"
 #include "passes/rematerialize.h"
 
@@ -28,13 +30,14 @@ class BudgetChoices {
 
   // As fractions of the time of the plain plan, by the model.
   double extra_time(Choice c) { return seconds(c) / plans(0).time(); }
-  // What any plan within so many bytes adds; where loops could keep less, what these add.
+  // What any plan within so many bytes adds, of the steps of any form; where loops could keep less, what these add.
   double extra_time_bound(std::size_t bytes);
   double price(Choice c, std::size_t bytes);  // seconds for a byte
   // What runs again.
   struct Again {
     const Step* step;              // or else
-    const LoopForms::Again* loop;  // steps of a loop
+    const LoopForms::Again* loop;  // steps of a loop, or else
+    const ir::Eqn* equation;       // of a block
     double times, time;            // how often more; of one, as a fraction
   };
   std::vector<Again> again(Choice c);
@@ -42,10 +45,12 @@ class BudgetChoices {
  private:
   BudgetPlans& plans(std::size_t form);
   const LoopForms& forms();
-  std::size_t form_count() { return forms().forms().size(); }
-  double seconds(Choice c) {
-    return (c.form == 0 ? 0 : forms().forms()[c.form].time) + plans(c.form).extra_time(c.plan);
-  }
+  std::size_t loop_forms() { return forms().forms().size(); }
+  std::size_t form_count() { return loop_forms() + blocks().size(); }
+  const std::vector<BlockForm>& blocks();
+  double least_form_time(std::size_t form), form_time(std::size_t form);
+  double seconds(Choice c) { return (c.form == 0 ? 0 : form_time(c.form)) + plans(c.form).extra_time(c.plan); }
+  void add_equations(std::size_t form, std::vector<Again>& again);
   bool repeats_steps(std::size_t form);  // whether steps of this form may run again
   std::size_t plan_count(std::size_t form) { return repeats_steps(form) ? plans(form).size() : 1; }
 
@@ -54,6 +59,7 @@ class BudgetChoices {
   std::span<const int> donated_;
   std::string disk_;
   std::unique_ptr<LoopForms> forms_;  // found when the plain plan does not do
+  std::optional<std::vector<BlockForm>> blocks_;
   struct Lowered {
     ir::Program program;
     std::unique_ptr<BudgetPlans> plans;

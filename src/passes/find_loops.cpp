@@ -138,7 +138,66 @@ class Finder {
     pair->whole.push_back(joined(*pair, *loop_of(eqn(first).params).body, *r.body, 0));
     pair->number = count_++;
     pair->inner.push_back(find_loops(*pair->whole[0], kept_, count_));
+    if (pair->inner[0].empty()) pair->sunk = sunk(*pair);
     take(std::move(*pair));
+  }
+
+  // Equations that make constants of the second of those of the first, and nothing else; the last first.
+  std::vector<std::size_t> made_of_constants(const LoopPair& pair) const {
+    const LoopParams &f = loop_of(eqn(pair.first).params), &r = loop_of(eqn(pair.second).params);
+    const auto& in = eqn(pair.first).inputs;
+    std::vector<std::size_t> out;
+    auto sinks = [&](const ir::Eqn& e) {
+      auto read_there = [&](ir::Var v) {
+        const auto& readers = uses_.readers(v);
+        return std::all_of(readers.begin(), readers.end(), [&](std::size_t k) {
+          return k == pair.second || std::count(out.begin(), out.end(), k) > 0;
+        });
+      };
+      return !e.primitive->higher_order() && !ir::has_effects(e) &&
+             std::all_of(e.outputs.begin(), e.outputs.end(), read_there);
+    };
+    std::set<ir::Var> wanted;
+    for (int k = 0; k < r.constants; ++k)
+      if (const ir::Atom& a = eqn(pair.second).inputs[static_cast<std::size_t>(k)]; a.is_var()) wanted.insert(a.var);
+    for (std::size_t i = pair.second; i-- > 0;) {
+      const ir::Eqn& e = eqn(i);
+      if (e.outputs.size() != 1 || wanted.count(e.outputs[0]) == 0 || !sinks(e)) continue;
+      out.push_back(i);
+      for (const ir::Atom& a : e.inputs)
+        if (a.is_var()) wanted.insert(a.var);
+    }
+    // Some may need what the first does not take: these stay, and what is made of them.
+    std::set<ir::Var> there;
+    for (int k = 0; k < f.constants; ++k)
+      if (in[static_cast<std::size_t>(k)].is_var()) there.insert(in[static_cast<std::size_t>(k)].var);
+    std::vector<std::size_t> ready;
+    for (auto i = out.rbegin(); i != out.rend(); ++i) {
+      const ir::Eqn& e = eqn(*i);
+      if (!std::all_of(e.inputs.begin(), e.inputs.end(),
+                       [&](const ir::Atom& a) { return !a.is_var() || there.count(a.var); }))
+        continue;
+      there.insert(e.outputs[0]);
+      ready.push_back(*i);
+    }
+    return ready;
+  }
+
+  std::shared_ptr<const LoopPair> sunk(LoopPair pair) const {
+    const std::vector<std::size_t> equations = made_of_constants(pair);
+    const auto outputs = static_cast<int>(eqn(pair.first).outputs.size());
+    bool any = false;
+    for (int k = 0; k < loop_of(eqn(pair.second).params).constants; ++k) {
+      const Uses::Made m = uses_.made(eqn(pair.second).inputs[static_cast<std::size_t>(k)]);
+      const auto at = std::find(equations.begin(), equations.end(), m.equation);
+      if (at == equations.end()) continue;
+      pair.made[static_cast<std::size_t>(k)] = outputs + static_cast<int>(at - equations.begin());
+      any = true;
+    }
+    if (!any) return nullptr;
+    const LoopParams &f = loop_of(eqn(pair.first).params), &r = loop_of(eqn(pair.second).params);
+    pair.whole = {joined(pair, *f.body, *r.body, 0, equations)};
+    return std::make_shared<const LoopPair>(std::move(pair));
   }
 
   bool stacks_kept_name(const LoopPair& pair) const {
@@ -190,16 +249,35 @@ class Finder {
     found_.pairs.push_back(std::move(pair));
   }
 
+  // What equations make of the operands of the first.
+  Arrays made_by(const std::vector<std::size_t>& equations, std::size_t first, std::span<const Array> in) const {
+    std::map<ir::Var, Array> known;
+    for (std::size_t k = 0; k < eqn(first).inputs.size(); ++k)
+      if (const ir::Atom& a = eqn(first).inputs[k]; a.is_var()) known.emplace(a.var, in[k]);
+    Arrays out;
+    for (std::size_t i : equations) {
+      const ir::Eqn& e = eqn(i);
+      Arrays operands;
+      for (const ir::Atom& a : e.inputs) operands.push_back(a.is_var() ? known.at(a.var) : make_literal(a.literal));
+      const RuleScope scope(e.rule_of, e.at, e.mark);
+      out.push_back(anew::bind(*e.primitive, e.params, operands, e.at)[0]);
+      known.emplace(e.outputs[0], out.back());
+    }
+    return out;
+  }
+
   // Both Programs in one; operands of the equations before `lead` are not theirs.
-  ir::ProgramRef joined(const LoopPair& pair, const ir::Program& a, const ir::Program& b, std::size_t lead) const {
+  ir::ProgramRef joined(const LoopPair& pair, const ir::Program& a, const ir::Program& b, std::size_t lead,
+                        const std::vector<std::size_t>& sunk = {}) const {
     Types types = a.input_types();
     const Types second = b.input_types();
     for (std::size_t k = 0; k < second.size(); ++k)
       if (pair.made[lead + k] < 0) types.push_back(second[k]);
     Staged s = stage(
         [&](std::span<const Array> in) {
-          const Arrays made = evaluate(a, in.first(a.inputs.size()));
+          Arrays made = evaluate(a, in.first(a.inputs.size()));
           Arrays operands, out = chosen(made, pair.kept);
+          if (!sunk.empty()) append(made, made_by(sunk, pair.first, in));
           std::size_t next = a.inputs.size();
           for (std::size_t k = 0; k < second.size(); ++k) {
             const int from = pair.made[lead + k];

@@ -43,10 +43,12 @@ Cost cost_of(const ir::ProgramRef& p) {
       p->input_types(), "unwind_loops", Location());
   std::vector<Strides> strides;
   for (const Type& t : p->input_types()) strides.push_back(row_major(t.shape));
-  const Planned planned = plan_program(loop.program, strides);
+  const Planned planned = plan_program(loop.program, strides, {}, true);
   Cost cost;
+  for (const Step& s : planned.steps->steps)
+    if (s.is<Loop>()) cost.time = modelled_time(*s.bodies[0]);
   for (const Step& s : planned.placed->steps)
-    if (s.is<Loop>()) cost = {modelled_time(*s.bodies[0]), static_cast<double>(s.bodies[0]->bytes)};
+    if (s.is<Loop>()) cost.bytes = static_cast<double>(s.bodies[0]->bytes);
   return cost;
 }
 
@@ -215,13 +217,15 @@ class Menus {
       const bool first = kept < 0;
       if (!first && b.residual >= kept) continue;
       kept = b.residual;
-      if (scan.step.time < 0)
-        scan.step = cost_of(b.recorded.empty() ? loop_of(scan.eqn().params).body : b.unwind.advance);
+      if (scan.step.time < 0) scan.step = b.recorded.empty() ? scan.forward : cost_of(b.unwind.advance);
       const Cost tape = cost_of(share(b.taped.tape)), back = cost_of(share(b.taped.back));
       const double anyway = first ? 0 : steps * scan.more(tape.time, back.time);
       floor.inside.push_back({inner.time + anyway, b.carry, b.least});
       add_within(scan, inner, b, {.policy = *policy}, anyway, std::max(tape.bytes, back.bytes), disk, points);
-      if (first) add_states(scan, inner, b, points, floor);
+      if (!first) continue;
+      add_states(scan, inner, b, false, points, floor);
+      if (const LoopPair* sunk = scan.pair.sunk.get())
+        add_states(scan, inner, scan_back(scan.p, *sunk, sunk->whole[0]), true, points, floor);
     }
   }
   static LoopFloor floor_of(const ir::Program& p, const LoopPair& pair) {
@@ -260,18 +264,27 @@ class Menus {
   }
 
   // States alone, as users' checkpoints have it. Every step is made again where it is taken back.
-  static void add_states(const Scan& scan, const Form& inner, const ScanBack& b, Menu& points, LoopFloor& floor) {
+  static void add_states(const Scan& scan, const Form& inner, const ScanBack& b, bool sunk, Menu& points,
+                         LoopFloor& floor) {
     const std::int64_t length = scan.length();
     const Cost step = cost_of(b.unwind.step);
     const double anyway = static_cast<double>(length) * scan.more(scan.step.time, step.time);
+    const double besides = std::max(step.bytes, scan.step.bytes) + (sunk ? 0 : sunk_bytes(scan));
     floor.inside.push_back({inner.time + anyway, b.carry, b.carry, true});
     for (std::int64_t n : numbers_of_states(length)) {
       const auto again = static_cast<double>(plan::extra_steps(length, n) - (length - 1));
-      add(scan, inner, {.keeps = n, .states = true},
-          static_cast<double>(n * b.carry) + std::max(step.bytes, scan.step.bytes), static_cast<double>(length) + again,
-          anyway + again * scan.step.time, points);
+      add(scan, inner, {.keeps = n, .states = true, .sunk = sunk}, static_cast<double>(n * b.carry) + besides,
+          static_cast<double>(length) + again, anyway + again * scan.step.time, points);
       if (b.recorded.empty()) return;
     }
+  }
+  // Of what the way back could make at each step.
+  static double sunk_bytes(const Scan& scan) {
+    double bytes = 0;
+    const ir::Eqn& e = scan.p.eqns[scan.pair.second];
+    for (std::size_t k = 0; scan.pair.sunk && k < e.inputs.size(); ++k)
+      if (scan.pair.sunk->made[k] != scan.pair.made[k]) bytes += static_cast<double>(scan.p.type(e.inputs[k]).bytes());
+    return bytes;
   }
 
   // Bytes of what both scans stack, which are made in two parts where the loop is.

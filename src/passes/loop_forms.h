@@ -31,6 +31,7 @@ class LoopForms {
   const std::vector<Form>& forms() const { return forms_; }
   // The Program in a form. Not of the first, which is the Program as it was.
   ir::Program program(std::size_t form) const;
+  const ir::Program& flat() const { return program_; }  // without calls
   // Of what loops run again within so many bytes, in any form, listed or not.
   double least_time(std::int64_t bytes) const { return bound_.within(bytes); }
 

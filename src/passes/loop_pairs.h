@@ -31,6 +31,10 @@ struct LoopPair {
   // outputs of the first, those of the second.
   std::vector<ir::ProgramRef> whole = {};
   std::vector<LoopsIn> inner = {};  // of each whole
+  // The same pair where the second makes, at each step, what was made for it of constants of the first and is read by
+  // nobody else: that is not in memory meanwhile. Of `made` such an operand has a number past the outputs of the first.
+  // Absent where there is none, or loops are inside.
+  std::shared_ptr<const LoopPair> sunk = {};
 };
 struct NestedLoops {
   std::size_t equation = 0, program = 0;
@@ -62,7 +66,7 @@ struct LoopLevel {
   std::int64_t keeps = -1;
   bool as_one = false;
   std::string disk = {};
-  bool states = false;
+  bool states = false, sunk = false;  // the second only of states: of LoopPair::sunk
   Policy policy = checkpoint_policies::everything_saveable;
 };
 using LoopLevels = std::vector<LoopLevel>;  // by the number of a loop

@@ -56,19 +56,20 @@ std::set<std::string> kept_names(const ir::Program& program) {
 }
 
 BudgetPlans::BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated,
-                         std::string disk)
+                         std::string disk, double effort)
     : program_(program),
       inputs_(inputs),
       plain_(plan_program(program, inputs, donated, true)),
       donated_(donated),
-      disk_(std::move(disk)) {
+      disk_(std::move(disk)),
+      effort_(effort) {
   for (int i : donated) donated_bytes_ += program.type(program.inputs[i]).bytes();
   plans_.push_back({{}, 0, output_bytes(*plain_.placed) + plain_.placed->bytes, plain_.placed});
   time_ = std::max(modelled_time(*plain_.steps), 1e-30);
 }
 
-void BudgetPlans::find_plans() {
-  if (steps_) return;
+StepGraph& BudgetPlans::steps() {
+  if (steps_) return *steps_;
   const std::set<std::string> names = kept_names(program_);
   if (!names.empty()) plain_ = plan_program(program_, inputs_, donated_, true, true);
   std::vector<StorageId> kept;
@@ -79,9 +80,15 @@ void BudgetPlans::find_plans() {
   spill(counted);
   plan_memory(counted, 0);
   steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept, disk_);
-  std::vector<plan::RematPlan> found = thinned(plan::budget_curve(steps_->graph()));
+  return *steps_;
+}
+
+void BudgetPlans::find_plans() {
+  if (std::exchange(found_, true)) return;
+  steps();
+  std::vector<plan::RematPlan> found = thinned(plan::budget_curve(steps_->graph(), effort_));
   if (const plan::RematGraph* alone = steps_->without_lending())
-    for (plan::RematPlan& p : thinned(plan::budget_curve(*alone, 0.5))) found.push_back(std::move(p));
+    for (plan::RematPlan& p : thinned(plan::budget_curve(*alone, 0.5 * effort_))) found.push_back(std::move(p));
   // The cheapest that fits is taken, whichever graph it comes from.
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.extra < b.extra; });
   for (plan::RematPlan& p : found) {
@@ -114,14 +121,8 @@ std::size_t BudgetPlans::smallest() {
   return best;
 }
 
-double BudgetPlans::extra_time_bound(std::size_t bytes) {
-  find_plans();
-  return steps_->bound(bytes + donated_bytes_).extra;
-}
-double BudgetPlans::price(std::size_t bytes) {
-  find_plans();
-  return steps_->bound(bytes + donated_bytes_).price;
-}
+double BudgetPlans::extra_time_bound(std::size_t bytes) { return steps().bound(bytes + donated_bytes_).extra; }
+double BudgetPlans::price(std::size_t bytes) { return steps().bound(bytes + donated_bytes_).price; }
 
 std::vector<BudgetPlans::Repeat> BudgetPlans::repeats(std::size_t plan) const {
   std::vector<int> runs(steps_->graph().kernels.size());

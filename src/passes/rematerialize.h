@@ -21,9 +21,9 @@ std::set<std::string> kept_names(const ir::Program& program);
 
 class BudgetPlans {
  public:
-  // The arguments outlive it.
+  // The arguments outlive it. `effort`: as that of `plan::budget_curve`.
   BudgetPlans(const ir::Program& program, std::span<const Strides> inputs, std::span<const int> donated = {},
-              std::string disk = {});
+              std::string disk = {}, double effort = 1);
 
   // The first is the plan without a budget; the others are found when that does not do.
   std::size_t size() { return find_plans(), plans_.size(); }
@@ -54,14 +54,17 @@ class BudgetPlans {
     std::size_t least = 0;  // no placement has fewer bytes
     std::shared_ptr<const Body> body = {};
   };
+  StepGraph& steps();  // made when first asked for
   void find_plans();
   const ir::Program& program_;
   std::span<const Strides> inputs_;
   Planned plain_;
   std::span<const int> donated_;
   std::string disk_;
+  double effort_;
   std::size_t donated_bytes_ = 0;
   std::unique_ptr<StepGraph> steps_;
+  bool found_ = false;
   double time_ = 0;
   std::vector<Plan> plans_;
 };

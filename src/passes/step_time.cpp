@@ -127,6 +127,7 @@ double time_of(const Body& body, const Step& s, Near* near) {
 
 double modelled_time(const Body& body, const Step& step) { return time_of(body, step, nullptr); }
 double modelled_time(const Body& body) { return time_of(body); }
+double modelled_time_of_products(double flops) { return flops / product_flops; }
 double modelled_time_to_write(std::size_t bytes) { return file_start + static_cast<double>(bytes) / written_bytes; }
 double modelled_time_to_read(std::size_t bytes) { return file_start + static_cast<double>(bytes) / read_bytes; }
 

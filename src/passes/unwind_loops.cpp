@@ -31,12 +31,15 @@ ir::ProgramRef leveled(const ir::ProgramRef& p, const LoopsIn& loops, const Loop
 // What a step of both scans takes.
 Groups takes_of(const LoopParams& f, const LoopParams& r, const LoopPair& pair) {
   const LoopForm first = form_of(f), second = form_of(r);
+  const auto outputs = static_cast<int>(first.results.size());
+  const auto sunk =
+      static_cast<std::size_t>(std::count_if(pair.made.begin(), pair.made.end(), [&](int i) { return i >= outputs; }));
   const auto made =
-      static_cast<std::size_t>(std::count_if(pair.made.begin(), pair.made.end(), [](int i) { return i >= 0; }));
+      static_cast<std::size_t>(std::count_if(pair.made.begin(), pair.made.end(), [](int i) { return i >= 0; })) - sunk;
   return {{Role::constants, first.operands.size(Role::constants)},
           {Role::carries, first.operands.size(Role::carries)},
           {Role::xs, first.operands.size(Role::xs)},
-          {Role::linear_constants, second.operands.size(Role::constants)},
+          {Role::linear_constants, second.operands.size(Role::constants) - sunk},
           {Role::linear_carries, second.operands.size(Role::carries)},
           {Role::linear_xs, second.operands.size(Role::xs) - made}};
 }
@@ -334,7 +337,8 @@ class Rewriting {
     } else {
       constexpr std::int64_t everything = std::int64_t{1} << 48;
       if (level.keeps < 0) level.keeps = everything;
-      auto both = std::make_shared<CutScan>(p_, pair, whole[0], level);
+      auto both = level.sunk ? std::make_shared<CutScan>(p_, *pair.sunk, pair.sunk->whole[0], level)
+                             : std::make_shared<CutScan>(p_, pair, whole[0], level);
       first_[pair.first] = [both](const Arrays& in, const Location& at) { return both->first(in, at); };
       second_[pair.second] = [both](const Arrays& in, const Location& at) { return both->second(in, at); };
     }
@@ -376,7 +380,7 @@ static std::int64_t stacked_bytes(const LoopParams& f, const LoopPair& pair) {
   for (std::size_t i : form.operands.positions()[Role::carries]) seen.erase(f.body->inputs[i]);
   std::int64_t bytes = 0;
   for (int i : pair.made) {
-    if (i < 0) continue;
+    if (i < 0 || i >= std::ssize(f.body->outputs)) continue;
     const ir::Atom& a = f.body->outputs[static_cast<std::size_t>(i)];
     if (a.is_var() && seen.insert(a.var).second) bytes += detail::saturated<std::int64_t>(f.body->type(a).bytes());
   }
@@ -390,7 +394,7 @@ ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::Program
   for (Role role : {Role::constants, Role::carries, Role::xs}) used[role].resize(form.operands.size(role));
   used[Role::ys].resize(form.results.size(Role::ys));
   for (int i : pair.made)
-    if (i >= 0) used[Role::ys][static_cast<std::size_t>(i - f.carries)] = true;
+    if (i >= 0 && i < std::ssize(f.body->outputs)) used[Role::ys][static_cast<std::size_t>(i - f.carries)] = true;
   const Flags recorded = needed(form, std::move(used))[Role::carries];
 
   const Groups takes = takes_of(f, r, pair);
@@ -403,7 +407,7 @@ ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::Program
   b.unwind.constants = f.constants;
   b.unwind.xs = static_cast<int>(takes.size(Role::xs));
   b.unwind.carries = static_cast<int>(count(recorded));
-  b.unwind.linear_constants = r.constants;
+  b.unwind.linear_constants = static_cast<int>(takes.size(Role::linear_constants));
   b.unwind.linear_carries = r.carries;
   b.unwind.length = f.length;
   b.unwind.reverse = f.reverse;

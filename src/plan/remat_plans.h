@@ -25,6 +25,9 @@ Sequence expand(const RematGraph& graph, int turn, const std::vector<Place>& pla
 using Found = std::function<void(const Sequence&, const Evaluation&)>;
 void cut_plans(const RematGraph& graph, std::int64_t spacing, Work& work, const Found& found);
 
+// Groups of segments, for each way to put them together: the group of each kernel before the turn.
+std::vector<std::vector<int>> block_groups(const RematGraph& graph);
+
 // Offline eviction, after DTR (Kirisame et al. 2021): run in order; where memory is short, forget what is cheap to make
 // again or fetch, large and not read for long, and do so when it is.
 struct EvictOptions {

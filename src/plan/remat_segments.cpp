@@ -178,9 +178,24 @@ Sequence expand(const RematGraph& g, int turn, const std::vector<Place>& places)
   return without_dead_runs(g, out);
 }
 
-void cut_plans(const RematGraph& g, std::int64_t spacing, Work& work, const Found& found) {
+static int turn_of(const RematGraph& g) {
   const std::vector<std::int64_t> all = passed_on(g, g.size());
-  const int turn = static_cast<int>(std::max_element(all.begin(), all.end()) - all.begin()) + 1;
+  return static_cast<int>(std::max_element(all.begin(), all.end()) - all.begin()) + 1;
+}
+
+std::vector<std::vector<int>> block_groups(const RematGraph& g) {
+  const int turn = turn_of(g);
+  std::vector<std::vector<int>> out;
+  for (const std::vector<int>& ends : minima_of(passed_on(g, turn)))
+    for (std::size_t together = 1; together <= ends.size(); together += 1 + together / 6) {
+      std::vector<int> now = groups(turn, ends, together);
+      if (std::find(out.begin(), out.end(), now) == out.end()) out.push_back(std::move(now));
+    }
+  return out;
+}
+
+void cut_plans(const RematGraph& g, std::int64_t spacing, Work& work, const Found& found) {
+  const int turn = turn_of(g);
   Cuts cuts(g, turn, spacing, work, found);
   cuts.run(std::vector<int>(turn));
   for (const std::vector<int>& ends : minima_of(passed_on(g, turn)))
