@@ -178,16 +178,41 @@ namespace poisson {
 Array logpmf(const ArrayLike& k, const ArrayLike& mu, const ArrayLike& loc = 0);
 Array pmf(const ArrayLike& k, const ArrayLike& mu, const ArrayLike& loc = 0);
 Array cdf(const ArrayLike& k, const ArrayLike& mu, const ArrayLike& loc = 0);
+Array entropy(const ArrayLike& mu, const ArrayLike& loc = 0);  // in nats
 }  // namespace poisson
 namespace multinomial {  // counts along the last axis
 Array logpmf(const ArrayLike& x, const ArrayLike& n, const ArrayLike& p);
 Array pmf(const ArrayLike& x, const ArrayLike& n, const ArrayLike& p);
 }  // namespace multinomial
 
-// ---- of samples
-Array sem(const ArrayLike& x, int axis = 0, double ddof = 1);  // the standard error of the mean
-// method of ties: "average", "min", "max", "dense", "ordinal".
-Array rankdata(const ArrayLike& x, std::string_view method = "average");                // of the flat array, from 1
-std::pair<Array, Array> mode(const ArrayLike& x, int axis = 0, bool keepdims = false);  // the most frequent, how often
+// ---- of samples; without an axis, of the flat array
+// The standard error of the mean.
+Array sem(const ArrayLike& x, std::optional<int> axis = 0, double ddof = 1, bool keepdims = false);
+// Ranks from 1; method of ties: "average", "min", "max", "dense", "ordinal".
+Array rankdata(const ArrayLike& x, std::string_view method = "average", std::optional<int> axis = {});
+// The most frequent element, the least of several, and how often it is there.
+std::pair<Array, Array> mode(const ArrayLike& x, std::optional<int> axis = 0, bool keepdims = false);
+
+// The density of which samples were drawn, estimated: a normal density around each sample. A tree of arrays.
+struct GaussianKde {
+  Array dataset = {};     // [d, n]: one sample per column
+  Array weights = {};     // [n], of sum 1
+  Array covariance = {};  // [d, d], of each kernel
+  Array inv_cov = {}, neff = {};
+
+  Array evaluate(const ArrayLike& points) const;  // at each column of points; where d is 1, of a vector
+  Array pdf(const ArrayLike& points) const;       // the same
+  Array logpdf(const ArrayLike& points) const;
+  Array integrate_gaussian(const ArrayLike& mean, const ArrayLike& cov) const;  // of the product with a normal density
+  Array integrate_box_1d(const ArrayLike& low, const ArrayLike& high) const;
+  Array integrate_kde(const GaussianKde& other, const Location& at = Location::current()) const;
+  Array resample(const ArrayLike& key, const Shape& shape = {}) const;  // [d, shape...]
+};
+struct KdeOptions {
+  std::string bw_method = "scott";  // or "silverman": how wide kernels are
+  Array factor = {};                // or the factor itself
+  Array weights = {};
+};
+GaussianKde gaussian_kde(const ArrayLike& dataset, const KdeOptions& options = {});
 
 }  // namespace anew::stats

@@ -107,6 +107,8 @@ Array logmeanexp(const ArrayLike& x, const Axes& axis, bool keepdims) {
 Array log_softmax(const ArrayLike& x, const Axes& axis) {
   PinLine pin(x.at);
   Array a = as_float(x);
+  checked_axes("log_softmax", axis, type_of(a), x.at);
+  if (type_of(a).shape.size() == 0) return a;
   Array shifted = a - stop_gradient(max(a, axis, true));
   return shifted - log(sum(exp(shifted), axis, true));
 }

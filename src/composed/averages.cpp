@@ -88,7 +88,7 @@ Array cov(const ArrayLike& x, const CovOptions& options) {
   // With weights as in NumPy: of counts a total, of reliabilities one that is reduced by their spread.
   Array factor;
   if (!w.value()) {
-    factor = Array(static_cast<double>(n) - options.ddof);
+    factor = Array(n == 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(n) - options.ddof);
   } else if (!options.aweights.value() || options.ddof == 0) {
     factor = sum(w) - options.ddof;
   } else {

@@ -97,7 +97,9 @@ Array var(const ArrayLike& x, const Axes& axis, bool keepdims, double ddof, cons
   if (!mask.value()) return var(a, axis, keepdims, ddof);
   std::vector<int> axes = checked_axes("var", axis, type_of(a), x.at);
   Array centred = where(mask, a - mean(a, axes, true, options), 0);
-  return sum(square(centred), axes, keepdims) / (astype(sum(mask, axes, keepdims), type_of(a).dtype) - ddof);
+  Array degrees = astype(sum(mask, axes, keepdims), type_of(a).dtype) - ddof;
+  Array enough = degrees > 0, y = sum(square(centred), axes, keepdims) / where(enough, degrees, 1);
+  return where(enough, y, std::numeric_limits<double>::quiet_NaN());
 }
 Array std(const ArrayLike& x, const Axes& axis, bool keepdims, double ddof, const ReduceOptions& options) {
   PinLine pin(x.at);

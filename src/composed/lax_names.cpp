@@ -57,8 +57,6 @@ Array shift_left(const ArrayLike& a, const ArrayLike& b) { return left_shift(a, 
 Array shift_right_arithmetic(const ArrayLike& a, const ArrayLike& b) { return right_shift(a, b); }
 Array select(const ArrayLike& condition, const ArrayLike& x, const ArrayLike& y) { return where(condition, x, y); }
 Array batch_matmul(const ArrayLike& a, const ArrayLike& b) { return matmul(a, b); }
-Array reduce_max(const ArrayLike& x, const Axes& axes) { return max(x, axes); }
-Array reduce_min(const ArrayLike& x, const Axes& axes) { return min(x, axes); }
 Array reduce_prod(const ArrayLike& x, const Axes& axes) {
   PinLine pin(x.at);
   return astype(prod(x, axes), type_of(checked(x)).dtype);

@@ -101,8 +101,9 @@ std::pair<Array, Array> slogdet(const ArrayLike& x) {
 
 Array matrix_rank(const ArrayLike& x, std::optional<double> rtol) {
   auto [a, dtype] = matrix_operand(x);
-  require_matrix("matrix_rank", type_of(a), x.at);
   PinLine pin(x.at);
+  if (type_of(a).shape.ndim() < 2) return astype(any(a != 0), i32);  // as of one row
+  require_matrix("matrix_rank", type_of(a), x.at);
   const Shape shape = type_of(a).shape;
   if (shape[-1] == 0 || shape[-2] == 0) return zeros(batch_of(a), i32);
   if (!rtol) rtol = static_cast<double>(std::max(shape[-2], shape[-1])) * epsilon(type_of(a).dtype);
@@ -124,6 +125,8 @@ Array matrix_norm(const Array& x, const NormOrder& ord, const Type& type, const 
   if (ord.name() == "fro") return anew::norm(x, {-2, -1}, true);
   if (!ord.number()) unknown_order("norm", ord, "a matrix", type, at);
   const double p = *ord.number();
+  const Shape shape = type_of(x).shape;
+  if ((p == 1 || p == 2 || p == INFINITY) && (shape[-2] == 0 || shape[-1] == 0)) return sum(abs(x), {-2, -1}, true);
   if (std::abs(p) == 2) {
     Array s = svdvals(x);
     return expand_dims(p > 0 ? max(s, -1) : min(s, -1), {-2, -1});
@@ -238,6 +241,7 @@ Array expm(const ArrayLike& x) {
                                      16380.,
                                      182.,
                                      1.};
+  if (type.shape.size() == 0) return converted(a, dtype);
   Array largest = stop_gradient(max(sum(abs(a), -2, true), -1, true));
   Array squarings = clip(ceil(log2(where(largest > bound, largest / bound, 1))), 0, most);
   a = a / exp2(squarings);

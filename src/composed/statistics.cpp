@@ -63,9 +63,10 @@ Array order_statistic(std::string_view op, const ArrayLike& x, const Array& q, c
   Array lines = sort(joined_last(coerce(a, floating(type.dtype), x.at), axes));
   const Type sorted = type_of(lines);
   const std::int64_t n = sorted.shape[-1];
-  if (n == 0) throw Error(fmt::format("[{}] of no elements: {} along axes of size 0", op, type.str()), line_or(x.at));
   Shape rest = sorted.shape;
   rest.erase(rest.ndim() - 1);
+  if (n == 0 && rest.size() > 0)
+    throw Error(fmt::format("[{}] of no elements: {} along axes of size 0", op, type.str()), line_or(x.at));
   // Of half precision places are not whole numbers, so they are counted in f32 at least.
   const DType exact = is_stored(sorted.dtype) ? f32 : sorted.dtype;
   Array flat = reshape(coerce(q, exact, x.at), {-1});
@@ -110,6 +111,7 @@ Array var(const ArrayLike& x, const Axes& axis, bool keepdims, double ddof) {
   Array a = float_array(x);
   auto n = static_cast<double>(count("var", a, axis, x.at));
   PinLine pin(x.at);
+  if (!(n > ddof)) return full_like(sum(a, axis, keepdims), std::numeric_limits<double>::quiet_NaN());
   return sum(square(a - mean(a, axis, true)), axis, keepdims) / (n - ddof);
 }
 
@@ -122,6 +124,7 @@ Array logsumexp(const ArrayLike& x, const Axes& axis, bool keepdims) {
   Array a = float_array(x);
   PinLine pin(x.at);
   std::vector<int> axes = checked_axes("logsumexp", axis, type_of(a), x.at);
+  if (count("logsumexp", a, axis, x.at) == 0) return log(sum(exp(a), axes, keepdims));  // -inf
   Array top = max(a, axes, true);
   top = stop_gradient(where(isfinite(top), top, 0));
   Array y = log(sum(exp(a - top), axes, true)) + top;
@@ -140,6 +143,7 @@ Array norm(const ArrayLike& x, const Axes& axis, bool keepdims, double ord) {
   if (ord == 2) return sqrt(sum(a * a, axis, keepdims));
   if (checked_axes("norm", axis, type_of(a), x.at).size() != 1)
     fail("norm", x.at, fmt::format("of order {} is of vectors: give one axis of {}", ord, type_of(a).str()));
+  if (ord > 0 && count("norm", a, axis, x.at) == 0) return sum(abs(a), axis, keepdims);
   if (std::isinf(ord)) return ord > 0 ? max(abs(a), axis, keepdims) : min(abs(a), axis, keepdims);
   if (ord == 0) return astype(count_nonzero(a, axis, keepdims), type_of(a).dtype);
   if (ord == 1) return sum(abs(a), axis, keepdims);

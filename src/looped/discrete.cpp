@@ -6,7 +6,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
+#include <numbers>
 
+#include "looped/by_forward.h"
 #include "looped/distributions.h"
 
 namespace anew::stats {
@@ -17,6 +20,8 @@ constexpr double not_defined = std::numeric_limits<double>::quiet_NaN();
 using P = const ArrayLike&;
 
 Array whole(const Array& k) { return floor(k) == k; }
+// The logarithm of a probability of 0, but nan of nan.
+Array no_chance(const Array& k) { return where(isnan(k), k, -without_end); }
 // The logarithm of the number of ways to choose k of n.
 Array log_choices(const Array& n, const Array& k) { return -special::betaln(1 + n - k, 1 + k) - log1p(n); }
 
@@ -27,7 +32,7 @@ Array logpmf(P k, P p, P loc) {
   PinLine pin(k.at);
   Arrays s = float_operands("bernoulli.logpmf", {&k, &p, &loc});
   Array x = s[0] - s[2], good = (s[1] >= 0) & (s[1] <= 1);
-  Array y = where((x == 0) | (x == 1), xlogy(x, s[1]) + xlog1py(1 - x, -s[1]), -without_end);
+  Array y = where((x == 0) | (x == 1), xlogy(x, s[1]) + xlog1py(1 - x, -s[1]), no_chance(x));
   return where(good, y, not_defined);
 }
 Array pmf(P k, P p, P loc) {
@@ -55,7 +60,7 @@ Array logpmf(P k, P n, P p, P loc) {
   Array x = s[0] - s[3], inside = (x >= 0) & (x <= s[1]) & whole(x);
   Array good = (s[2] >= 0) & (s[2] <= 1), safe = where(inside, x, 0);
   Array y = log_choices(where(inside, s[1], 1), safe) + xlogy(safe, s[2]) + xlog1py(s[1] - safe, -s[2]);
-  return where(good, where(inside, y, -without_end), not_defined);
+  return where(good, where(inside, y, no_chance(x)), not_defined);
 }
 Array pmf(P k, P n, P p, P loc) {
   PinLine pin(k.at);
@@ -71,7 +76,7 @@ Array logpmf(P k, P n, P a, P b, P loc) {
   Array y = log_choices(where(inside, s[1], 1), safe) +
             special::betaln(safe + s[2], where(inside, s[1], 1) - safe + s[3]) - special::betaln(s[2], s[3]);
   Array good = (s[1] >= 0) & (s[2] > 0) & (s[3] > 0);
-  return where(good, where(inside, y, -without_end), not_defined);
+  return where(good, where(inside, y, no_chance(x)), not_defined);
 }
 Array pmf(P k, P n, P a, P b, P loc) {
   PinLine pin(k.at);
@@ -84,7 +89,7 @@ Array logpmf(P k, P p, P loc) {
   PinLine pin(k.at);
   Arrays s = float_operands("geom.logpmf", {&k, &p, &loc});
   Array x = s[0] - s[2], inside = (x >= 1) & whole(x);
-  return where(inside, xlog1py(where(inside, x, 1) - 1, -s[1]) + log(s[1]), -without_end);
+  return where(inside, xlog1py(where(inside, x, 1) - 1, -s[1]) + log(s[1]), no_chance(x));
 }
 Array pmf(P k, P p, P loc) {
   PinLine pin(k.at);
@@ -98,7 +103,7 @@ Array logpmf(P k, P n, P p, P loc) {
   Arrays s = float_operands("nbinom.logpmf", {&k, &n, &p, &loc});
   Array x = s[0] - s[3], inside = (x >= 0) & whole(x), safe = where(inside, x, 0);
   Array y = lgamma(safe + s[1]) - lgamma(s[1]) - lgamma(safe + 1) + xlogy(s[1], s[2]) + xlog1py(safe, -s[2]);
-  return where(inside, y, -without_end);
+  return where(inside, y, no_chance(x));
 }
 Array pmf(P k, P n, P p, P loc) {
   PinLine pin(k.at);
@@ -111,7 +116,7 @@ Array logpmf(P k, P mu, P loc) {
   PinLine pin(k.at);
   Arrays s = float_operands("poisson.logpmf", {&k, &mu, &loc});
   Array x = s[0] - s[2], inside = (x >= 0) & whole(x), safe = where(inside, x, 0);
-  return where(inside, xlogy(safe, s[1]) - lgamma(safe + 1) - s[1], -without_end);
+  return where(inside, xlogy(safe, s[1]) - lgamma(safe + 1) - s[1], no_chance(x));
 }
 Array pmf(P k, P mu, P loc) {
   PinLine pin(k.at);
@@ -121,7 +126,28 @@ Array cdf(P k, P mu, P loc) {
   PinLine pin(k.at);
   Arrays s = float_operands("poisson.cdf", {&k, &mu, &loc});
   Array x = floor(s[0] - s[2]), inside = x >= 0;
-  return where(inside, special::gammaincc(where(inside, x, 0) + 1, s[1]), 0);
+  return where(inside, special::gammaincc(where(inside, x, 0) + 1, s[1]), where(isnan(x), x, 0));
+}
+// Of mu below 300 the sum of -p log p, else the expansion in 1 / mu.
+static Array entropy_value(const Array& mu) {
+  Array large = mu >= 300, m = where(large, 1, mu), u = 1 / where(large, mu, 300);
+  Array slowly = 1.0 / 12 + u * (1.0 / 24 + u * (19.0 / 360 + u * (9.0 / 80 + u * (863.0 / 2520))));
+  Array far = 0.5 * log(2 * std::numbers::pi * std::numbers::e / u) - u * slowly;
+  Arrays y = flat::fori_loop(zeros({}, i32), literal_integer(i32, 600),
+                             [&](std::span<const Array> s) {
+                               Array k = astype(s[0], f64), logp = maximum(xlogy(k, m) - m - lgamma(k + 1), -1e4);  // of 0 not -inf
+                               return Arrays{s[1] - exp(logp) * logp};
+                             },
+                             {zeros_like(m)});
+  return where(large, far, y[0]);
+}
+Array entropy(P mu, P loc) {
+  Arrays s = float_operands("poisson.entropy", {&mu, &loc});
+  PinLine pin(mu.at);
+  Array wide = astype(s[0], f64), inside = wide >= 0;
+  Array y = elementwise_by_forward([](std::span<const Array> x) { return Arrays{entropy_value(x[0])}; },
+                                   {where(inside, wide, 1)}, mu.at);
+  return astype(where(inside, y, std::numeric_limits<double>::quiet_NaN()), type_of(s[0]).dtype);
 }
 }  // namespace poisson
 
@@ -143,20 +169,16 @@ Array pmf(P x, P n, P p) {
 }
 }  // namespace multinomial
 
-Array sem(const ArrayLike& x, int axis, double ddof) {
+Array sem(const ArrayLike& x, std::optional<int> axis, double ddof, bool keepdims) {
   Array a = float_array(x);
   const Type type = type_of(a);
-  const int i = checked_axis("sem", axis, type.shape.ndim(), type, x.at);
   PinLine pin(x.at);
-  return anew::std(a, i, false, ddof) / std::sqrt(static_cast<double>(type.shape[i]));
+  if (!axis) return anew::std(a, {}, keepdims, ddof) / std::sqrt(static_cast<double>(type.shape.size()));
+  const int i = checked_axis("sem", *axis, type.shape.ndim(), type, x.at);
+  return anew::std(a, i, keepdims, ddof) / std::sqrt(static_cast<double>(type.shape[i]));
 }
 
-Array rankdata(const ArrayLike& x, std::string_view method) {
-  Array a = checked(x);
-  if (method != "average" && method != "min" && method != "max" && method != "dense" && method != "ordinal")
-    fail("rankdata", x.at, fmt::format("no method \"{}\"", method), "methods are average, min, max, dense, ordinal");
-  PinLine pin(x.at);
-  a = ravel(a);
+static Array ranks(const Array& a, std::string_view method) {
   const std::int64_t n = type_of(a).shape[0];
   const DType d = default_float();
   if (n == 0) return zeros({0}, d);
@@ -171,14 +193,35 @@ Array rankdata(const ArrayLike& x, std::string_view method) {
   if (method == "max") return astype(most, d);
   return (astype(least, d) + astype(most, d)) * 0.5;
 }
-
-std::pair<Array, Array> mode(const ArrayLike& x, int axis, bool keepdims) {
+Array rankdata(const ArrayLike& x, std::string_view method, std::optional<int> axis) {
   Array a = checked(x);
-  const Type type = type_of(a);
-  const int i = checked_axis("mode", axis, type.shape.ndim(), type, x.at);
-  const std::int64_t n = type.shape[i];
-  if (n == 0) fail("mode", x.at, fmt::format("of no elements: {} along an axis of size 0", type.str()));
+  if (method != "average" && method != "min" && method != "max" && method != "dense" && method != "ordinal")
+    fail("rankdata", x.at, fmt::format("no method \"{}\"", method), "methods are average, min, max, dense, ordinal");
   PinLine pin(x.at);
+  if (!axis) return ranks(ravel(a), method);
+  const int i = checked_axis("rankdata", *axis, type_of(a).shape.ndim(), type_of(a), x.at);
+  if (type_of(a).shape.size() == 0) return zeros(type_of(a).shape, default_float());
+  return apply_along_axis([&](const Array& line) { return ranks(line, method); }, i, a);
+}
+
+std::pair<Array, Array> mode(const ArrayLike& x, std::optional<int> axis, bool keepdims) {
+  Array a = checked(x);
+  if (!axis) {
+    auto [value, count] = mode(ravel(a), 0);
+    Shape ones;
+    for (int i = 0; i < type_of(a).shape.ndim(); ++i) ones.push_back(1);
+    return keepdims ? std::pair(reshape(value, ones), reshape(count, ones)) : std::pair(value, count);
+  }
+  const Type type = type_of(a);
+  const int i = checked_axis("mode", *axis, type.shape.ndim(), type, x.at);
+  const std::int64_t n = type.shape[i];
+  PinLine pin(x.at);
+  if (n == 0) {
+    Shape shape = type.shape;
+    shape[i] = 1;
+    if (!keepdims) shape.erase(i);
+    return {full(shape, std::numeric_limits<double>::quiet_NaN(), floating(type.dtype)), zeros(shape, default_int())};
+  }
   // Of sorted elements: how many equal ones end here. The first that has the most is the least of those.
   Array sorted = sort(a, i), before = roll(sorted, 1, i), place = lax::iota(type.shape, i, default_int());
   Array start = cummax(where((place == 0) | (sorted != before), place, 0), i), run = place - start + 1;

@@ -1,6 +1,7 @@
 // Continuous distributions: each logpdf is a formula, the others follow. What is outside of the support is computed at
 // a harmless place and replaced, so that no nan reaches a derivative.
 #include <anew/linalg.h>
+#include <anew/nn.h>
 #include <anew/numpy.h>
 #include <anew/special.h>
 #include <anew/stats.h>
@@ -61,23 +62,28 @@ Array logpdf(L x, L loc, L scale) {
   return -std::log(std::numbers::pi) - log(s.scale) - log1p(s.z * s.z);
 }
 ANEW_EXP(pdf, logpdf)
-Array cdf(L x, L loc, L scale) { return arctan2(1.0, -Standard("cauchy.cdf", {&x}, loc, scale).z) / std::numbers::pi; }
-Array logcdf(L x, L loc, L scale) {
-  PinLine pin(x.at);
-  return log(cdf(x, loc, scale));
+// log of the part below z: above 0 by the small part that is left.
+static Array log_tail(const Array& z) {
+  Array upper = z > 0, part = arctan2(1.0, abs(z)) / std::numbers::pi;
+  return where(upper, log1p(-part), log(where(upper, 1, part)));
 }
+Array cdf(L x, L loc, L scale) { return arctan2(1.0, -Standard("cauchy.cdf", {&x}, loc, scale).z) / std::numbers::pi; }
+Array logcdf(L x, L loc, L scale) { return log_tail(Standard("cauchy.logcdf", {&x}, loc, scale).z); }
 Array sf(L x, L loc, L scale) { return arctan2(1.0, Standard("cauchy.sf", {&x}, loc, scale).z) / std::numbers::pi; }
-Array logsf(L x, L loc, L scale) {
-  PinLine pin(x.at);
-  return log(sf(x, loc, scale));
+Array logsf(L x, L loc, L scale) { return log_tail(-Standard("cauchy.logsf", {&x}, loc, scale).z); }
+// tan(pi (q - 1/2)); towards the ends by what is left there, which has more digits.
+static Array quantile(const Array& q) {
+  Array low = q < 0.25, high = q > 0.75, end = where(low | high, minimum(q, 1 - q), 0.25);
+  Array far = 1 / tan(std::numbers::pi * end);
+  return where(low, -far, where(high, far, tan(std::numbers::pi * (where(low | high, 0.5, q) - 0.5))));
 }
 Array ppf(L q, L loc, L scale) {
   Quantile s("cauchy.ppf", {&q}, loc, scale);
-  return tan(std::numbers::pi * (s.q - 0.5)) * s.scale + s.loc;
+  return quantile(s.q) * s.scale + s.loc;
 }
 Array isf(L q, L loc, L scale) {
   Quantile s("cauchy.isf", {&q}, loc, scale);
-  return tan(std::numbers::pi * (0.5 - s.q)) * s.scale + s.loc;
+  return -quantile(s.q) * s.scale + s.loc;
 }
 }  // namespace cauchy
 
@@ -124,7 +130,7 @@ Array cdf(L x, L loc, L scale) {
 }
 Array logcdf(L x, L loc, L scale) {
   Array z = Standard("expon.logcdf", {&x}, loc, scale).z, outside = z <= 0;
-  return where(outside, where(isnan(z), z, -endless), log(-expm1(-where(outside, 1, z))));
+  return where(outside, -endless, nn::log1mexp(where(outside, 1, z)));
 }
 Array sf(L x, L loc, L scale) {
   Array z = Standard("expon.sf", {&x}, loc, scale).z;
@@ -154,6 +160,11 @@ Array ppf(L q, L loc, L scale) {
 }  // namespace uniform
 
 namespace gumbel_r {
+// log(1 - exp(-exp(-z))), which far out is -z.
+static Array log_tail(const Array& z) {
+  Array far = z > 40;
+  return where(far, -z, nn::log1mexp(exp(-where(far, 0, z))));
+}
 Array logpdf(L x, L loc, L scale) {
   Standard s("gumbel_r.logpdf", {&x}, loc, scale);
   return -(s.z + exp(-s.z)) - log(s.scale);
@@ -162,10 +173,7 @@ ANEW_EXP(pdf, logpdf)
 Array logcdf(L x, L loc, L scale) { return -exp(-Standard("gumbel_r.logcdf", {&x}, loc, scale).z); }
 ANEW_EXP(cdf, logcdf)
 Array sf(L x, L loc, L scale) { return -expm1(-exp(-Standard("gumbel_r.sf", {&x}, loc, scale).z)); }
-Array logsf(L x, L loc, L scale) {
-  PinLine pin(x.at);
-  return log(sf(x, loc, scale));
-}
+Array logsf(L x, L loc, L scale) { return log_tail(Standard("gumbel_r.logsf", {&x}, loc, scale).z); }
 Array ppf(L q, L loc, L scale) {
   Quantile s("gumbel_r.ppf", {&q}, loc, scale);
   return -log(-log(s.q)) * s.scale + s.loc;
@@ -181,10 +189,7 @@ ANEW_EXP(pdf, logpdf)
 Array logsf(L x, L loc, L scale) { return -exp(Standard("gumbel_l.logsf", {&x}, loc, scale).z); }
 ANEW_EXP(sf, logsf)
 Array cdf(L x, L loc, L scale) { return -expm1(-exp(Standard("gumbel_l.cdf", {&x}, loc, scale).z)); }
-Array logcdf(L x, L loc, L scale) {
-  PinLine pin(x.at);
-  return log(cdf(x, loc, scale));
-}
+Array logcdf(L x, L loc, L scale) { return gumbel_r::log_tail(-Standard("gumbel_l.logcdf", {&x}, loc, scale).z); }
 Array ppf(L q, L loc, L scale) {
   Quantile s("gumbel_l.ppf", {&q}, loc, scale);
   return log(-log1p(-s.q)) * s.scale + s.loc;
@@ -286,8 +291,8 @@ Array cdf(L x, L b, L loc, L scale) {
 }
 Array logcdf(L x, L b, L loc, L scale) {
   PinLine pin(x.at);
-  Array y = cdf(x, b, loc, scale);
-  return where(y == 0, -endless, log(where(y == 0, 1, y)));
+  Array y = -logsf(x, b, loc, scale);
+  return where(y == 0, -endless, nn::log1mexp(where(y == 0, 1, y)));
 }
 Array ppf(L q, L b, L loc, L scale) {
   Quantile s("pareto.ppf", {&q, &b}, loc, scale);
@@ -313,7 +318,10 @@ static Array part(std::string_view op, L x, L a, L b, L loc, L scale, bool upper
   Standard s(op, {&x, &a, &b}, loc, scale);
   Array none = upper ? s.z >= s.b : s.z <= s.a, whole = upper ? s.z <= s.a : s.z >= s.b;
   Array mid = where(none | whole, 0.5 * (clip(s.a, -1e3, 1e3) + clip(s.b, -1e3, 1e3)), s.z);
-  Array y = (upper ? log_normal_part(mid, s.b) : log_normal_part(s.a, mid)) - log_normal_part(s.a, s.b);
+  Array all = log_normal_part(s.a, s.b), below = log_normal_part(s.a, mid) - all,
+        above = log_normal_part(mid, s.b) - all;
+  Array y = upper ? above : below, rest = upper ? below : above;
+  y = where(y < -std::numbers::ln2, y, log1p(-exp(minimum(rest, 0))));  // near 1 by what is left
   return where(none, -endless, where(whole, 0, y));
 }
 Array logcdf(L x, L a, L b, L loc, L scale) { return part("truncnorm.logcdf", x, a, b, loc, scale, false); }
@@ -389,10 +397,9 @@ Array logpdf(L x, L mean, L cov) {
     fail("multivariate_normal.logpdf", x.at, fmt::format("points {} of {} numbers", type_of(z).str(), n));
   Array scaled;
   if (type_of(c).shape.ndim() == 2) {
-    Array rows = reshape(away, {-1, n});
-    if (type_of(away).shape.size() == 0) rows = reshape(away, {0, n});
-    scaled = linalg::triangular_solve(factor, transpose(rows), {.left_side = true, .lower = true});
     lead.erase(lead.ndim() - 1);
+    Array rows = reshape(away, {lead.size(), n});
+    scaled = linalg::triangular_solve(factor, transpose(rows), {.left_side = true, .lower = true});
     scaled = reshape(sum(scaled * scaled, 0), lead);
   } else {
     scaled = linalg::triangular_solve(factor, expand_dims(away, -1), {.left_side = true, .lower = true});

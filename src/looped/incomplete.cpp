@@ -42,7 +42,7 @@ Array log_power_over_gamma(const Array& a, const Array& x) {
   Array series = zeros_like(m);  // log(1 + m) - m = -m^2/2 + m^3/3 - ...
   for (int k = 34; k >= 2; --k) series = (series + (k % 2 == 0 ? -1.0 : 1.0) / k) * small;
   series = series * small;
-  Array bend = where(near, series, log1p(where(near, 0, m)) - where(near, 0, m));
+  Array bend = where(near, series, log(where(near, 1, safe_x / safe_a)) - where(near, 0, m));
   Array u = 1 / safe_a, v = u * u;
   Array rest =
       u * (1.0 / 12 - v * (1.0 / 360 - v * (1.0 / 1260 - v * (1.0 / 1680 - v * (1.0 / 1188 - v * (691.0 / 360360))))));

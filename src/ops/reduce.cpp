@@ -1,5 +1,6 @@
 // Reductions: rows that join elements along axes, in the order of the Bits contract, and their user functions.
 // Rows drop the axes; keepdims puts them back as size 1. bf16 and f16 are joined in f32 and rounded once.
+#include <anew/lax.h>
 #include <anew/ops.h>
 #include <fmt/format.h>
 
@@ -260,6 +261,13 @@ Array max(const ArrayLike& x, const Axes& axis, bool keepdims) {
 }
 Array min(const ArrayLike& x, const Axes& axis, bool keepdims) {
   return reduced("min", rows<ReduceRows>().min, x, checked(x), axis, keepdims, false);
+}
+// Of no elements what joins nothing: -inf, inf.
+Array lax::reduce_max(const ArrayLike& x, const Axes& axes) {
+  return reduced("reduce_max", rows<ReduceRows>().max, x, checked(x), axes, false, true);
+}
+Array lax::reduce_min(const ArrayLike& x, const Axes& axes) {
+  return reduced("reduce_min", rows<ReduceRows>().min, x, checked(x), axes, false, true);
 }
 Array all(const ArrayLike& x, const Axes& axis, bool keepdims) {
   return reduced("all", rows<ReduceRows>().and_, x, coerce(x.value, bool_, x.at), axis, keepdims, true);

@@ -48,6 +48,11 @@ std::vector<FunctionRow> linalg_rows() {
 #include "golden/functions/linalg.def"
   };
 }
+std::vector<FunctionRow> empty_rows() {
+  return {
+#include "golden/functions/empty.def"
+  };
+}
 std::vector<FunctionRow> random_rows() {
   return {
 #include "golden/functions/random.def"
@@ -77,6 +82,7 @@ TEST(RecordedFunctions, Numpy) { check_rows("numpy", numpy_rows()); }
 TEST(RecordedFunctions, Lax) { check_rows("lax", lax_rows()); }
 TEST(RecordedFunctions, Special) { check_rows("special", special_rows()); }
 TEST(RecordedFunctions, Stats) { check_rows("stats", stats_rows()); }
+TEST(RecordedFunctions, Empty) { check_rows("empty", empty_rows()); }
 TEST(RecordedFunctions, Linalg) { check_rows("linalg", linalg_rows()); }
 TEST(RecordedFunctions, Random) { check_rows("random", random_rows()); }
 
