@@ -39,6 +39,10 @@ std::pair<Array, Array> eigh(const ArrayLike& x);  // eigenvalues ascending, vec
 Array eigvalsh(const ArrayLike& x);
 std::tuple<Array, Array, Array> svd(const ArrayLike& x, bool full_matrices = true);  // u, s descending, v^T
 Array svdvals(const ArrayLike& x);
+// t, z of x = z t z^T with z orthogonal and t upper triangular but for a block of two rows per pair of complex
+// eigenvalues; h, q of x = q h q^T with h zero below its first subdiagonal. Without derivatives, as in JAX.
+std::pair<Array, Array> schur(const ArrayLike& x);
+std::pair<Array, Array> hessenberg(const ArrayLike& x);
 
 // ---- solving. b is a vector where it has one axis, else a matrix.
 Array solve(const ArrayLike& a, const ArrayLike& b);

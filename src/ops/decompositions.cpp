@@ -1,4 +1,5 @@
-// Rows of linear algebra that call LAPACK: qr, eigh (of the symmetric part) and svd, batched over leading axes.
+// Rows of linear algebra that call LAPACK: qr, eigh (of the symmetric part), svd, schur and hessenberg, batched over
+// leading axes.
 // Derivatives divide by the gaps between eigenvalues or singular values: where two are equal, those of the vectors are
 // inf or nan, while those of the values themselves are right.
 #include <fmt/format.h>
@@ -155,7 +156,67 @@ struct Svd {
   }
 };
 
+struct Schur {
+  template <class T>
+  static std::size_t bytes(std::int64_t n) {
+    return lapack_schur_scratch<T>(n);
+  }
+  template <class T>
+  static void compute(std::int64_t n, T* a, T* z, std::byte* scratch) {
+    lapack_schur(n, a, z, scratch);
+  }
+};
+struct Hessenberg {
+  template <class T>
+  static std::size_t bytes(std::int64_t n) {
+    return lapack_hessenberg_scratch<T>(n);
+  }
+  template <class T>
+  static void compute(std::int64_t n, T* a, T* q, std::byte* scratch) {
+    lapack_hessenberg(n, a, q, scratch);
+  }
+};
+// By a similarity: the form replaces a copy of the matrix, the basis is beside it.
+template <class Form>
+struct Similar : Form {
+  template <class T>
+  static void run(const Units& units, std::span<const ir::Memory> in, std::span<const ir::Memory> out,
+                  std::byte* scratch, std::int64_t n) {
+    const auto x = matrices<T>(in[0]);
+    each_matrix(units, 20 * n * n * n, scratch, [&](std::int64_t b, std::byte* own) {
+      T* a = elements<T>(out[0]) + b * n * n;
+      x.read(b, a);
+      Form::compute(n, a, elements<T>(out[1]) + b * n * n, own);
+    });
+  }
+};
+template <class Form>
+Primitive similar_row(const char* name, double flops, Arrays (*bind)(const Array&, const Location&)) {
+  Primitive p;
+  p.name = name;
+  p.infer = [name](const ir::InferArgs& a) {
+    require_count(name, 1, a.in, a.at);
+    require_square(name, a.in[0], a.at);
+    return Types{a.in[0], a.in[0]};
+  };
+  p.lower = [](const ir::Params&, std::span<const Type> in, std::span<const Type>) {
+    return call_by_type<Similar<Form>>(in[0], in[0].shape[-1]);
+  };
+  p.jvp = NoDerivative{name};
+  p.batch = [bind](const ir::BatchArgs& a) { return ir::Batched{bind(a.x[0], a.at)}; };
+  p.facts.flops = flops_per_matrix([flops](double n, double) { return flops * n * n * n; });
+  p.samples = [] { return samples_of(ir::no_params(), {{3, 3}, {1, 1}, {2, 2, 2}, {0, 0}, {0, 3, 3}}, 3); };
+  return p;
+}
+
 }  // namespace
+
+Arrays NoDerivative::operator()(const ir::JvpArgs& a) const {
+  throw Error(fmt::format("[{}] has no derivative, but its arguments depend on what is differentiated", op), a.at,
+              "stop_gradient the arguments; eigh, svd and qr have derivatives");
+}
+Primitive schur_row() { return similar_row<Schur>("schur", 25, bind_schur); }
+Primitive hessenberg_row() { return similar_row<Hessenberg>("hessenberg", 5, bind_hessenberg); }
 
 ParamsRef qr_params(bool full_matrices) { return make_params(QrParams(full_matrices)); }
 ParamsRef svd_params(bool full_matrices, bool compute_uv) { return make_params(SvdParams(full_matrices, compute_uv)); }
@@ -255,6 +316,18 @@ std::tuple<Array, Array, Array> linalg::svd(const ArrayLike& x, bool full_matric
   PinLine pin(x.at);
   Arrays y = bind_svd(a, full_matrices, true, x.at);
   return {converted(y[1], dtype), converted(y[0], dtype), converted(y[2], dtype)};
+}
+std::pair<Array, Array> linalg::schur(const ArrayLike& x) {
+  auto [a, dtype] = matrix_operand(x);
+  PinLine pin(x.at);
+  Arrays y = bind_schur(a, x.at);
+  return {converted(y[0], dtype), converted(y[1], dtype)};
+}
+std::pair<Array, Array> linalg::hessenberg(const ArrayLike& x) {
+  auto [a, dtype] = matrix_operand(x);
+  PinLine pin(x.at);
+  Arrays y = bind_hessenberg(a, x.at);
+  return {converted(y[0], dtype), converted(y[1], dtype)};
 }
 Array linalg::svdvals(const ArrayLike& x) {
   auto [a, dtype] = matrix_operand(x);

@@ -336,6 +336,8 @@ struct LinalgRows : Family {
   const Primitive& qr = row(qr_row());
   const Primitive& eigh = row(eigh_row());
   const Primitive& svd = row(svd_row());
+  const Primitive& schur = row(schur_row());
+  const Primitive& hessenberg = row(hessenberg_row());
   const Primitive& det = row(det_row());
   const Primitive& cofactor = row(cofactor_row());
   const Primitive& cofactor_tangent = row(cofactor_tangent_row());
@@ -355,6 +357,12 @@ Arrays bind_eigh(const Array& x, const Location& at) {
 }
 Arrays bind_svd(const Array& x, bool full_matrices, bool compute_uv, const Location& at) {
   return anew::bind(rows<LinalgRows>().svd, svd_params(full_matrices, compute_uv), {x}, at);
+}
+Arrays bind_schur(const Array& x, const Location& at) {
+  return anew::bind(rows<LinalgRows>().schur, ir::no_params(), {x}, at);
+}
+Arrays bind_hessenberg(const Array& x, const Location& at) {
+  return anew::bind(rows<LinalgRows>().hessenberg, ir::no_params(), {x}, at);
 }
 Array bind_det(const Array& x, const Location& at) { return bind1(rows<LinalgRows>().det, ir::no_params(), {x}, at); }
 Array bind_cofactor(const Array& x, const Location& at) {

@@ -77,6 +77,13 @@ auto flops_per_matrix(F flops) {
 Primitive qr_row();
 Primitive eigh_row();
 Primitive svd_row();
+Primitive schur_row();
+Primitive hessenberg_row();
+// The jvp of a row that has none, in JAX neither: an Error for users. Laws know such rows by it.
+struct NoDerivative {
+  std::string_view op;
+  Arrays operator()(const ir::JvpArgs& a) const;
+};
 Primitive det_row();
 Primitive cofactor_row();
 Primitive cofactor_tangent_row();
@@ -85,6 +92,8 @@ ParamsRef svd_params(bool full_matrices, bool compute_uv);
 Arrays bind_qr(const Array& x, bool full_matrices, const Location& at);
 Arrays bind_eigh(const Array& x, const Location& at);
 Arrays bind_svd(const Array& x, bool full_matrices, bool compute_uv, const Location& at);
+Arrays bind_schur(const Array& x, const Location& at);
+Arrays bind_hessenberg(const Array& x, const Location& at);
 Array bind_solve(const Array& a, const Array& b, const Location& at);
 Array bind_det(const Array& x, const Location& at);
 Array bind_cofactor(const Array& x, const Location& at);  // the gradient of det at x

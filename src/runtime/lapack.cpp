@@ -32,6 +32,20 @@ void sgesdd_(const char* jobz, const Int* m, const Int* n, float* a, const Int* 
 void dgesdd_(const char* jobz, const Int* m, const Int* n, double* a, const Int* lda, double* s, double* u,
              const Int* ldu, double* vt, const Int* ldvt, double* work, const Int* lwork, Int* iwork, Int* info,
              Length);
+void sgees_(const char* jobvs, const char* sort, const void* select, const Int* n, float* a, const Int* lda, Int* sdim,
+            float* wr, float* wi, float* vs, const Int* ldvs, float* work, const Int* lwork, Int* bwork, Int* info,
+            Length, Length);
+void dgees_(const char* jobvs, const char* sort, const void* select, const Int* n, double* a, const Int* lda, Int* sdim,
+            double* wr, double* wi, double* vs, const Int* ldvs, double* work, const Int* lwork, Int* bwork, Int* info,
+            Length, Length);
+void sgehrd_(const Int* n, const Int* ilo, const Int* ihi, float* a, const Int* lda, float* tau, float* work,
+             const Int* lwork, Int* info);
+void dgehrd_(const Int* n, const Int* ilo, const Int* ihi, double* a, const Int* lda, double* tau, double* work,
+             const Int* lwork, Int* info);
+void sorghr_(const Int* n, const Int* ilo, const Int* ihi, float* a, const Int* lda, const float* tau, float* work,
+             const Int* lwork, Int* info);
+void dorghr_(const Int* n, const Int* ilo, const Int* ihi, double* a, const Int* lda, const double* tau, double* work,
+             const Int* lwork, Int* info);
 }
 
 namespace anew {
@@ -45,6 +59,9 @@ struct Routines<float> {
   static constexpr auto orgqr = sorgqr_;
   static constexpr auto syevd = ssyevd_;
   static constexpr auto gesdd = sgesdd_;
+  static constexpr auto gees = sgees_;
+  static constexpr auto gehrd = sgehrd_;
+  static constexpr auto orghr = sorghr_;
 };
 template <>
 struct Routines<double> {
@@ -52,6 +69,9 @@ struct Routines<double> {
   static constexpr auto orgqr = dorgqr_;
   static constexpr auto syevd = dsyevd_;
   static constexpr auto gesdd = dgesdd_;
+  static constexpr auto gees = dgees_;
+  static constexpr auto gehrd = dgehrd_;
+  static constexpr auto orghr = dorghr_;
 };
 
 // The system decides which LAPACK is behind the name. OpenBLAS built without threads gives wrong results to two callers
@@ -155,7 +175,103 @@ struct Svd {
   }
 };
 
+template <class T>
+struct Schur {
+  Int size;
+  T *a = nullptr, *z = nullptr, *w = nullptr;  // w: real parts, then imaginary ones
+  Int info = 0;
+  explicit Schur(std::int64_t n) : size(static_cast<Int>(n)) {}
+  void run(T* work, Int lwork) {
+    Int sorted = 0;
+    Routines<T>::gees("V", "N", nullptr, &size, a, &size, &sorted, w, w + size, z, &size, work, &lwork, nullptr, &info,
+                      1, 1);
+  }
+  std::int64_t work() {
+    return work_size<T>([&](T* work, Int lwork) { run(work, lwork); });
+  }
+};
+
+template <class T>
+struct Hessenberg {
+  Int size, first = 1;
+  T *a = nullptr, *tau = nullptr;
+  Int info = 0;
+  explicit Hessenberg(std::int64_t n) : size(static_cast<Int>(n)) {}
+  void reduce(T* work, Int lwork) { Routines<T>::gehrd(&size, &first, &size, a, &size, tau, work, &lwork, &info); }
+  void expand(T* work, Int lwork) { Routines<T>::orghr(&size, &first, &size, a, &size, tau, work, &lwork, &info); }
+  std::int64_t work() {
+    return std::max(work_size<T>([&](T* work, Int lwork) { reduce(work, lwork); }),
+                    work_size<T>([&](T* work, Int lwork) { expand(work, lwork); }));
+  }
+};
+
+template <class T>
+void transpose_in_place(std::int64_t n, T* a) {
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t j = 0; j < i; ++j) std::swap(a[i * n + j], a[j * n + i]);
+}
+
 }  // namespace
+
+template <class T>
+std::size_t lapack_schur_scratch(std::int64_t n) {
+  if (n == 0) return 0;
+  auto lock = turn();
+  return scratch_bytes<T>(2 * n) + scratch_bytes<T>(Schur<T>(n).work());
+}
+
+template <class T>
+void lapack_schur(std::int64_t n, T* a, T* z, std::byte* scratch) {
+  if (n == 0) return;
+  bool found = all_finite(n * n, a);
+  if (found) {
+    auto lock = turn();
+    Schur<T> schur(n);
+    const std::int64_t count = schur.work();
+    Pieces pieces(scratch);
+    schur.a = a, schur.z = z, schur.w = pieces.take<T>(2 * n);
+    transpose_in_place(n, a);
+    schur.run(pieces.take<T>(count), static_cast<Int>(count));
+    found = schur.info == 0;
+    transpose_in_place(n, a);
+    transpose_in_place(n, z);
+  }
+  if (!found) {
+    fill_nan(n * n, a);
+    fill_nan(n * n, z);
+  }
+}
+
+template <class T>
+std::size_t lapack_hessenberg_scratch(std::int64_t n) {
+  if (n == 0) return 0;
+  auto lock = turn();
+  return scratch_bytes<T>(n) + scratch_bytes<T>(Hessenberg<T>(n).work());
+}
+
+template <class T>
+void lapack_hessenberg(std::int64_t n, T* a, T* q, std::byte* scratch) {
+  if (n == 0) return;
+  if (!all_finite(n * n, a)) {
+    fill_nan(n * n, a);
+    fill_nan(n * n, q);
+    return;
+  }
+  auto lock = turn();
+  Hessenberg<T> hessenberg(n);
+  const std::int64_t count = hessenberg.work();
+  Pieces pieces(scratch);
+  hessenberg.a = a, hessenberg.tau = pieces.take<T>(n);
+  T* work = pieces.take<T>(count);
+  transpose_in_place(n, a);
+  hessenberg.reduce(work, static_cast<Int>(count));
+  std::copy(a, a + n * n, q);  // below the subdiagonal are the reflectors
+  hessenberg.a = q;
+  hessenberg.expand(work, static_cast<Int>(count));
+  transpose_in_place(n, a);
+  transpose_in_place(n, q);
+  for (std::int64_t i = 2; i < n; ++i) std::fill(a + i * n, a + i * n + i - 1, T(0));
+}
 
 template <class T>
 std::size_t lapack_qr_scratch(std::int64_t m, std::int64_t n, std::int64_t q_columns) {
@@ -214,8 +330,7 @@ void lapack_eigh(std::int64_t n, T* a, T* w, std::byte* scratch) {
     fill_nan(n * n, a);
     fill_nan(n, w);
   }
-  for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = 0; j < i; ++j) std::swap(a[i * n + j], a[j * n + i]);
+  transpose_in_place(n, a);
 }
 
 template <class T>
@@ -256,7 +371,11 @@ void lapack_svd(std::int64_t m, std::int64_t n, bool full, T* a, T* s, T* u, T* 
   template void lapack_eigh(std::int64_t, T*, T*, std::byte*);                                     \
   template std::size_t lapack_eigh_scratch<T>(std::int64_t);                                       \
   template void lapack_svd(std::int64_t, std::int64_t, bool, T*, T*, T*, T*, std::byte*);          \
-  template std::size_t lapack_svd_scratch<T>(std::int64_t, std::int64_t, bool, bool)
+  template std::size_t lapack_svd_scratch<T>(std::int64_t, std::int64_t, bool, bool);              \
+  template void lapack_schur(std::int64_t, T*, T*, std::byte*);                                    \
+  template std::size_t lapack_schur_scratch<T>(std::int64_t);                                      \
+  template void lapack_hessenberg(std::int64_t, T*, T*, std::byte*);                               \
+  template std::size_t lapack_hessenberg_scratch<T>(std::int64_t)
 ANEW_LAPACK(float);
 ANEW_LAPACK(double);
 #undef ANEW_LAPACK

@@ -24,4 +24,15 @@ void lapack_svd(std::int64_t m, std::int64_t n, bool full, T* a, T* s, T* u, T* 
 template <class T>
 std::size_t lapack_svd_scratch(std::int64_t m, std::int64_t n, bool full, bool vectors);
 
+// z t z^T = a with t in place of a, quasi-triangular; q h q^T = a with h in place of a, zero below its subdiagonal. All
+// are n by n.
+template <class T>
+void lapack_schur(std::int64_t n, T* a, T* z, std::byte* scratch);
+template <class T>
+std::size_t lapack_schur_scratch(std::int64_t n);
+template <class T>
+void lapack_hessenberg(std::int64_t n, T* a, T* q, std::byte* scratch);
+template <class T>
+std::size_t lapack_hessenberg_scratch(std::int64_t n);
+
 }  // namespace anew

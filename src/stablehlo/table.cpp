@@ -74,6 +74,8 @@ constexpr Line table[] = {
     {"qr", write_qr},
     {"eigh", nullptr, no_factors},
     {"svd", nullptr, no_factors},
+    {"schur", nullptr, no_factors},
+    {"hessenberg", nullptr, no_factors},
     {"det", write_det},
     {"cofactor", nullptr, no_factors},
     {"cofactor_tangent", nullptr, no_factors},

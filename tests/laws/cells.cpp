@@ -75,6 +75,7 @@ std::string skip_no_forward(const Cell& c) {
   return c.has_forward() ? "" : "forward mode of a custom_vjp is not defined";
 }
 std::string skip_not_differentiable(const Cell& c) {
+  if (c.row->jvp.target<NoDerivative>()) return "it has no derivative";
   Types in;
   for (const ir::SampleInput& i : c.sample.inputs) in.push_back(i.type);
   Types out = c.row->infer({*c.sample.params, in, Location::current()});

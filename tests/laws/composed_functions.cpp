@@ -315,6 +315,7 @@ const std::vector<std::pair<std::string, std::string>>& functions_without_deriva
     auto add = [&](const char* why, std::initializer_list<const char*> names) {
       for (const char* name : names) all.emplace_back(name, why);
     };
+    add("no factor of a similarity has a derivative, in JAX neither", {"linalg::schur", "linalg::hessenberg"});
     add("makes constants", {"linalg::hilbert",
                             "linalg::hadamard",
                             "linalg::helmert",

@@ -331,3 +331,34 @@ TEST(Linalg, EqualEigenvaluesKeepTheirDerivative) {
 
 }  // namespace
 }  // namespace anew
+
+namespace anew {
+
+// x = z t z^T, with z orthogonal; t has blocks of two rows on its diagonal, h one diagonal below.
+TEST(Similarity, SchurAndHessenberg) {
+  for (DType dtype : {f32, f64}) {
+    const double near = dtype == f64 ? 1e-12 : 1e-4;
+    for (const Shape& shape : {Shape{5, 5}, Shape{2, 3, 3}, Shape{1, 1}, Shape{0, 0}}) {
+      const Array x = random::normal(random::key(1), shape, dtype);
+      for (const auto& [t, z] : {linalg::schur(x), linalg::hessenberg(x)}) {
+        const Array turned = swapaxes(z, -1, -2);
+        EXPECT_TRUE(allclose(matmul(matmul(z, t), turned), x, near, near));
+        EXPECT_TRUE(allclose(matmul(z, turned) - eye(shape[-1], dtype), 0, near, near));
+        EXPECT_TRUE(array_equal(tril(t, -2), zeros_like(t)));
+      }
+      EXPECT_TRUE(array_equal(jit([](Array x) { return linalg::schur(x).first; })(x), linalg::schur(x).first));
+    }
+  }
+  const Array turn = array({{0.0, -1.0}, {1.0, 0.0}});  // a pair of complex eigenvalues stays a block
+  EXPECT_NE(double(linalg::schur(turn).first.reshape({4})[2]), 0);
+  EXPECT_TRUE(all(isnan(linalg::schur(array({{1.0, numpy::inf}, {0.0, 1.0}})).first)).item<bool>());
+  EXPECT_TRUE(all(isnan(linalg::hessenberg(array({{1.0, numpy::nan}, {0.0, 1.0}})).second)).item<bool>());
+  EXPECT_EQ(test::error_of([] { linalg::schur(ones({2, 3})); }), "[schur] needs square matrices, got f32[2,3]");
+  EXPECT_EQ(test::error_of([] { linalg::hessenberg(ones(3)); }),
+            "[hessenberg] needs matrices of f32 or f64, got f32[3]");
+  EXPECT_EQ(test::error_of([] { grad([](Array x) { return sum(linalg::schur(x).first); })(eye(2)); }),
+            "[schur] has no derivative, but its arguments depend on what is differentiated; hint: stop_gradient the "
+            "arguments; eigh, svd and qr have derivatives");
+}
+
+}  // namespace anew

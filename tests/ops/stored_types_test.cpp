@@ -69,6 +69,7 @@ TEST(StoredTypes, EveryRowComputesInF32AndRoundsOnce) {
                                     "dot_general",
                                     "eigh",
                                     "fft",
+                                    "hessenberg",
                                     "irfft",
                                     "linear_recurrence",
                                     "lu",
@@ -80,6 +81,7 @@ TEST(StoredTypes, EveryRowComputesInF32AndRoundsOnce) {
                                     "reduce_window_sum",
                                     "rfft",
                                     "solve",
+                                    "schur",
                                     "svd",
                                     "triangular_solve"};
   for (const std::string& name : refusing) EXPECT_TRUE(known.contains(name)) << name << " takes no stored types";
