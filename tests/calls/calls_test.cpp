@@ -70,6 +70,7 @@ Arrays arrays_of(const flat::ScanResult& x) {
   out.insert(out.end(), x.ys.begin(), x.ys.end());
   return out;
 }
+Arrays arrays_of(const stats::GaussianKde& x) { return {x.covariance, x.inv_cov, x.neff, x.resample(random::key(0))}; }
 // What they do is what is looked at.
 Arrays arrays_of(const optim::Schedule& x) { return {x(array(3, i32)), x(-1)}; }
 Arrays arrays_of(const optim::Optimizer& x) {
@@ -221,6 +222,44 @@ struct Counts {
 };
 
 // What is wrong with the call; empty where nothing is.
+// What a function captures is what it is passed: the call inside of jit, jvp, linearize and vmap of another array.
+std::string try_captured(const Call& call, const Arrays& eager) {
+  const FlatFunction f = [&](std::span<const Array> xs) {
+    Arrays y = call.run();
+    y.push_back(xs[0] * 2);
+    return y;
+  };
+  for (const Array& y : eager)
+    if (!y.value() || y.value()->abstract) return "";
+  const Arrays x{ones(3)};
+  const flat::BatchAxes axes{.in = {0}};
+  const std::vector<std::pair<const char*, std::function<Arrays()>>> ways = {
+      {"jit", [&] { return flat::jit(f, x, flat::JitCache()); }},
+      {"jvp", [&] { return flat::jvp(f, x, x).first; }},
+      {"linearize", [&] { return flat::linearize(f, x).first; }},
+      {"vmap", [&] { return flat::vmap(f, x, axes); }},
+      {"jit of vmap", [&] {
+         return flat::jit([&](std::span<const Array> v) { return flat::vmap(f, v, axes); }, x, flat::JitCache());
+       }}};
+  for (const auto& [name, way] : ways) {
+    Arrays got;
+    try {
+      got = way();
+    } catch (const Stopped&) {
+      return "";
+    } catch (const Error& error) {
+      return std::string("a result, but captured in ") + name + ": " + error.what();
+    }
+    if (got.size() != eager.size() + 1) return std::string("captured in ") + name + ": another number of arrays";
+    for (std::size_t i = 0; i < eager.size(); ++i) {
+      const Array y = std::string_view(name).ends_with("vmap") ? got[i][1] : got[i];
+      if (!same(eager[i], y))
+        return std::string("captured in ") + name + " differs: " + text(eager[i]) + " and " + text(y);
+    }
+  }
+  return "";
+}
+
 std::string try_call(const Entry& e, const Call& call, Watch& watch, Counts& counts) {
   Arrays leaves;
   const_cast<Call&>(call).visit_arrays([&](Array& x) {
@@ -283,7 +322,7 @@ std::string try_call(const Entry& e, const Call& call, Watch& watch, Counts& cou
   if (jitted.size() != eager.size()) return "jit gives another number of arrays";
   for (std::size_t i = 0; i < eager.size(); ++i)
     if (!same(eager[i], jitted[i])) return "jit differs: " + text(eager[i]) + " and " + text(jitted[i]);
-  return "";
+  return try_captured(call, eager);
 }
 
 TEST(Calls, GiveAnErrorOrAResultThatJitGivesToo) {

@@ -213,6 +213,10 @@ nn::AttentionOptions make(Random& r, Tag<nn::AttentionOptions>) {
   return {r.chance(70) ? Array() : r.array(), r.chance(70) ? Array() : r.array(), made<std::optional<double>>(r),
           r.chance(50)};
 }
+stats::KdeOptions make(Random& r, Tag<stats::KdeOptions>) {
+  return {r.one_of<std::string>({"scott", "silverman", ""}), r.chance(70) ? Array() : r.array(),
+          r.chance(70) ? Array() : r.array()};
+}
 random::ChoiceOptions make(Random& r, Tag<random::ChoiceOptions>) {
   return {r.chance(50), made<std::optional<Array>>(r), made<int>(r)};
 }

@@ -71,6 +71,7 @@ lax::Padding make(Random& r, Tag<lax::Padding>);
 linalg::NormOrder make(Random& r, Tag<linalg::NormOrder>);
 nn::AttentionOptions make(Random& r, Tag<nn::AttentionOptions>);
 random::ChoiceOptions make(Random& r, Tag<random::ChoiceOptions>);
+stats::KdeOptions make(Random& r, Tag<stats::KdeOptions>);
 checkpoint_policies::OffloadNames make(Random& r, Tag<checkpoint_policies::OffloadNames>);
 ScanOptions make(Random& r, Tag<ScanOptions>);
 LoopOptions make(Random& r, Tag<LoopOptions>);
@@ -138,6 +139,7 @@ std::optional<T> make(Random& r, Tag<std::optional<T>>) {
   if (r.chance(30)) return {};
   return make(r, Tag<T>{});
 }
+inline OptionalShape make(Random& r, Tag<OptionalShape>) { return make(r, Tag<std::optional<Shape>>{}); }
 template <class T>
 std::vector<T> make(Random& r, Tag<std::vector<T>>) {
   std::vector<T> out;
@@ -190,6 +192,7 @@ template <class T>
 std::string text(const std::optional<T>& x) {
   return x ? text(*x) : "{}";
 }
+inline std::string text(const OptionalShape& x) { return x ? text(*x) : "{}"; }
 template <class T>
 std::string text(const std::vector<T>& x) {
   std::string out;

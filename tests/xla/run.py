@@ -32,7 +32,9 @@ def training(program, folder):
     second = xla("run", folder / "sharded.mlir", *steps, *two, "--process", 1, wait=False)
     got = {"two processes": xla("run", folder / "sharded.mlir", *steps, *two, "--process", 0),
            "one device": xla("run", folder / "train.mlir", *steps),
-           "four devices": xla("run", folder / "sharded.mlir", *steps)}
+           "four devices": xla("run", folder / "sharded.mlir", *steps),
+           "a file per argument": xla("run", folder / "train.mlir", *(folder / n for n in ("state.npz", "x.npy", "y.npy")),
+                                      "--steps", len(want))}
     second.communicate()
     failed = 0
     for name, printed in got.items():

@@ -46,6 +46,9 @@ int main(int argc, char** argv) {
                                           {"s.key", s.key},
                                           {"x", x},
                                           {"y", y}});
+  savez(folder / "state.npz", s);  // by paths: params.w1, ...
+  save(folder / "x.npy", x);
+  save(folder / "y.npy", y);
   std::ofstream losses(folder / "losses.txt");
   auto step = jit(train);
   for (int i = 0; i < 10; ++i) {
