@@ -117,6 +117,15 @@ ir::Batched batch_dot(const ir::BatchArgs& a) {
   return {{move_axis(y, left ? batch : batch + of_lhs, 0)}};
 }
 
+// Along batch dimensions and, where there are some, free ones of lhs: one matrix alone had better be packed once.
+ir::Lowered::Cuts cuts_of(const lax::DotDimensions& d, int lhs_ndim) {
+  ir::Lowered::Cuts cuts;
+  for (std::size_t i = 0; i < d.lhs_batch.size(); ++i) cuts.push_back({d.lhs_batch[i], d.rhs_batch[i]});
+  if (!cuts.empty())
+    for (int axis : axes_without(lhs_ndim, d.lhs_contracting, d.lhs_batch)) cuts.push_back({axis, -1});
+  return cuts;
+}
+
 ir::Lowered lower_dot(const ir::Params& params, std::span<const Type> types, std::span<const Type>) {
   const lax::DotDimensions dims = params.as<DotParams>().dimensions();
   auto dot_dims = [](const lax::DotDimensions& d) {
@@ -142,7 +151,8 @@ ir::Lowered lower_dot(const ir::Params& params, std::span<const Type> types, std
                      .scratch = dot_scratch(types[0].dtype, types[0].shape, types[1].shape, dot_dims(dims)),
                      .scratch_of = scratch_of,
                      .writes = writes,
-                     .tiled = tiled};
+                     .tiled = tiled,
+                     .cuts = cuts_of(dims, types[0].shape.ndim())};
 }
 
 Primitive dot_row() {

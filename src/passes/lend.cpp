@@ -53,8 +53,8 @@ class Lending {
     for (StorageId s : b_.storages.ids()) {
       const Storage& storage = b_.storages[s];
       // A carry that is updated in place leaves a storage without values behind.
-      if (storage.kind == Storage::Kind::output && !storage.on_disk() && spans_[s].last >= 0 && spans_[s].first > 0 &&
-          lends(s))
+      if (storage.kind == Storage::Kind::output && !storage.on_disk() && !storage.gaps && spans_[s].last >= 0 &&
+          spans_[s].first > 0 && lends(s))
         lenders_.emplace_back(s, -1, spans_[s].first, storage.bytes);
       if (storage.kind != Storage::Kind::temporary || storage.bytes == 0 || spans_[s].last < 0) continue;
       add(spans_[s], static_cast<std::ptrdiff_t>(rounded(storage.bytes)));

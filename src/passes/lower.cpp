@@ -136,7 +136,8 @@ class Lowering {
       Step s = step_of(e);
       s.in = in;
       s.out = out;
-      Call call{std::move(lowered.call), std::move(lowered.scratch_of), lowered.in_place, std::move(lowered.tiled)};
+      Call call{std::move(lowered.call), std::move(lowered.scratch_of), lowered.in_place, std::move(lowered.tiled),
+                std::move(lowered.cuts)};
       if (auto* put = e.params->if_a<DevicePutParams>())
         call.moves = put->to_host() ? Call::Moves::out : Call::Moves::in;
       call.halves = std::move(lowered.halves);

@@ -45,6 +45,7 @@ struct Storage {
   std::size_t bytes = 0;
   bool donated = false;     // an input whose memory is the Body's once it has been read
   bool moved = false;       // of the outermost Body: an input or output that may lie on disk; set by `offload`
+  bool gaps = false;        // an output of a tile, between whose elements those of other tiles lie
   std::string folder = {};  // of one on disk: where a budget was given one; empty: that of policies
   bool on_disk() const { return kind == Kind::disk || (kind == Kind::output && moved); }
 };
@@ -82,6 +83,7 @@ struct Call {
   std::function<ir::Scratch(std::span<const Strides>)> scratch_of = {};  // by the strides of its inputs
   int in_place = -1;                  // the input that output 0 may share memory with
   ir::Lowered::TiledCall tiled = {};  // the same call, where a kernel behind it may run on tiles of output 0
+  ir::Lowered::Cuts cuts = {};        // axes of output 0, from the first on, that it can be cut along
   enum class Moves : std::uint8_t {
     no,
     out,
@@ -123,9 +125,9 @@ struct Unwind : UnwindSpec {
   std::vector<Stack> stacks = {};
   std::vector<Part> others = {};
 };
-// Kernels that go row by row over the same rows, run tile by tile, so that what one passes to the next stays in the
-// cache and never exists as a whole. The body sees one tile: of inputs and outputs the rows of the tile (their pointers
-// move from tile to tile), of what it makes for itself only those.
+// Kernels, and calls that can be cut, that go over the same rows, run tile by tile, so that what one passes to the next
+// stays in the cache and never exists as a whole. The body sees one tile: of inputs and outputs the rows of the tile
+// (their pointers move from tile to tile), of what it makes for itself only those.
 struct Tiles {
   std::vector<std::int64_t> outer = {};  // how many tiles, along each of the variables that count rows
   std::vector<std::vector<std::int64_t>> in = {},
@@ -236,10 +238,12 @@ void order(Body& body);
 // Small kernels in the bodies of loops become one.
 void join(Body& body);
 // Neighbouring kernels over the same rows become tiles, where their nests have at least so many elements in all, of so
-// many elements each. Tests ask for smaller ones; not to be changed while anything is compiled.
+// many elements each; with calls among them of more, of so many rows where calls read operands again for each tile, in
+// so many lanes. Tests ask for smaller ones; not to be changed while anything is compiled.
 void tile(Body& body);
+void tile_kernels(Body& body);  // without calls
 struct TileLimits {
-  std::int64_t tile = 8192, least = 16384;
+  std::int64_t tile = 8192, least = 16384, call_tile = 65536, call_rows = 64, call_lanes = 4;
 };
 TileLimits set_tile_limits(TileLimits limits);
 // A product that is only added to something is added where that lies.

@@ -50,6 +50,9 @@ constexpr BodyPass tiling[] = {
     {"join", join},  // what is small in a loop becomes one kernel; after order, since it holds together what it joins
     {"tile", tile},  // neighbours over the same rows run tile by tile; after order, which decides who is a neighbour
 };
+constexpr BodyPass tiling_kernels[] = {
+    {"join", join}, {"tile_kernels", tile_kernels},  // where products among them would cost memory
+};
 constexpr BodyPass cutting[] = {
     {"accumulate", accumulate},  // sums of products are made where they lie: one kernel and one array less
     {"schedule", schedule},      // kernels are final: units, scratch and grain of each
@@ -99,15 +102,21 @@ BodyRef run(std::span<const BodyPass> passes, BodyRef body) {
 
 std::size_t bytes_of(const Planned& p) { return p.placed->bytes + output_bytes(*p.placed); }
 
-// With and without passes that serve speed: the one that needs less memory is kept, with them where that is equal.
+// Passes that serve speed, in several ways and then without any: the one that needs the least memory is kept, of equal
+// ones the first.
 template <class Finish>
-Planned keep_smaller(std::span<const BodyPass> passes, const BodyRef& body, Finish finish) {
-  BodyRef with = run(passes, std::make_shared<Body>(clone(*body)));
-  const bool same = same_steps(*with, *body);
-  Planned first = finish(std::move(with));
-  if (same) return first;
-  Planned second = finish(body);
-  return bytes_of(second) < bytes_of(first) ? second : first;
+Planned keep_smallest(std::initializer_list<std::span<const BodyPass>> ways, const BodyRef& body, Finish finish) {
+  std::vector<BodyRef> bodies;
+  auto add = [&](BodyRef b) {
+    auto same = [&](const BodyRef& other) { return same_steps(*other, *b); };
+    if (std::none_of(bodies.begin(), bodies.end(), same)) bodies.push_back(std::move(b));
+  };
+  for (std::span<const BodyPass> passes : ways) add(run(passes, std::make_shared<Body>(clone(*body))));
+  add(body);
+  Planned best;
+  for (const BodyRef& b : bodies)
+    if (Planned p = finish(b); !best.placed || bytes_of(p) < bytes_of(best)) best = std::move(p);
+  return best;
 }
 
 }  // namespace
@@ -139,7 +148,9 @@ static Planned planned(const ir::Program& program, std::span<const Strides> inpu
     return Planned{run(memory, std::move(cut)), std::move(steps)};
   };
   auto plan = [&](const BodyRef& fused) {
-    return keep_smaller(moves, fused, [&](const BodyRef& b) { return keep_smaller(tiling, run(ordering, b), finish); });
+    return keep_smallest({moves}, fused, [&](const BodyRef& b) {
+      return keep_smallest({tiling, tiling_kernels}, run(ordering, b), finish);
+    });
   };
   if (donated.empty()) return plan(body);
   // Memory of arguments is there to be used, and is not where that would cost more than it saves (few bytes, rounded).

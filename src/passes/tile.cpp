@@ -2,13 +2,18 @@
 // quotients) become one step that runs them all on a tile of rows before it goes to the next: what they pass on stays
 // in the cache, and what nobody else reads never exists as a whole. Rows are independent of each other, so every
 // element is computed as before. Conditions: a kernel reduces no variable that counts rows and does not ask for a row's
-// number; what is made by one and read by another belongs to the same row in both.
+// number; what is made by one and read by another belongs to the same row in both. Calls that can be cut along leading
+// axes of their result (batched products) take part where what they hand on, or are handed, then never exists as a
+// whole (the scores of attention), and only where that takes no more memory than one after the other.
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <utility>
 
 #include "passes/lowered.h"
+#include "passes/pipeline.h"
+#include "passes/tile_parts.h"
+#include "plan/offsets.h"
 #include "trace/trace.h"
 
 namespace anew::passes {
@@ -17,28 +22,8 @@ namespace {
 constexpr std::int64_t most_row_elements = 1 << 16, most_lanes = 8;
 TileLimits limits;  // changed by tests only
 
-using Numbers = std::vector<std::int64_t>;
-
 std::int64_t product(std::span<const std::int64_t> n) {
   return std::accumulate(n.begin(), n.end(), std::int64_t{1}, std::multiplies<>());
-}
-
-// The leading variables of a kernel that are not reduced; none where a reduced one comes before one that is not.
-Numbers rows_of(const Step& s) {
-  if (!s.is<Kernel>()) return {};
-  const loops::Kernel& k = s.kernel();
-  std::size_t r = 0;
-  while (r < k.extents.size() && !k.reduced[r]) ++r;
-  if (std::find(k.reduced.begin() + static_cast<std::ptrdiff_t>(r), k.reduced.end(), false) != k.reduced.end())
-    return {};
-  return {k.extents.begin(), k.extents.begin() + static_cast<std::ptrdiff_t>(r)};
-}
-
-// Elements from one value of variable `v` to the next, in an array of these strides.
-std::int64_t stride_of(const loops::Access& a, const Strides& strides, std::size_t v) {
-  std::int64_t sum = 0;
-  for (std::size_t d = 0; d < a.index.size(); ++d) sum += a.index[d].coefficients[v] * strides[static_cast<int>(d)];
-  return sum;
 }
 
 template <class F>
@@ -51,22 +36,24 @@ void for_each_access(const Step& s, int operand, F f) {
 
 class Tiling {
  public:
-  explicit Tiling(Body& body) : b_(body), spans_(spans_of(body)), writers_(body.storages.size(), 0) {
+  Tiling(Body& body, bool calls) : b_(body), writers_(body.storages.size(), 0), with_calls_(calls) {
+    if (calls) move_to_readers(body);
+    spans_ = spans_of(body);
     for (const Step& s : body.steps)
       for (ValueId v : s.out) ++writers_[value(v).storage];
   }
 
   void run() {
-    std::vector<Step> steps;
+    std::vector<Step> steps, narrow = b_.steps;
+    for (Step& s : b_.steps)
+      if (s.is_elementwise()) s.kernel() = widened(s.kernel());
     for (std::size_t i = 0; i < b_.steps.size();) {
-      std::size_t end = group_from(i);
-      Step tiles;
-      if (end - i > 1 && build(i, end, tiles)) {
-        steps.push_back(std::move(tiles));
-        i = end;
-      } else {
-        steps.push_back(std::move(b_.steps[i++]));
-      }
+      Step tiles, rest;
+      std::size_t end = group_from(i, tiles);
+      if (end == i + 1) end = blocks_from(i, tiles, rest);
+      steps.push_back(end > i + 1 ? std::move(tiles) : std::move(narrow[i]));
+      if (!rest.out.empty()) steps.push_back(std::move(rest));
+      i = end;
     }
     b_.steps = std::move(steps);
   }
@@ -75,17 +62,46 @@ class Tiling {
   const Value& value(ValueId v) const { return b_.values[v]; }
   const Step& step(std::size_t i) const { return b_.steps[i]; }
 
-  // The end of the longest group of steps that starts at i; i + 1 where there is none.
-  std::size_t group_from(std::size_t i) {
+  // Variables of a step that may count rows, and all of them.
+  Numbers rows_of(const Step& s) const {
+    if (s.is<Kernel>()) return passes::rows_of(s.kernel());
+    const Call* call = with_calls_ ? s.as<Call>() : nullptr;
+    if (!call || call->cuts.empty()) return {};
+    const Numbers all = extents(s);
+    return {all.begin(), all.begin() + std::ssize(call->cuts)};
+  }
+  Numbers extents(const Step& s) const {
+    if (s.is<Kernel>()) return s.kernel().extents;
+    const Shape& shape = value(s.out[0]).type.shape;
+    return {shape.begin(), shape.end()};
+  }
+  bool has_calls(std::size_t i, std::size_t end) const {
+    return std::any_of(b_.steps.begin() + static_cast<std::ptrdiff_t>(i),
+                       b_.steps.begin() + static_cast<std::ptrdiff_t>(end), [](const Step& s) { return s.is<Call>(); });
+  }
+
+  // Makes tiles of the longest group of steps from i on that gives some. Its end; i + 1 where there is none.
+  std::size_t group_from(std::size_t i, Step& to) {
+    std::vector<std::pair<std::size_t, Numbers>> ends = ends_from(i);
+    for (; !ends.empty(); ends.pop_back()) {
+      const std::size_t end = ends.back().first;
+      rows_ = ends.back().second;
+      if (build(i, end, to)) return end;
+      if (!has_calls(i, end)) break;
+    }
+    return i + 1;
+  }
+
+  // Where groups that start at i could end, and what counts their rows.
+  std::vector<std::pair<std::size_t, Numbers>> ends_from(std::size_t i) {
+    std::vector<std::pair<std::size_t, Numbers>> ends;
     rows_ = rows_of(step(i));
     made_.clear();
     while (!rows_.empty() && !legal(step(i), rows_.size())) rows_.pop_back();
-    if (rows_.empty()) return i + 1;
-    std::size_t end = i + 1, good = i + 1;
-    Numbers good_rows = rows_;
-    bool reduces = step(i).kernel().combine != loops::Combine::none;
+    if (rows_.empty()) return ends;
+    bool reduces = step(i).is_reduction(), kernels = step(i).is<Kernel>();
     note_made(step(i));
-    for (; end < b_.steps.size(); ++end) {
+    for (std::size_t end = i + 1; end < b_.steps.size(); ++end) {
       const Step& next = step(end);
       Numbers rows = rows_of(next);
       auto [a, b] = std::mismatch(rows_.begin(), rows_.end(), rows.begin(), rows.end());
@@ -94,20 +110,38 @@ class Tiling {
              !(legal(next, rows.size()) && (rows.size() == rows_.size() || all_legal(i, end, rows.size()))))
         rows.pop_back();
       if (rows.empty() || !connected(i, end, next)) break;
+      // Larger tiles for a kernel that goes over other rows cost products more than they save.
+      if (next.is<Kernel>() && rows.size() < rows_.size() && kernels && has_calls(i, end)) break;
+      kernels = kernels || next.is<Kernel>();
       rows_ = rows;
       note_made(next);
-      reduces = reduces || next.kernel().combine != loops::Combine::none;
-      if (reduces && large_enough(i, end + 1, rows_)) good = end + 1, good_rows = rows_;
+      reduces = reduces || next.is_reduction();
+      if (reduces && large_enough(i, end + 1, rows_) && hands_on(i, i, end + 1) && hands_on(end, i, end + 1))
+        ends.emplace_back(end + 1, rows_);
     }
-    rows_ = good_rows;
     made_.clear();
-    return good;
+    return ends;
   }
 
-  void note_made(const Step& s) {
-    for (ValueId v : s.out) made_.push_back(value(v).storage);
+  // Whether what a call at the edge of a group makes, or takes from the group, is nobody else's.
+  bool hands_on(std::size_t at, std::size_t begin, std::size_t end) const {
+    if (!step(at).is<Call>()) return true;
+    auto within = [&](ValueId v) { return is_made(value(v).storage) && inside(value(v).storage, end); };
+    const Step& s = step(at);
+    return (at + 1 < end && within(s.out[0])) || (at > begin && std::any_of(s.in.begin(), s.in.end(), within));
   }
-  bool is_made(StorageId storage) const { return std::find(made_.begin(), made_.end(), storage) != made_.end(); }
+  // Of what a group makes that ends there.
+  bool inside(StorageId storage, std::size_t end) const {
+    return b_.storages[storage].kind != Storage::Kind::output && spans_[storage].last < static_cast<int>(end);
+  }
+
+  void note_made(const Step& s) { made_.insert(made_.end(), s.out.begin(), s.out.end()); }
+  // The value that the group at hand makes in this storage.
+  const Value* made_in(StorageId storage) const {
+    auto it = std::find_if(made_.begin(), made_.end(), [&](ValueId v) { return value(v).storage == storage; });
+    return it == made_.end() ? nullptr : &value(*it);
+  }
+  bool is_made(StorageId storage) const { return made_in(storage) != nullptr; }
 
   bool connected(std::size_t i, std::size_t end, const Step& next) const {
     for (std::size_t k = i; k < end; ++k)
@@ -127,8 +161,17 @@ class Tiling {
     return true;
   }
 
-  // May this kernel run on some rows only? `rows` of its variables count them.
+  // May this step run on some rows only? `rows` of its variables count them.
   bool legal(const Step& s, std::size_t rows) const {
+    for (ValueId out : s.out)
+      if (const Value& v = value(out); v.offset != 0 || writers_[v.storage] != 1 ||
+                                       b_.storages[v.storage].bytes != v.type.bytes() ||
+                                       v.type.shape.ndim() < static_cast<int>(rows))
+        return false;
+    return s.is<Kernel>() ? legal_kernel(s, rows) : legal_call(s, rows);
+  }
+
+  bool legal_kernel(const Step& s, std::size_t rows) const {
     const loops::Kernel& k = s.kernel();
     for (const loops::Node& n : k.nodes)
       if (n.op == loops::Op::index && n.imm < rows) return false;
@@ -141,18 +184,18 @@ class Tiling {
         Numbers strides;
         for (std::size_t q = 0; q < rows; ++q) strides.push_back(k.extents[q] > 1 ? stride_of(a, v.strides, q) : 0);
         if (first.empty()) first = strides;
-        fine = fine && strides == first && (!made || stays_in_row(a, v, k, rows, strides));
+        fine = fine && strides == first && (!made || access_stays_in_row(a, v, k, rows, strides));
       });
       if (!fine) return false;
     }
     for (std::size_t o = 0; o < s.out.size(); ++o) {
       const Value& v = value(s.out[o]);
-      if (!v.dense() || v.offset != 0 || writers_[v.storage] != 1) return false;
-      if (b_.storage_of(s.out[o]).bytes != v.type.bytes() || v.type.shape.ndim() < static_cast<int>(rows)) return false;
+      if (!v.dense()) return false;
       bool fine = true;
       for_each_access(s, static_cast<int>(s.in.size() + o), [&](const loops::Access& a) {
         for (std::size_t d = 0; d < a.index.size(); ++d)
-          for (std::size_t q = 0; q < rows; ++q) fine = fine && a.index[d].coefficients[q] == (d == q ? 1 : 0);
+          for (std::size_t q = 0; q < rows; ++q)
+            fine = fine && (k.extents[q] == 1 || a.index[d].coefficients[q] == (d == q ? 1 : 0));
         for (std::size_t d = 0; d < rows; ++d) {
           fine = fine && a.index[d].constant == 0 && v.type.shape[static_cast<int>(d)] == k.extents[d];
           for (std::size_t q = rows; q < k.extents.size(); ++q) fine = fine && a.index[d].coefficients[q] == 0;
@@ -163,31 +206,93 @@ class Tiling {
     return true;
   }
 
-  // An access to a value of the group reads the row that it is for. `strides`: per row variable, 0 where there is one
-  // row.
-  bool stays_in_row(const loops::Access& a, const Value& v, const loops::Kernel& k, std::size_t rows,
-                    const Numbers& strides) const {
-    const auto bytes = static_cast<std::int64_t>(b_.storages[v.storage].bytes);
-    const auto size = static_cast<std::int64_t>(size_of(v.type.dtype));
-    std::int64_t row = bytes / size / std::max<std::int64_t>(1, product(std::span(k.extents).first(rows)));
-    for (std::size_t q = rows; q-- > 0;) {
-      std::int64_t want = row * product(std::span(k.extents).subspan(q + 1, rows - q - 1));
-      if (k.extents[q] > 1 && strides[q] != want) return false;
+  // A call works in the workspaces of threads, where several tiles are at work.
+  bool legal_call(const Step& s, std::size_t rows) const {
+    if (s.effects || s.out.size() != 1 || !spares_scratch(b_, s)) return false;
+    const Numbers all = extents(s);
+    for (std::size_t o = 0; o < s.in.size(); ++o) {
+      const Value& v = value(s.in[o]);
+      if (!is_made(v.storage)) continue;
+      const Numbers axes = row_axes(s, o, rows);
+      std::int64_t low = first_element(v), high = low;
+      for (int d = 0; d < v.type.shape.ndim(); ++d) {
+        if (std::find(axes.begin(), axes.end(), d) != axes.end()) continue;
+        const std::int64_t reach = v.strides[d] * (v.type.shape[d] - 1);
+        (reach < 0 ? low : high) += reach;
+      }
+      if (!stays_in_row(v, std::span(all).first(rows), row_strides(s, o, rows), low, high)) return false;
     }
-    std::int64_t low = v.offset / size, high = low;
+    return true;
+  }
+
+  // Of a call: the axis of operand o that goes with each row variable, -1 for none.
+  static Numbers row_axes(const Step& s, std::size_t o, std::size_t rows) {
+    Numbers axes;
+    for (std::size_t q = 0; q < rows; ++q)
+      axes.push_back(o < s.in.size() ? s.as<Call>()->cuts[q][o] : static_cast<std::int64_t>(q));
+    return axes;
+  }
+  // Elements from one row to the next, along each row variable of more than one.
+  Numbers row_strides(const Step& s, std::size_t o, std::size_t rows) const {
+    const Value& v = value(s.operand(o));
+    const Numbers all = extents(s);
+    Numbers strides(rows, 0);
+    if (s.is<Call>()) {
+      const Numbers axes = row_axes(s, o, rows);
+      for (std::size_t q = 0; q < rows; ++q)
+        if (axes[q] >= 0 && all[q] > 1) strides[q] = v.strides[static_cast<int>(axes[q])];
+    } else {
+      for_each_access(s, static_cast<int>(o), [&](const loops::Access& a) {
+        for (std::size_t q = 0; q < rows; ++q)
+          if (all[q] > 1) strides[q] = stride_of(a, v.strides, q);
+      });
+    }
+    return strides;
+  }
+
+  static std::int64_t first_element(const Value& v) {
+    return v.offset / static_cast<std::int64_t>(size_of(v.type.dtype));
+  }
+  bool access_stays_in_row(const loops::Access& a, const Value& v, const loops::Kernel& k, std::size_t rows,
+                           const Numbers& strides) const {
+    std::int64_t low = first_element(v);
     for (std::size_t d = 0; d < a.index.size(); ++d) low += a.index[d].constant * v.strides[static_cast<int>(d)];
-    high = low;
+    std::int64_t high = low;
     for (std::size_t q = rows; q < k.extents.size(); ++q) {
-      std::int64_t reach = stride_of(a, v.strides, q) * (k.extents[q] - 1);
+      const std::int64_t reach = stride_of(a, v.strides, q) * (k.extents[q] - 1);
       (reach < 0 ? low : high) += reach;
     }
-    return v.offset % size == 0 && low >= 0 && high < row;
+    return stays_in_row(v, std::span(k.extents).first(rows), strides, low, high);
+  }
+
+  // Of a value of the group, elements `low` to `high` are read for the first row: do they lie in that row, and go with
+  // it to the next? `strides`: per row variable, 0 where there is one row.
+  bool stays_in_row(const Value& v, std::span<const std::int64_t> rows, const Numbers& strides, std::int64_t low,
+                    std::int64_t high) const {
+    const auto bytes = static_cast<std::int64_t>(b_.storages[v.storage].bytes);
+    const auto size = static_cast<std::int64_t>(size_of(v.type.dtype));
+    const std::int64_t row = bytes / size / std::max<std::int64_t>(1, product(rows));
+    for (std::size_t q = 0; q < rows.size(); ++q)
+      if (rows[q] > 1 && strides[q] != row * product(rows.subspan(q + 1))) return false;
+    return v.offset % size == 0 && low >= 0 && high < row && rows_together(*made_in(v.storage), rows.size());
+  }
+  // Whether the elements of a row lie beside each other, and rows one behind the other.
+  static bool rows_together(const Value& v, std::size_t rows) {
+    std::int64_t step = v.type.shape.size();
+    for (std::size_t q = 0; q < rows; ++q) {
+      const std::int64_t n = v.type.shape[static_cast<int>(q)];
+      step /= std::max<std::int64_t>(1, n);
+      if (n > 1 && v.strides[static_cast<int>(q)] != step) return false;
+    }
+    return true;
   }
 
   std::int64_t row_elements(std::size_t i, std::size_t end, std::size_t rows) const {
     std::int64_t most = 1;
-    for (std::size_t k = i; k < end; ++k)
-      most = std::max(most, product(std::span(step(k).kernel().extents).subspan(rows)));
+    for (std::size_t k = i; k < end; ++k) {
+      const Numbers all = extents(step(k));
+      most = std::max(most, product(std::span(all).subspan(rows)));
+    }
     return most;
   }
   bool large_enough(std::size_t i, std::size_t end, const Numbers& rows) const {
@@ -195,6 +300,71 @@ class Tiling {
     return each > 1 && each <= most_row_elements && count > 1 && each * count >= limits.least;
   }
 
+  // ---- kernels and the sum of all they make
+  // The order of a sum is that of its blocks, then that of their results: kernels from i on, and the sum behind them of
+  // what nobody else reads, are cut into rows of a block each; `rest` sums up the results. Its end; i + 1: there is none.
+  std::size_t blocks_from(std::size_t i, Step& to, Step& rest) {
+    std::size_t end = i;
+    while (end < b_.steps.size() && step(end).is_elementwise() && in_any_shape(step(end), elements(i))) ++end;
+    if (end == i || end == b_.steps.size() || !step(end).is_reduction() || !in_any_shape(step(end), elements(i)))
+      return i + 1;
+    const Step& sum = step(end);
+    auto handed_over = [&](ValueId v) {
+      const Span& s = spans_[value(v).storage];
+      return is_temporary(v) && s.first >= static_cast<int>(i) && s.last == static_cast<int>(end);
+    };
+    auto read = [&](ValueId v) { return reads_next(i, end, v); };
+    if (std::none_of(sum.in.begin(), sum.in.end(), handed_over) ||
+        std::none_of(step(i).out.begin(), step(i).out.end(), read))
+      return i + 1;
+    std::vector<Step> before(b_.steps.begin() + static_cast<std::ptrdiff_t>(i),
+                             b_.steps.begin() + static_cast<std::ptrdiff_t>(end) + 1);
+    std::map<ValueId, ValueId> shown;  // of values in blocks: as they were
+    rest = sum;
+    rest.flops = 0;
+    b_.steps[end].made.clear();
+    for (std::size_t k = i; k <= end; ++k) put_in_blocks(b_.steps[k], shown);
+    rest.in = {step(end).out[0]};
+    rest.kernel() = sum_of_blocks(before.back().kernel(), value(rest.in[0]).type);
+    spans_.add({static_cast<int>(end), static_cast<int>(end) + 1});
+    writers_.add(1);
+    rows_ = {elements(i) / loops::row_block};
+    const bool made = all_legal_with_made(i, end + 1, 1) && build(i, end + 1, to);
+    std::move(before.begin(), before.end(), b_.steps.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!made) rest = {};
+    for (auto* list : {&to.in, &to.out})
+      for (ValueId& v : *list)
+        if (auto it = shown.find(v); made && it != shown.end()) v = it->second;
+    return made ? end + 1 : i + 1;
+  }
+  // Whether a step behind i, up to `last`, reads what lies where v does.
+  bool reads_next(std::size_t i, std::size_t last, ValueId v) const {
+    for (std::size_t k = i + 1; k <= last; ++k)
+      for (ValueId in : step(k).in)
+        if (value(in).storage == value(v).storage) return true;
+    return false;
+  }
+  std::int64_t elements(std::size_t i) const { return step(i).is<Kernel>() ? product(step(i).kernel().extents) : 0; }
+  bool in_any_shape(const Step& s, std::int64_t n) const {
+    if (n < limits.least || n % loops::row_block != 0 || product(s.kernel().extents) != n || s.effects) return false;
+    for (std::size_t o = 0; o < s.in.size() + s.out.size(); ++o)
+      if (const Value& v = value(s.operand(o)); v.type.shape.ndim() > 0 && !v.dense()) return false;
+    return has_any_shape(s.kernel());
+  }
+  void put_in_blocks(Step& s, std::map<ValueId, ValueId>& shown) {
+    s.kernel() = in_blocks(s.kernel());
+    for (std::size_t o = 0; o < s.in.size() + s.out.size(); ++o) {
+      ValueId& v = o < s.in.size() ? s.in[o] : s.out[o - s.in.size()];
+      Value w = value(v);
+      if (w.type == s.kernel().operands[o]) continue;
+      if (o >= s.in.size() && s.is_reduction()) w.storage = b_.storages.add({.bytes = s.kernel().operands[o].bytes()});
+      w.type = s.kernel().operands[o];
+      w.strides = row_major(w.type.shape);
+      const ValueId fresh = b_.values.add(std::move(w));
+      if (!s.is_reduction() || o < s.in.size()) shown.emplace(fresh, v);
+      v = fresh;
+    }
+  }
   // ---- making the step
   struct Use {
     ValueId value;
@@ -216,22 +386,25 @@ class Tiling {
   };
 
   bool build(std::size_t i, std::size_t end, Step& to) {
-    // Fewer row variables where whole runs of the last one fit into a tile.
-    while (rows_.size() > 1 && product(std::span(rows_).last(2)) * row_elements(i, end, rows_.size()) <= limits.tile &&
-           all_legal_with_made(i, end, rows_.size() - 1))
-      rows_.pop_back();
-    std::int64_t t = std::clamp<std::int64_t>(limits.tile / row_elements(i, end, rows_.size()), 1, rows_.back());
-    while (rows_.back() % t != 0) --t;
+    const std::int64_t t = rows_of_tile(i, end);
+    if (t == 0) return false;
     Group g{.end = end, .rows = rows_.size(), .tile = t};
     g.work.outer = rows_;
     g.work.outer.back() /= t;
     const std::int64_t tiles = product(g.work.outer);
     if (tiles < 2) return false;
-    for (std::size_t k = i; k < end; ++k) add_kernel(g, step(k), tiles);
+    for (std::size_t k = i; k < end; ++k) add_step(g, step(k), tiles);
     add_inputs(g);
     if (g.inside > g.inside_whole) return false;
+    const bool calls = has_calls(i, end);
+    const std::size_t each = calls ? planned_bytes(*g.body) : g.inside;
     std::int64_t lanes = std::min(most_lanes, tiles);
-    while (lanes > 1 && lanes * g.inside > g.inside_whole / 2) lanes /= 2;
+    auto too_many = [&] {
+      return lanes * each > g.inside_whole / 2 || (calls && !no_larger(b_, i, end, lanes * each));
+    };
+    while (lanes > 1 && too_many()) lanes /= 2;
+    // A product alone would use every thread.
+    if (calls && (lanes < limits.call_lanes || too_many())) return false;
     g.work.lanes = lanes;
     g.to.work = std::move(g.work);
     g.to.bodies.push_back(std::move(g.body));
@@ -239,9 +412,46 @@ class Tiling {
     return true;
   }
 
-  void add_kernel(Group& g, const Step& s, std::int64_t tiles) {
+  // Of a tile alone, as it will be.
+  static std::size_t planned_bytes(const Body& body) {
+    Body copy = clone(body);
+    schedule(copy);
+    alias(copy);
+    plan_memory(copy);
+    return plan::rounded(copy.bytes);
+  }
+
+  // How many rows a tile has; row variables that it takes whole are dropped. 0: there are no good tiles.
+  std::int64_t rows_of_tile(std::size_t i, std::size_t end) {
+    const bool calls = has_calls(i, end);
+    std::int64_t most = limits.tile;
+    if (calls) most = std::clamp(product(rows_) * row_elements(i, end, rows_.size()) / 16, most, limits.call_tile);
+    while (rows_.size() > 1 && product(std::span(rows_).last(2)) * row_elements(i, end, rows_.size()) <= most &&
+           all_legal_with_made(i, end, rows_.size() - 1))
+      rows_.pop_back();
+    const std::int64_t n = rows_.back();
+    std::int64_t t = std::clamp<std::int64_t>(most / row_elements(i, end, rows_.size()), 1, n);
+    const bool cut = calls && reads_whole_operands(i, end);
+    if (cut) t = std::max(t, std::min(n, limits.call_rows));
+    while (n % t != 0) --t;
+    return cut && t < std::min(n, limits.call_rows / 4) ? 0 : t;
+  }
+  // Whether a call reads an operand again for each tile along the last row variable: few rows are not worth that.
+  bool reads_whole_operands(std::size_t i, std::size_t end) const {
+    for (std::size_t k = i; k < end; ++k)
+      if (const Call* call = step(k).as<Call>()) {
+        const std::vector<int>& axes = call->cuts[rows_.size() - 1];
+        if (std::find(axes.begin(), axes.end(), -1) != axes.end()) return true;
+      }
+    return false;
+  }
+
+  bool is_temporary(ValueId v) const { return b_.storage_of(v).kind == Storage::Kind::temporary; }
+
+  void add_step(Group& g, const Step& s, std::int64_t tiles) {
     Step n;
-    n.kernel() = restricted(s.kernel(), g.rows, g.tile);
+    if (s.is<Kernel>()) n.kernel() = restricted(s.kernel(), g.rows, g.tile);
+    else n.work = Call{s.as<Call>()->call};
     n.primitive = s.primitive;
     n.at = s.at;
     n.flops = s.flops / static_cast<double>(tiles);
@@ -250,27 +460,40 @@ class Tiling {
     g.to.made.insert(g.to.made.end(), s.made.begin(), s.made.end());
     g.to.primitive = s.primitive;
     g.to.at = s.at;
-    for (std::size_t o = 0; o < s.in.size(); ++o) n.in.push_back(add_operand(g, s, o, n.kernel()));
-    for (std::size_t o = 0; o < s.out.size(); ++o) n.out.push_back(add_result(g, s, o, n.kernel()));
+    for (std::size_t o = 0; o < s.in.size(); ++o) n.in.push_back(add_operand(g, s, o, n));
+    for (std::size_t o = 0; o < s.out.size(); ++o) n.out.push_back(add_result(g, s, o, n));
     g.body->steps.push_back(std::move(n));
   }
 
-  // Input o of step s, as the kernel of a tile sees it.
-  ValueId add_operand(Group& g, const Step& s, std::size_t o, loops::Kernel& kernel) {
+  // The part of operand o that a call on a tile sees.
+  static Shape cut_shape(const Group& g, const Step& s, std::size_t o, Shape shape) {
+    const Numbers axes = row_axes(s, o, g.rows);
+    for (std::size_t q = 0; q < g.rows; ++q)
+      if (axes[q] >= 0) shape[static_cast<int>(axes[q])] = q + 1 < g.rows ? 1 : g.tile;
+    return shape;
+  }
+
+  // Input o of step s, as the step `n` of a tile sees it.
+  ValueId add_operand(Group& g, const Step& s, std::size_t o, Step& n) {
     const Value& v = value(s.in[o]);
     Value w = v;
-    w.type.shape = touched(kernel, static_cast<int>(o), v.type.shape);
-    const Strides dense = row_major(w.type.shape);
-    for (int d = 0; d < dense.ndim(); ++d)
-      if (w.type.shape[d] == 1) w.strides[d] = dense[d];  // of a single element they mean nothing
+    w.type.shape =
+        n.is<Kernel>() ? touched(n.kernel(), static_cast<int>(o), v.type.shape) : cut_shape(g, s, o, v.type.shape);
+    settle_strides(w);
     if (auto it = g.storage_in.find(v.storage); it != g.storage_in.end()) {
       w.storage = it->second;
     } else {
-      w.storage = storage_of_use(g, {s.in[o], tile_steps(s, o, v, g.rows, g.tile)});
+      w.storage = storage_of_use(g, {s.in[o], tile_steps(g, s, o)});
       w.offset = 0;
     }
-    kernel.operands[o] = w.type;
+    if (n.is<Kernel>()) n.kernel().operands[o] = w.type;
     return g.body->values.add(std::move(w));
+  }
+  // Of a single element they mean nothing.
+  static void settle_strides(Value& v) {
+    const Strides dense = row_major(v.type.shape);
+    for (int d = 0; d < dense.ndim(); ++d)
+      if (v.type.shape[d] == 1) v.strides[d] = dense[d];
   }
 
   static StorageId storage_of_use(Group& g, const Use& use) {
@@ -283,29 +506,32 @@ class Tiling {
   }
 
   // Output o of step s, a tile of it: an output of the body where anybody else reads it.
-  ValueId add_result(Group& g, const Step& s, std::size_t o, loops::Kernel& kernel) {
+  ValueId add_result(Group& g, const Step& s, std::size_t o, Step& n) {
     const Value& v = value(s.out[o]);
     Value w = v;
-    for (std::size_t d = 0; d + 1 < g.rows; ++d) w.type.shape[static_cast<int>(d)] = 1;
-    w.type.shape[static_cast<int>(g.rows - 1)] = g.tile;
-    w.strides = row_major(w.type.shape);
+    for (std::size_t d = 0; d < g.rows; ++d) w.type.shape[static_cast<int>(d)] = d + 1 < g.rows ? 1 : g.tile;
+    settle_strides(w);
     Storage storage{.bytes = w.type.bytes()};
-    const Storage& whole = b_.storages[v.storage];
-    const bool outside = whole.kind == Storage::Kind::output || spans_[v.storage].last >= static_cast<int>(g.end);
+    if (!rows_together(v, g.rows)) {  // a call may leave gaps, where other tiles lie
+      storage.gaps = true;
+      for (int d = 0; d < w.strides.ndim(); ++d)
+        storage.bytes += static_cast<std::size_t>((w.type.shape[d] - 1) * w.strides[d]) * size_of(w.type.dtype);
+    }
+    const bool outside = !inside(v.storage, g.end);
     if (outside) {
       storage.kind = Storage::Kind::output;
       storage.index = static_cast<int>(g.to.out.size());
     } else {
       g.inside += storage.bytes + 64;
-      g.inside_whole += whole.bytes;
+      g.inside_whole += b_.storages[v.storage].bytes;
     }
     w.storage = g.body->storages.add(storage);
     g.storage_in.emplace(v.storage, w.storage);
-    kernel.operands[s.in.size() + o] = w.type;
+    if (n.is<Kernel>()) n.kernel().operands[s.in.size() + o] = w.type;
     const ValueId made = g.body->values.add(std::move(w));
     if (outside) {
       g.to.out.push_back(s.out[o]);
-      g.work.out.push_back(tile_steps(s, s.in.size() + o, v, g.rows, g.tile));
+      g.work.out.push_back(tile_steps(g, s, s.in.size() + o));
       g.body->outputs.push_back(made);
     }
     return made;
@@ -338,47 +564,11 @@ class Tiling {
     return fine;
   }
 
-  static loops::Kernel restricted(const loops::Kernel& k, std::size_t rows, std::int64_t tile) {
-    loops::Kernel out = k;
-    const auto gone = static_cast<std::ptrdiff_t>(rows - 1);
-    out.extents.erase(out.extents.begin(), out.extents.begin() + gone);
-    out.reduced.erase(out.reduced.begin(), out.reduced.begin() + gone);
-    out.extents[0] = tile;
-    auto cut = [&](loops::Access& a) {
-      for (loops::Affine& f : a.index) f.coefficients.erase(f.coefficients.begin(), f.coefficients.begin() + gone);
-    };
-    for (loops::Access& a : out.accesses) cut(a);
-    for (loops::Store& s : out.stores) cut(s.to);
-    for (loops::Node& n : out.nodes)
-      if (n.op == loops::Op::index) n.imm -= rows - 1;
-    return out;
-  }
-
-  // The part of an operand that a restricted kernel can reach, from its start.
-  static Shape touched(const loops::Kernel& k, int operand, Shape shape) {
-    Shape most = shape;
-    for (int d = 0; d < most.ndim(); ++d) most[d] = 0;
-    const bool empty = std::find(k.extents.begin(), k.extents.end(), 0) != k.extents.end();
-    for (const loops::Access& a : k.accesses) {
-      if (a.operand != operand) continue;
-      for (int d = 0; d < shape.ndim(); ++d) {
-        std::int64_t high = a.index[d].constant;
-        for (std::size_t v = 0; v < k.extents.size(); ++v)
-          high += std::max<std::int64_t>(0, a.index[d].coefficients[v] * (k.extents[v] - 1));
-        most[d] = std::max(most[d], high + 1);
-      }
-    }
-    return empty ? shape : most;
-  }
-
-  static Numbers tile_steps(const Step& s, std::size_t operand, const Value& v, std::size_t rows, std::int64_t tile) {
-    Numbers steps(rows, 0);
-    for_each_access(s, static_cast<int>(operand), [&](const loops::Access& a) {
-      for (std::size_t q = 0; q < rows; ++q)
-        if (s.kernel().extents[q] > 1)
-          steps[q] = stride_of(a, v.strides, q) * static_cast<std::int64_t>(size_of(v.type.dtype));
-    });
-    steps.back() *= tile;
+  // Bytes from tile to tile of operand o.
+  Numbers tile_steps(const Group& g, const Step& s, std::size_t o) const {
+    Numbers steps = row_strides(s, o, g.rows);
+    for (std::int64_t& n : steps) n *= static_cast<std::int64_t>(size_of(value(s.operand(o)).type.dtype));
+    steps.back() *= g.tile;
     return steps;
   }
 
@@ -386,17 +576,21 @@ class Tiling {
   Table<StorageId, Span> spans_;
   Table<StorageId, int> writers_;  // steps that write each storage
   Numbers rows_;                   // extents of the row variables of the group at hand
-  std::vector<StorageId> made_;    // what the group at hand writes
+  std::vector<ValueId> made_;      // what the group at hand writes
+  bool with_calls_;
 };
 
 }  // namespace
 
 TileLimits set_tile_limits(TileLimits l) { return std::exchange(limits, l); }
 
-void tile(Body& body) {
+static void tile(Body& body, bool calls) {
   for (Step& s : body.steps)
-    for (const auto& nested : s.bodies) tile(*nested);
-  Tiling(body).run();
+    for (const auto& nested : s.bodies) tile(*nested, calls);
+  Tiling(body, calls).run();
 }
+
+void tile(Body& body) { tile(body, true); }
+void tile_kernels(Body& body) { tile(body, false); }
 
 }  // namespace anew::passes

@@ -308,7 +308,7 @@ void parallel_for(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int6
   Pool::instance().run(n, grain, body);
 }
 
-int threads() { return Pool::instance().allowed(); }
+int threads() { return inside_chunk ? 1 : Pool::instance().allowed(); }
 
 void set_threads(int n) { Pool::instance().set_threads(n); }
 

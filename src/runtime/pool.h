@@ -37,7 +37,8 @@ class FunctionRef<R(Args...)> {
 // thread. An exception is that of the first chunk that throws, as if they had run in order; later ones may be skipped.
 void parallel_for(std::int64_t n, std::int64_t grain, FunctionRef<void(std::int64_t begin, std::int64_t end)> body);
 
-// Threads that take part, the caller's included: ANEW_THREADS, or one per core; a ThreadLimit may allow fewer.
+// Threads that take part, the caller's included: ANEW_THREADS, or one per core; a ThreadLimit may allow fewer. Inside a
+// chunk there is one.
 int threads();
 // Waits until the pool is free. Not callable from inside a chunk.
 void set_threads(int n);

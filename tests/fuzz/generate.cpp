@@ -148,6 +148,7 @@ class Generator {
         return add(b, scope, op, {chance(30) ? -1 : nd == 0 ? -1 : axis(), chance(30)}, {x});
       }
       case 9: {
+        if (chance(25)) return attend(b, scope, x);
         static const std::vector<std::string> ops = {"matmul", "matmul_t", "matmul", "outer", "vdot"};
         std::string op = pick(ops);
         Id y = some(scope, [&](Id id) {
@@ -157,11 +158,36 @@ class Generator {
           if (op == "matmul_t") return nd > 0 && t.ndim() > 1 && s[-1] == t[-1];
           return op == "outer" ? s.size() * t.size() < most_elements_ : s.size() == t.size();
         });
-        return y >= 0 && add(b, scope, op, {}, {x, y});
+        return y >= 0 && add(b, scope, op, {}, {x, y}) && (chance(70) || part(b, scope, scope.back()));
       }
       case 10: return chance(70) ? arrange(b, scope, x) : read_along(b, scope, x);
       default: return choose(b, scope, x);
     }
+  }
+  // Attention: rows of x ask rows of others like it, in a batch of them; what lies between may be seen by others too.
+  bool attend(Block& b, Scope& scope, Id x) {
+    if (of(x).shape.ndim() < 2 || of(x).shape.size() == 0) return false;
+    while (of(x).shape.ndim() < 3 || (of(x).shape.ndim() < 4 && chance(50))) {
+      if (!add(b, scope, "spread", {2 + below(3)}, {x})) return false;
+      x = scope.back();
+    }
+    const Id keys = same_type(scope, x), values = same_type(scope, x);
+    if (!add(b, scope, "matmul_t", {}, {x, keys})) return false;
+    if (chance(50)) add(b, scope, "scale", {1 + below(6)}, {scope.back()});
+    if (chance(30)) add(b, scope, "tril", {}, {scope.back()});
+    if (!add(b, scope, "softmax", {-1}, {scope.back()}) || !add(b, scope, "matmul", {}, {scope.back(), values}))
+      return false;
+    const Id y = scope.back();
+    if (chance(50)) add(b, scope, "transpose", of(y).shape.ndim() == 3 ? Params{1, 0, 2} : Params{0, 2, 1, 3}, {y});
+    return true;
+  }
+  // A part of x along an axis.
+  bool part(Block& b, Scope& scope, Id x) {
+    const Shape s = of(x).shape;
+    if (s.ndim() == 0) return false;
+    const int axis = below(s.ndim());
+    const auto n = static_cast<int>(s[axis]), lo = below(n + 1), hi = lo + below(n - lo + 1);
+    return add(b, scope, "slice", {axis, lo, hi, 1 + below(2)}, {x});
   }
   const std::string& pick(const std::vector<std::string>& ops) {
     return ops[static_cast<std::size_t>(below(static_cast<int>(ops.size())))];
@@ -190,11 +216,7 @@ class Generator {
       case 4: return add(b, scope, "squeeze", {}, {x});
       case 5: return add(b, scope, "spread", {size()}, {x});
       case 6: return nd > 0 && s[0] > 0 && add(b, scope, "index", {below(static_cast<int>(2 * s[0])) - s[0]}, {x});
-      case 7: {
-        if (nd == 0) return false;
-        std::int64_t n = s[axis], lo = below(static_cast<int>(n) + 1), hi = lo + below(static_cast<int>(n - lo) + 1);
-        return add(b, scope, "slice", {axis, lo, hi, 1 + below(2)}, {x});
-      }
+      case 7: return part(b, scope, x);
       case 8: return nd > 0 && add(b, scope, "flip", {axis}, {x});
       case 9: return nd > 0 && add(b, scope, "roll", {below(5) - 2, axis}, {x});
       case 10: return nd > 0 && add(b, scope, "pad", {axis, below(3) - 1, below(3) - 1, below(2)}, {x});

@@ -49,7 +49,7 @@ class SmallPieces {
 
  private:
   double threshold_ = loops::set_thread_threshold(0);
-  passes::TileLimits limits_ = passes::set_tile_limits({4, 2});
+  passes::TileLimits limits_ = passes::set_tile_limits({4, 2, 8, 1, 1});
 };
 
 // One of several tests that take turns at the seeds. The first failure ends it.
