@@ -36,6 +36,8 @@ class Axes {
 };
 
 struct AtRef;
+template <class T>
+class KeptData;
 
 class Array {
  public:
@@ -68,18 +70,14 @@ class Array {
   T item(const Location& at = Location::current()) const {
     return convert_item<T>(at);
   }
-  // The elements, row-major. T must be the exact type; the span lives as long as this array.
+  // The elements, row-major. T must be the exact type; the span is valid as long as this array lives.
   template <class T>
   std::span<const T> data(const Location& at = Location::current()) const& {
     return {static_cast<const T*>(elements(detail::dtype_of<T>(), at)), static_cast<std::size_t>(shape(at).size())};
   }
+  // Of a temporary: what this gives keeps the array.
   template <class T>
-  std::span<const T> data(const Location& = Location::current()) const&& {
-    static_assert(never<T>,
-                  "anew: data() of a temporary array ends with it; keep the array in a variable, or copy its elements "
-                  "with to_vector<T>()");
-    return {};
-  }
+  KeptData<T> data(const Location& at = Location::current()) const&&;
   template <class T = double>
   std::vector<T> to_vector(const Location& at = Location::current()) const {
     static_assert(sizeof(T) == size_of(detail::dtype_of<T>()));
@@ -174,6 +172,20 @@ class Array {
   double to_double(const Location& at) const;
   std::shared_ptr<const Value> value_;
 };
+
+// Elements of an array that was a temporary, and the array.
+template <class T>
+class KeptData : public std::span<const T> {
+ public:
+  explicit KeptData(const Array& array, const Location& at) : std::span<const T>(array.data<T>(at)), array_(array) {}
+
+ private:
+  Array array_;
+};
+template <class T>
+KeptData<T> Array::data(const Location& at) const&& {
+  return KeptData<T>(*this, at);
+}
 
 // What every operation takes: an array, or anything that converts to one, and the line where that happened.
 class ArrayLike {

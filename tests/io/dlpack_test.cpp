@@ -163,16 +163,26 @@ TEST(Dlpack, WhatIsRefusedStaysTheCallers) {
                "[to_dlpack] the memory of a traced array f32[3]");
 }
 
+TEST(Data, OfATemporaryKeepsIt) {
+  const Array x = array({1.0, 2.0, 3.0});
+  auto kept = (x + 1).data<float>();
+  const Array other = x * 5;  // would take the memory, were it free
+  EXPECT_EQ(std::vector<float>(kept.begin(), kept.end()), (std::vector<float>{2, 3, 4}));
+  float total = 0;
+  for (float v : (x * 2).data<float>()) total += v;
+  EXPECT_EQ(total, 12);
+  EXPECT_EQ(other.data<float>()[2], 15);
+}
+
 TEST(RawMemory, EveryDtype) {
-  const Array b = array({1.5, -2.0}, bf16), h = array({1.5, -2.0}, f16), yes = array({true});
-  EXPECT_EQ(b.data<bfloat16>()[0].bits, 0x3fc0);
-  EXPECT_EQ(h.data<float16>()[1].bits, 0xc000);
-  EXPECT_EQ(float(h.data<float16>()[1]), -2.0f);
+  EXPECT_EQ(array({1.5, -2.0}, bf16).data<bfloat16>()[0].bits, 0x3fc0);
+  EXPECT_EQ(array({1.5, -2.0}, f16).data<float16>()[1].bits, 0xc000);
+  EXPECT_EQ(float(array({1.5, -2.0}, f16).data<float16>()[1]), -2.0f);
   EXPECT_EQ(bfloat16::of(1.00390625f).bits, 0x3f80);  // a tie goes to the even one
   EXPECT_EQ(float16::of(65520.0f).bits, 0x7c00);
-  EXPECT_ERROR(h.data<bfloat16>(), "data<bf16>() of an array f16[2]");
-  EXPECT_ERROR(b.data<float16>(), "data<f16>() of an array bf16[2]");
-  EXPECT_TRUE(yes.data<bool>()[0]);
+  EXPECT_ERROR(array({1.5}, f16).data<bfloat16>(), "data<bf16>() of an array f16[1]");
+  EXPECT_ERROR(array({1.5}, bf16).data<float16>(), "data<f16>() of an array bf16[1]");
+  EXPECT_TRUE(array({true}).data<bool>()[0]);
   const std::vector<float16> v = array({1.0, 0.1}).to_vector<float16>();
   EXPECT_EQ(v[1].bits, float16::of(0.1f).bits);
   expect_same(copy(Array::borrow(v.data(), {2}, f16)), array({1.0, 0.1}, f16));

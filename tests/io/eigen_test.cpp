@@ -31,10 +31,7 @@ TEST(Eigen, MatricesAreBorrowed) {
   Array a = Array::borrow(m->data(), {m->cols(), m->rows()}, f64, m).T();
   EXPECT_EQ(a.shape(), (Shape{3, 2}));
   EXPECT_EQ(a.to_vector(), (std::vector<double>{1, 10, 2, 20, 3, 30}));
-  {
-    const Array columns = a.T();
-    EXPECT_EQ(columns.data<double>().data(), m->data());
-  }
+  EXPECT_EQ(a.T().data<double>().data(), m->data());
   const std::weak_ptr<Eigen::MatrixXd> alive = m;
   m.reset();
   EXPECT_FALSE(alive.expired());

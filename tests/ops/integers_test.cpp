@@ -118,8 +118,7 @@ TEST(Integers, ElementsOfEveryType) {
         }
       }
     });
-  const Array bytes = ones({2}, i8);
-  EXPECT_EQ(error_of([&] { (void)bytes.data<std::uint8_t>(); }),
+  EXPECT_EQ(error_of([] { (void)ones({2}, i8).data<std::uint8_t>(); }),
             "data<u8>() of an array i8[2]; hint: data() takes the exact type; to_vector<T>() converts");
   const std::string hint = "; hint: give the dtype i64, or convert the array beside it with astype(x, i64)";
   EXPECT_EQ(error_of([] { (void)(ones({2}, i8) + 128); }), "[array] the number 128 does not fit i8" + hint);
