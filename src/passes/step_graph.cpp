@@ -46,9 +46,12 @@ std::vector<Group> groups_of(const Body& body) {
   return groups;
 }
 
-// Temporaries that one group makes and others read.
+// Temporaries that one group makes and others read; what is in flight stays where it is.
 std::vector<StorageId> fetchable(const Body& body, const std::vector<Group>& groups) {
   Table<StorageId, int> writes(body.storages.size()), reads(body.storages.size());
+  for (const Step& s : body.steps)
+    if (auto* call = s.as<Call>(); call && call->half == Call::Half::start)
+      for (ValueId v : s.out) ++writes[body.values[v].storage];
   for (const Group& g : groups) {
     for (StorageId s : g.writes) ++writes[s];
     for (StorageId s : g.reads) ++reads[s];

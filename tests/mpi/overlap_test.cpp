@@ -1,6 +1,7 @@
 // Sums that are on their way while the program computes: begun before the backward pass has ended, the same bits as
 // those that are waited for at once, in memory that is planned; and what happens where one fails.
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -153,6 +154,10 @@ TEST(Overlap, TrainingStepsWithinBudgets) {
     last = p.peak_bytes;
     check({.memory_budget = p.peak_bytes});
   }
+  const std::string folder = std::filesystem::temp_directory_path().string();  // what is under way never lies in a file
+  const auto curve = jit(step, {.disk = folder}).budget_curve(w, x);
+  check({.memory_budget = curve.back().peak_bytes, .disk = folder});
+  check({.memory_budget = curve[curve.size() / 2].peak_bytes, .disk = folder});
 }
 
 TEST(Overlap, InsideLoopsAndBranches) {
