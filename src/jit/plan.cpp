@@ -47,7 +47,7 @@ void collect_live(const passes::Body& body, const std::string& inside, const Lab
     if (is_control(step) && (!fullest || b->bytes > fullest->bytes)) fullest = b.get();
   const std::size_t nested = fullest ? fullest->bytes : 0;
   if (fullest) collect_live(*fullest, (inside.empty() ? "" : inside + " / ") + step_name(step), labels, out);
-  // Of a loop: the second buffers of its carries, copies of states.
+  // Of a loop: the spare buffers of its carries, copies of states.
   if (step.scratch > nested)
     out.push_back(labelled({fmt::format("{} of {}", fullest ? "buffers" : "scratch", step_name(step)),
                             {{static_cast<std::int64_t>(step.scratch - nested)}, bool_},
@@ -84,7 +84,7 @@ void check_countable(const ir::Program& program) {
   ir::for_each_program(program, [](const ir::Program& p) {
     std::int64_t bytes = 0;
     for (const Type& t : p.types) bytes = saturating_add(bytes, static_cast<std::int64_t>(t.bytes()));
-    if (bytes > std::numeric_limits<std::int64_t>::max() / 2)  // room for alignment and second buffers
+    if (bytes > std::numeric_limits<std::int64_t>::max() / 2)  // room for alignment and spare buffers
       throw Error("[jit] the arrays of the program are more bytes than can be counted",
                   p.eqns.empty() ? Location() : p.eqns.front().at);
   });
