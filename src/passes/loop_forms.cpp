@@ -89,8 +89,9 @@ void join(std::vector<T>& to, const std::vector<T>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// Several menus together, one step down at a time; at most so many, the first and the last among them.
-Menu together(const std::vector<LoopMenu>& menus, std::size_t most) {
+// Several menus together, one step down at a time; about so many, the first and the last among them, and wherever time
+// has grown by `factor`: with few states it grows by far more from one to the next than with many.
+Menu together(const std::vector<LoopMenu>& menus, std::size_t most, double factor = 1e300) {
   std::vector<std::pair<std::size_t, std::size_t>> steps;  // menu, point
   for (std::size_t m = 0; m < menus.size(); ++m)
     for (std::size_t i = 1; i < menus[m].points.size(); ++i) steps.push_back({m, i});
@@ -115,7 +116,10 @@ Menu together(const std::vector<LoopMenu>& menus, std::size_t most) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto [m, point] = steps[i];
     at[m] = point;
-    if ((i + 1) % every == 0 || i + 1 == steps.size()) out.push_back(now(menus[m].points[point].price));
+    const bool last = i + 1 == steps.size();
+    if (Form f = now(menus[m].points[point].price);
+        (i + 1) % every == 0 || last || (out.back().time > 0 && f.time > factor * out.back().time))
+      out.push_back(std::move(f));
   }
   return out;
 }
@@ -382,7 +386,7 @@ LoopForms::LoopForms(const ir::Program& program, std::string disk) {
   }
   const bool bounded = disk.empty();  // residuals may come back from a file
   const std::vector<LoopMenu> menus = Menus(count_, std::move(disk)).of(program_, loops_);
-  forms_ = together(menus, most_forms(program_));
+  forms_ = together(menus, most_forms(program_), 1.25);
   if (!bounded) return;
   std::vector<LoopFloor> floors;
   for (const LoopMenu& m : menus) floors.push_back(m.floor);
