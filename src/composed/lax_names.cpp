@@ -201,8 +201,18 @@ Array scatter_sub(const ArrayLike& x, const ArrayLike& indices, const ArrayLike&
   return scatter_add(x, indices, negative(updates), dimensions, options);
 }
 
-Array reduce(const ArrayLike& x, const ArrayLike& init, const Operator& f, const Axes& axes) {
-  detail::check_function(f, x.at);
+// A user's operator, held to giving an array.
+static Operator checked_operator(const Operator& f, const Location& at) {
+  detail::check_function(f, at);
+  return [&f, at](const Array& a, const Array& b) {
+    Array y = f(a, b);
+    check_operand(y, line_or(at));
+    return y;
+  };
+}
+
+Array reduce(const ArrayLike& x, const ArrayLike& init, const Operator& given, const Axes& axes) {
+  const Operator f = checked_operator(given, x.at);
   Array a = checked(x);
   const Type type = type_of(a);
   Array first = coerce(checked(init), type.dtype, x.at);
@@ -226,9 +236,9 @@ Array reduce_xor(const ArrayLike& x, const Axes& axes) {
 }
 
 // Every place of a window is a strided slice of the padded array; these are joined.
-Array reduce_window(const ArrayLike& x, const ArrayLike& init, const Operator& f, const Shape& window,
+Array reduce_window(const ArrayLike& x, const ArrayLike& init, const Operator& given, const Shape& window,
                     const Shape& strides, const ConvPadding& padding, const WindowOptions& options) {
-  detail::check_function(f, x.at);
+  const Operator f = checked_operator(given, x.at);
   Array a = checked(x);
   const Type type = type_of(a);
   const int n = type.shape.ndim();
