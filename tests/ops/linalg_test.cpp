@@ -197,6 +197,8 @@ TEST(Linalg, LeastSquaresAndPseudoInverses) {
   expect_like(matmul(matmul(low, q), low), low);
   EXPECT_EQ(linalg::matrix_rank(low).item<int>(), 2);
   EXPECT_EQ(linalg::matrix_rank(zeros({3, 0})).item<int>(), 0);
+  EXPECT_EQ(linalg::matrix_rank(ones(3)).item<int>(), 1);  // a vector is one row, as in NumPy
+  EXPECT_EQ(linalg::matrix_rank(zeros(3)).item<int>(), 0);
   EXPECT_EQ(linalg::pinv(zeros({3, 0})).type().str(), "f32[0,3]");
 }
 
@@ -294,7 +296,6 @@ TEST(Linalg, Errors) {
   EXPECT_EQ(error_of([&] { linalg::slogdet(m); }), "[slogdet] needs square matrices, got f32[2,3]");
   EXPECT_EQ(error_of([&] { linalg::expm(m); }), "[expm] needs square matrices, got f32[2,3]");
   EXPECT_EQ(error_of([&] { linalg::matrix_power(m, 2); }), "[matrix_power] needs square matrices, got f32[2,3]");
-  EXPECT_EQ(error_of([&] { linalg::matrix_rank(v); }), "[matrix_rank] needs matrices of f32 or f64, got f32[3]");
   EXPECT_EQ(error_of([&] { linalg::pinv(v); }), "[pinv] needs matrices of f32 or f64, got f32[3]");
   EXPECT_EQ(error_of([&] { linalg::cond(v); }), "[cond] needs matrices of f32 or f64, got f32[3]");
   EXPECT_EQ(error_of([&] { linalg::solve(m, v); }), "[solve] needs square matrices, got f32[2,3]");
