@@ -318,7 +318,8 @@ std::string try_call(const Entry& e, const Call& call, Watch& watch, Counts& cou
   if (jitted.size() != eager.size()) return "jit gives another number of arrays";
   for (std::size_t i = 0; i < eager.size(); ++i)
     if (!same(eager[i], jitted[i])) return "jit differs: " + text(eager[i]) + " and " + text(jitted[i]);
-  return try_captured(call, eager);
+  static const bool all = std::getenv("ANEW_LONG") || std::getenv("ANEW_CALL");
+  return all || counts.results[e.name] == 1 ? try_captured(call, eager) : "";  // once per function: it compiles again
 }
 
 TEST(Calls, GiveAnErrorOrAResultThatJitGivesToo) {
