@@ -135,7 +135,8 @@ static Array entropy_value(const Array& mu) {
   Array far = 0.5 * log(2 * std::numbers::pi * std::numbers::e / u) - u * slowly;
   Arrays y = flat::fori_loop(zeros({}, i32), literal_integer(i32, 600),
                              [&](std::span<const Array> s) {
-                               Array k = astype(s[0], f64), logp = maximum(xlogy(k, m) - m - lgamma(k + 1), -1e4);  // of 0 not -inf
+                               // Of a probability of 0 a number, not -inf: times 0 it is nothing.
+                               Array k = astype(s[0], f64), logp = maximum(xlogy(k, m) - m - lgamma(k + 1), -1e4);
                                return Arrays{s[1] - exp(logp) * logp};
                              },
                              {zeros_like(m)});

@@ -1,5 +1,5 @@
-// Every public function takes C++ numbers for arrays, and lists in braces for shapes, axes and lists: what tools/list_calls
-// writes need only compile. What is counted is that there were any.
+// Every public function takes C++ numbers for arrays, and lists in braces for shapes, axes and lists: what
+// tools/list_calls writes need only compile.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@ namespace anew::test {
 
 std::vector<std::string> declared_functions() {
   static const std::regex opens(R"(^namespace ([\w:]+) \{(?:  //.*)?$)"), closes(R"(^\}.*// namespace)"),
-      declares(
-          R"(^(?:Array|Complex|GaussianKde|std::vector<Array>|std::array<Array.*>|std::(?:pair|tuple)<Array[^>]*>) (\w+)\(.*)");
+      declares(R"(^(?:Array|Complex|GaussianKde|std::vector<Array>|std::array<Array.*>|)"
+               R"(std::(?:pair|tuple)<Array[^>]*>) (\w+)\(.*)");
   std::set<std::string> names;
   for (const char* header : {"array", "convolution", "fft", "indexing", "lax", "linalg", "nn", "numpy", "ops", "random",
                              "special", "stats"}) {
