@@ -38,7 +38,9 @@ std::string check_budgets(const Block& b, std::uint64_t seed) {
   });
 }
 
-Block program(std::uint64_t seed) { return generate(seed, {.nodes = 24, .scale = seed % 3 ? 8 : 1}); }
+Block program(std::uint64_t seed) {
+  return generate(seed, {.nodes = 24, .scale = seed % 3 ? 8 : 1, .attention = seed % 5 == 4});
+}
 
 class FuzzBudgets : public testing::TestWithParam<std::uint64_t> {};
 

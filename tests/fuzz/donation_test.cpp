@@ -253,7 +253,7 @@ class Donating {
 };
 
 std::uint64_t turn(std::uint64_t seed) { return seed / 16 + seed % 16; }
-Block program(std::uint64_t seed) { return generate(seed, {.scale = seed % 2 ? 8 : 1}); }
+Block program(std::uint64_t seed) { return generate(seed, {.scale = seed % 2 ? 8 : 1, .attention = seed % 5 == 4}); }
 
 std::string check_donation(const Block& b, std::uint64_t seed) {
   const test::Warnings quiet;

@@ -12,7 +12,10 @@ class Fuzz : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(Fuzz, Shard) {
   set_threads(1);
-  Shard{GetParam(), shards, 4, 1250, [](std::uint64_t seed) { return generate(seed); }, check}.run();
+  auto program = [](std::uint64_t seed) {
+    return generate(seed, {.scale = seed % 6 == 5 ? 2 : 1, .attention = seed % 3 == 2});
+  };
+  Shard{GetParam(), shards, 4, 1250, program, check}.run();
 }
 INSTANTIATE_TEST_SUITE_P(All, Fuzz, testing::Range(std::uint64_t{0}, shards));
 

@@ -148,7 +148,7 @@ class Generator {
         return add(b, scope, op, {chance(30) ? -1 : nd == 0 ? -1 : axis(), chance(30)}, {x});
       }
       case 9: {
-        if (chance(25)) return attend(b, scope, x);
+        if (limits_.attention && chance(50)) return attend(b, scope, x);
         static const std::vector<std::string> ops = {"matmul", "matmul_t", "matmul", "outer", "vdot"};
         std::string op = pick(ops);
         Id y = some(scope, [&](Id id) {
@@ -158,7 +158,8 @@ class Generator {
           if (op == "matmul_t") return nd > 0 && t.ndim() > 1 && s[-1] == t[-1];
           return op == "outer" ? s.size() * t.size() < most_elements_ : s.size() == t.size();
         });
-        return y >= 0 && add(b, scope, op, {}, {x, y}) && (chance(70) || part(b, scope, scope.back()));
+        return y >= 0 && add(b, scope, op, {}, {x, y}) &&
+               (!limits_.attention || chance(60) || part(b, scope, scope.back(), 0));
       }
       case 10: return chance(70) ? arrange(b, scope, x) : read_along(b, scope, x);
       default: return choose(b, scope, x);
@@ -182,10 +183,9 @@ class Generator {
     return true;
   }
   // A part of x along an axis.
-  bool part(Block& b, Scope& scope, Id x) {
+  bool part(Block& b, Scope& scope, Id x, int axis) {
     const Shape s = of(x).shape;
     if (s.ndim() == 0) return false;
-    const int axis = below(s.ndim());
     const auto n = static_cast<int>(s[axis]), lo = below(n + 1), hi = lo + below(n - lo + 1);
     return add(b, scope, "slice", {axis, lo, hi, 1 + below(2)}, {x});
   }
@@ -216,7 +216,7 @@ class Generator {
       case 4: return add(b, scope, "squeeze", {}, {x});
       case 5: return add(b, scope, "spread", {size()}, {x});
       case 6: return nd > 0 && s[0] > 0 && add(b, scope, "index", {below(static_cast<int>(2 * s[0])) - s[0]}, {x});
-      case 7: return part(b, scope, x);
+      case 7: return part(b, scope, x, axis);
       case 8: return nd > 0 && add(b, scope, "flip", {axis}, {x});
       case 9: return nd > 0 && add(b, scope, "roll", {below(5) - 2, axis}, {x});
       case 10: return nd > 0 && add(b, scope, "pad", {axis, below(3) - 1, below(3) - 1, below(2)}, {x});

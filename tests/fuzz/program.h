@@ -58,9 +58,11 @@ FlatFunction function(const Block& b, const Mode& mode = {});
 // What it is run on: numbers that depend on `seed` and types only.
 Arrays inputs_of(const Block& b, std::uint64_t seed);
 
-// `scale`: sizes above one are so many times as large.
+// `scale`: sizes above one are so many times as large. `attention`: batched products with softmax between them, and
+// products of which a part is read.
 struct Limits {
   int nodes = 12, depth = 3, scale = 1;
+  bool attention = false;
 };
 Block generate(std::uint64_t seed, const Limits& limits = {});
 
