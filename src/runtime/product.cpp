@@ -364,6 +364,39 @@ class Product {
   int64_t slab_begin_ = 0, slab_end_ = 0, phase_begin_ = 0, phase_end_ = 0, first_ = 0, last_ = 0;
 };
 
+// A few rows by columns that lie along k, as in the cotangent of a layer's input: the product of the transposes packs
+// the few rows in place of all of b; c is turned on its way out. Worth it where the rows fill vectors and b is longer
+// than both.
+template <class T>
+bool turns(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b) {
+  const int64_t lanes = kernels.lanes, vectors = ceil_div(m, lanes);
+  return a.column_stride == 1 && b.row_stride == 1 && b.column_stride != 1 && vectors <= 2 &&
+         8 * m >= 7 * vectors * lanes && n >= 4 * m && k >= 4 * m;
+}
+
+template <class T>
+void turned_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
+                    int64_t c_row, bool parallel, ProductEpilogue* epilogue) {
+  constexpr int64_t room = 4096;
+  const bool shared = parallel && m * n >= parallel_work / k && threads() > 1;
+  const int64_t most = room / m, width = std::min(most, std::max<int64_t>(48, ceil_div(n, shared ? threads() : 1)));
+  const auto columns = [&](int64_t part) {
+    const int64_t j = part * width, count = std::min(width, n - j), lanes = kernels.lanes;
+    std::array<T, room> turned;  // c(i, j + r) at turned[r * m + i]
+    Product<T>(kernels, count, m, k, Matrix<T>{b.data + j * b.column_stride, b.column_stride, b.row_stride},
+               Matrix<T>{a.data, a.column_stride, a.row_stride}, turned.data(), m, false, false, {})
+        .run();
+    int64_t r = 0;
+    for (; r + lanes <= count; r += lanes) kernels.transpose(lanes, m, turned.data() + r * m, m, c + j + r, c_row);
+    for (; r < count; ++r)
+      for (int64_t i = 0; i < m; ++i) c[i * c_row + j + r] = turned[r * m + i];
+    if (epilogue) epilogue->tile(0, m, j, count, n);
+  };
+  const int64_t parts = ceil_div(n, width);
+  if (shared) return parallel_for(parts, 1, [&](int64_t part, int64_t) { columns(part); });
+  for (int64_t part = 0; part < parts; ++part) columns(part);
+}
+
 template <class T>
 void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
                  int64_t c_row, int64_t c_column, std::span<std::byte> scratch, bool parallel, bool onto = false,
@@ -403,6 +436,8 @@ void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Mat
   }
   if (epilogue && (onto || c_row != n || epilogue->elements != m * n)) epilogue = nullptr;
   if (epilogue) epilogue->taken = true;
+  if (!onto && turns(kernels, m, n, k, a, b))
+    return turned_product(kernels, m, n, k, a, b, c, c_row, parallel, epilogue);
   Product<T>(kernels, m, n, k, a, b, c, c_row, parallel, onto, scratch, epilogue).run();
 }
 
