@@ -302,7 +302,8 @@ class Tiling {
 
   // ---- kernels and the sum of all they make
   // The order of a sum is that of its blocks, then that of their results: kernels from i on, and the sum behind them of
-  // what nobody else reads, are cut into rows of a block each; `rest` sums up the results. Its end; i + 1: there is none.
+  // what nobody else reads, are cut into rows of a block each; `rest` sums up the results. Where they end; i + 1 where
+  // there is nothing of the kind.
   std::size_t blocks_from(std::size_t i, Step& to, Step& rest) {
     std::size_t end = i;
     while (end < b_.steps.size() && step(end).is_elementwise() && in_any_shape(step(end), elements(i))) ++end;
