@@ -175,8 +175,8 @@ class Pool {
       std::atomic<std::int64_t>& next = next_[share].chunk;
       const std::int64_t end = share_begin(share + 1);
       // Asked first: who comes late shall not count on for ever.
-      for (std::int64_t c; next.load(std::memory_order_relaxed) < end &&
-                           (c = next.fetch_add(1, std::memory_order_relaxed)) < end;)
+      for (std::int64_t c;
+           next.load(std::memory_order_relaxed) < end && (c = next.fetch_add(1, std::memory_order_relaxed)) < end;)
         run_chunk(c);
     }
   }

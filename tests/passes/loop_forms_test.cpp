@@ -45,8 +45,7 @@ Array branches(Array w, Array xs) {
 }
 Array until(Array w, Array xs) {
   auto more = [](Array y) { return sum(abs(y)) > 1e-2; };
-  return sum(while_loop(
-      more, [&](Array y) { return sin(matmul(y, w)) * 0.3; }, xs[0]));
+  return sum(while_loop(more, [&](Array y) { return sin(matmul(y, w)) * 0.3; }, xs[0]));
 }
 
 struct Subject {
