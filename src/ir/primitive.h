@@ -79,9 +79,9 @@ struct Memory {
 // scratch_of says how much of the scratch inputs with these strides need, if that may be less. writes says whether
 // output 0 may have these strides, dense in another order of its axes; absent: row-major only. tiled is the same call,
 // with what shall be done with tiles of output 0 as they are finished; absent: it cannot tell them. halves are the same
-// call in two, between which other steps may run; absent: it is one. cuts: of leading axes of output 0, the axis of each
-// input that goes with it (-1: none); a call on a part of these, and of the others all, gives that part of the output,
-// bit for bit. A call takes the shapes of what it is given, with any strides.
+// call in two, between which other steps may run; absent: it is one. cuts: of leading axes of output 0, the axis of
+// each input that goes with it (-1: none); a call on a part of these, and of the others all, gives that part of the
+// output, bit for bit. A call takes the shapes of what it is given, with any strides.
 struct Scratch {
   std::size_t bytes = 0;
   bool optional = false;  // null in its place gives the same results, more slowly

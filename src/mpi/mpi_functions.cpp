@@ -170,8 +170,8 @@ Array shard(const ArrayLike& x, const Comm& comm, int axis, const std::string& n
 
 namespace {
 
-// Leaves of one dtype travel together, in buckets. Traced ones in the order in which they were made, so that a bucket of
-// gradients is whole while others are still to come.
+// Leaves of one dtype travel together, in buckets. Traced ones in the order in which they were made, so that a bucket
+// of gradients is whole while others are still to come.
 std::vector<std::vector<std::size_t>> buckets(const Arrays& xs, std::size_t most) {
   struct Open {
     std::size_t bucket, bytes;

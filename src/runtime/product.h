@@ -53,8 +53,8 @@ void batched_product(std::span<const BatchDim> batch, std::int64_t m, std::int64
 
 // What is done with a finished product, tile by tile, while it is in the cache. A product that gives all of a dense c
 // of `elements` elements calls `tile` for rectangles that cover c, each when it is complete, on any thread, and sets
-// `taken`; a product that cannot leaves it to its caller. `width`: columns of c. Or the product is to be added to what c
-// holds, as one addition to each of its elements; who asks first learns by `taken` whether this one can: it computes
+// `taken`; a product that cannot leaves it to its caller. `width`: columns of c. Or the product is to be added to what
+// c holds, as one addition to each of its elements; who asks first learns by `taken` whether this one can: it computes
 // nothing then.
 struct ProductEpilogue {
   using Tile = FunctionRef<void(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns,

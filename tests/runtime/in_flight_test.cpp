@@ -1,5 +1,5 @@
-// Work that an exception leaves under way is waited for by the call that owns its memory, the last first; what has ended
-// is not, nor what belongs to a call around it.
+// Work that an exception leaves under way is waited for by the call that owns its memory, the last first; what has
+// ended is not, nor what belongs to a call around it.
 #include "runtime/in_flight.h"
 
 #include <gtest/gtest.h>
