@@ -91,7 +91,6 @@ Array key(const ArrayLike& seed) {
   PinLine pin(seed.at);
   if (is_known_number(seed.value)) {
     auto bits = static_cast<std::uint64_t>(seed.value.value()->integer);
-    if (default_int() == i32) bits &= 0xffffffff;  // as JAX has it: without x64 a number is one of 32 bits
     return array(std::vector<std::uint32_t>{static_cast<std::uint32_t>(bits >> 32), static_cast<std::uint32_t>(bits)},
                  u32);
   }

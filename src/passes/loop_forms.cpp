@@ -17,7 +17,7 @@ namespace anew::passes {
 namespace {
 
 using Form = LoopForms::Form;
-using Menu = std::vector<Form>;  // by falling bytes; the first keeps all
+using Menu = std::vector<Form>;  // by rising time; the first keeps all
 struct LoopMenu {
   Menu points;
   LoopFloor floor = {};
@@ -67,20 +67,31 @@ std::vector<std::int64_t> numbers_of_states(std::int64_t length) {
   return out;
 }
 
-// Only what no other beats in both, behind the first, which is the loop as it is; the price of a byte rises as less is
-// kept.
-Menu front(Menu points) {
-  const Form plain = points[0];
-  std::stable_sort(points.begin(), points.end(), [](const Form& a, const Form& b) {
-    return a.bytes != b.bytes ? a.bytes < b.bytes : a.time < b.time;
-  });
-  Menu out;
-  for (Form& f : points)
-    if (out.empty() || f.time < out.back().time) out.push_back(std::move(f));
-  std::reverse(out.begin(), out.end());
-  if (!out[0].levels.empty()) out.insert(out.begin(), plain);
-  for (std::size_t i = 1; i < out.size(); ++i)
-    out[i].price = std::max(out[i - 1].price, (out[i].time - out[i - 1].time) / (out[i - 1].bytes - out[i].bytes));
+// Whether a form is what one would write: states alone, or all that a policy keeps of each step.
+bool as_by_hand(const Form& f) {
+  return !f.levels.empty() && (f.levels.back().second.states || f.levels.back().second.whole);
+}
+
+// By rising time: only what no other beats in both, behind the first, which is the loop as it is; the price of a byte
+// rises as less is kept. Bytes are estimates, so what one would write by hand stays where it is beaten by less than
+// `slack`.
+Menu front(Menu points, double slack) {
+  auto beats = [&](const Form& a, const Form& b) {
+    const double more = as_by_hand(b) && !as_by_hand(a) ? slack : 0;
+    return a.time <= b.time && a.bytes + more <= b.bytes && (a.time < b.time || a.bytes < b.bytes || &a < &b);
+  };
+  Menu out{points[0]};
+  for (std::size_t i = 1; i < points.size(); ++i)
+    if (std::none_of(points.begin(), points.end(), [&](const Form& f) { return beats(f, points[i]); }))
+      out.push_back(points[i]);
+  std::stable_sort(out.begin() + 1, out.end(), [](const Form& a, const Form& b) { return a.time < b.time; });
+  Form best = out[0];  // the smallest so far
+  for (Form& f : out) {
+    f.price = best.price;
+    if (f.bytes >= best.bytes) continue;
+    f.price = std::max(best.price, (f.time - best.time) / (best.bytes - f.bytes));
+    best = f;
+  }
   return out;
 }
 
@@ -194,7 +205,11 @@ class Menus {
     }
     floor.step = std::min(scan.step.time, scan.forward.time);
     if (!has_floor(pair, loop)) floor.inside.clear();
-    return {front(std::move(points)), std::move(floor)};
+    double state = 0;
+    for (int k = 0; k < loop.carries; ++k)
+      state += static_cast<double>(p.type(p.eqns[pair.first].outputs[static_cast<std::size_t>(k)]).bytes());
+    for (Form& f : points) f.bytes += static_cast<double>(floor.back);
+    return {front(std::move(points), 2 * state), std::move(floor)};
   }
 
   // A scan, and what a step of it takes: there, back, and there again for a state.
@@ -215,12 +230,12 @@ class Menus {
                                 &checkpoint_policies::dots_with_no_batch_dims_saveable,
                                 &checkpoint_policies::nothing_saveable};
     const auto steps = static_cast<double>(scan.length());
-    std::int64_t kept = -1;  // by the policy before
+    std::int64_t kept = -1;  // by the policies before, at least
     for (const Policy* policy : policies) {
       const ScanBack b = scan_back(scan.p, scan.pair, whole, *policy);
       const bool first = kept < 0;
-      if (!first && b.residual >= kept) continue;
-      kept = b.residual;
+      if (!first && b.residual > kept + kept / 16) continue;  // as many of others may be made faster
+      kept = first ? b.residual : std::min(kept, b.residual);
       if (scan.step.time < 0) scan.step = b.recorded.empty() ? scan.forward : cost_of(b.unwind.advance);
       const Cost tape = cost_of(share(b.taped.tape)), back = cost_of(share(b.taped.back));
       const double anyway = first ? 0 : steps * scan.more(tape.time, back.time);
@@ -313,7 +328,9 @@ class Menus {
       points.back().bytes = static_cast<double>(all) + scratch;
     } else {
       level.keeps = all;
+      level.whole = true;
       add(scan, inner, level, static_cast<double>(all) + scratch, steps, anyway, points);
+      level.whole = false;
     }
     if (b.residual == 0 || least >= all) return;
     std::vector<std::int64_t> bytes{least};
@@ -367,7 +384,7 @@ class Menus {
       points.push_back(
           {state * static_cast<double>(slots), time, 0, {{pair.number, {slots}}}, {{"while", e.at, again, time}}});
     }
-    return front(std::move(points));
+    return front(std::move(points), 0);
   }
 
   LoopLevels levels_;  // all as they are

@@ -67,6 +67,7 @@ struct LoopLevel {
   bool as_one = false;
   std::string disk = {};
   bool states = false, sunk = false;  // the second only of states: of LoopPair::sunk
+  bool whole = false;                 // `keeps` is all that the policy keeps of each step
   Policy policy = checkpoint_policies::everything_saveable;
 };
 using LoopLevels = std::vector<LoopLevel>;  // by the number of a loop

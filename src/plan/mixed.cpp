@@ -166,6 +166,8 @@ void RowPlaces::place(std::int64_t used, std::int64_t rows, std::vector<Place>& 
 }
 
 std::int64_t RowPlaces::pool_bytes(const MixedSchedule& schedule, std::int64_t length) const {
+  // Rows without bytes lie anywhere, and no schedule says how many there are.
+  if (std::all_of(pieces_.begin(), pieces_.end(), [](std::int64_t piece) { return piece == 0; })) length = 0;
   std::int64_t bytes = 0;
   std::vector<Place> places;
   for (std::int64_t used = 1; used <= std::max(slots_, schedule.deepest() + 1); ++used) {

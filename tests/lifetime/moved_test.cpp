@@ -107,6 +107,8 @@ std::map<std::string, bool> tried() {
                       static_cast<void>(pad(x, {{1, 1}}, m));
                     }).empty();
   out["Shape"] = moved(Shape{2}, [](auto& s) { static_cast<void>(zeros(s)); }).empty();
+  out["OptionalShape"] = moved(OptionalShape{2}, [](auto& s) { static_cast<void>(s.has_value()); }).empty();
+  out["KeptData"] = moved((ones(2) + 1).data<float>(), [](auto& s) { static_cast<void>(s.size()); }).empty();
   out["TreeDef"] = says_moved(moved(tree_flatten(std::vector<Array>{x, x}).second,
                                     [&](auto& d) { static_cast<void>(tree_unflatten(d, Arrays{x, x})); }));
   out["ArgumentAxes"] =

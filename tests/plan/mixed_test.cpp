@@ -247,5 +247,13 @@ TEST(Mixed, Menu) {
   }
 }
 
+// Residuals without elements: as many steps as there may be are one run, of which nothing is placed.
+TEST(RowPlaces, RowsWithoutBytesTakeNone) {
+  const std::int64_t length = std::numeric_limits<std::int32_t>::max();
+  const MixedSchedule schedule(length, {0, 4, 0}, 1e6);
+  EXPECT_EQ(schedule.run(0), length);
+  EXPECT_EQ(RowPlaces(1, {4, 0}, {0}).pool_bytes(schedule, length), 0);
+}
+
 }  // namespace
 }  // namespace anew::plan
