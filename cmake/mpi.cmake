@@ -38,8 +38,8 @@ function(anew_extension name)
                                                 SOVERSION ${PROJECT_VERSION_MAJOR})
 endfunction()
 
-# A test that runs a program on so many ranks. The variables let them share processors, and let root run them, as in
-# containers; they are Open MPI's, others need none.
+# A test that runs a program on so many ranks. The variables let them share processors, bind none of them to one that
+# others use, and let root run them, as in containers; they are Open MPI's, others need none.
 function(anew_mpi_test name ranks)
   if(NOT MPIEXEC_EXECUTABLE)
     add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: no mpirun found (openmpi-bin)")
@@ -48,6 +48,7 @@ function(anew_mpi_test name ranks)
   endif()
   add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} ${ARGN}
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 PROCESSORS 2 ENVIRONMENT
-    "ANEW_VERIFY=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1")
+  set(environment ANEW_VERIFY=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+      OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 PROCESSORS 2 ENVIRONMENT "${environment}")
 endfunction()

@@ -145,13 +145,13 @@ std::string wishes(const MpiGroup& g, std::string_view description) {
 
 const MpiGroup& mpi_group(const Group& g) { return static_cast<const MpiGroup&>(g); }
 
-// Between two looks at what is under way: others may want the processor (MPI's own waiting does not ask), and a thread
-// in the background leaves it to the program.
+// Between two looks at what is under way. After a while a thread sleeps between them: others may want the processor, the
+// program itself where this is the thread in the background; and one that only yields may be left waiting for long.
 void pause(Clock::time_point since) {
   constexpr auto soon = std::chrono::microseconds(100), nap = std::chrono::microseconds(20);
-  if (!Background::is_this_thread() || Clock::now() - since < soon) return std::this_thread::yield();
+  if (Clock::now() - since < soon) return std::this_thread::yield();
   std::this_thread::sleep_for(nap);
-  while (state().aborting) std::this_thread::sleep_for(std::chrono::seconds(1));
+  while (Background::is_this_thread() && state().aborting) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
 // Says once that this takes long: ranks of different groups may wait for each other.
