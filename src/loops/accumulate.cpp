@@ -164,7 +164,8 @@ const Accumulator* of_type(DType dtype) {
   // Narrow integers may be joined as wide ones: what wraps around later wraps to the same.
   return visit(dtype, []<class T>(std::type_identity<T>) -> const Accumulator* {
     if constexpr (std::is_same_v<T, bool>) return nullptr;
-    else if constexpr (std::is_class_v<T>) return &Accumulate<c, float, dtype_of_element<T>>::functions;
+    else if constexpr (std::is_class_v<T> && line_of(c).joins != Joins::order)  // the greater one is rounded already
+      return &Accumulate<c, float, dtype_of_element<T>>::functions;
     else return &Accumulate<c, Computed<T>, f32>::functions;
   });
 }

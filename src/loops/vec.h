@@ -398,6 +398,13 @@ inline Vec<float> rounded(DType dtype, Vec<float> x) {
     const auto quiet = u | broadcast(0x400000u);
     return bitcast<float>(select(x == x, r, quiet) & broadcast(0xffff0000u));
   }
+#if defined(__AVX2__) && defined(__F16C__)
+  if (dtype == f16) {  // the scalar operation gives one nan of each sign
+    const Vec<float> r{{_mm256_cvtph_ps(_mm256_cvtps_ph(x.p[0], _MM_FROUND_TO_NEAREST_INT))}};
+    const auto nan = (bitcast<std::uint32_t>(x) & broadcast(0x80000000u)) | broadcast(0x7fc00000u);
+    return select(x == x, r, bitcast<float>(nan));
+  }
+#endif
   return lanewise<float>([dtype](float v) { return rounded(dtype, v); }, x);
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "loops/vec.h"
+
 namespace anew::loops::test {
 namespace {
 
@@ -32,6 +34,20 @@ void check_all(Decode decode, Encode encode, std::uint16_t infinity) {
 
 TEST(Number, Bf16) { check_all(float_of_bf16, bf16_of_float, 0x7f80); }
 TEST(Number, F16) { check_all(float_of_f16, f16_of_float, 0x7c00); }
+
+// Floats of every exponent, around the places where a stored type rounds; nans of both signs too.
+TEST(Number, VectorsRoundAsNumbersDo) {
+  for (DType d : {bf16, f16})
+    for (std::uint64_t high = 0; high < 0x100000; ++high) {
+      float x[lanes], got[lanes];
+      constexpr std::uint32_t low[lanes] = {0, 1, 0x7ff, 0x800, 0x801, 0xffe, 0xfff, 0x555};
+      for (int k = 0; k < lanes; ++k) x[k] = std::bit_cast<float>(static_cast<std::uint32_t>(high << 12) | low[k]);
+      store<float>(got, rounded(d, load<float>(x)));
+      for (int k = 0; k < lanes; ++k)
+        ASSERT_EQ(std::bit_cast<std::uint32_t>(got[k]), std::bit_cast<std::uint32_t>(rounded(d, x[k])))
+            << std::hexfloat << x[k];
+    }
+}
 
 TEST(Number, FloatsToIntegersSaturate) {
   EXPECT_EQ(convert_number<std::int32_t>(3e9f), INT32_MAX);

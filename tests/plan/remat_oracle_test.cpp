@@ -47,7 +47,7 @@ void compare(const RematGraph& g, Tally& tally) {
 }
 
 TEST(RematOracle, PlansAreOptimal) {
-  const int each = std::getenv("ANEW_LONG") ? 125 : 8;
+  const int each = std::getenv("ANEW_LONG") ? 125 : 5;
   Tally tally;
   for (int i = 0; i < each; ++i) {
     const auto seed = static_cast<std::uint64_t>(i);
@@ -74,7 +74,7 @@ RematGraph with_fetches(RematGraph g, std::uint64_t seed) {
 }
 
 TEST(RematOracle, PlansWithFetchesAreOptimal) {
-  const int each = std::getenv("ANEW_LONG") ? 60 : 8;
+  const int each = std::getenv("ANEW_LONG") ? 60 : 5;
   Tally tally;
   int fetched = 0;
   for (int i = 0; i < each; ++i) {
