@@ -30,23 +30,67 @@ constexpr bool sanitized = true;
 constexpr bool sanitized = false;
 #endif
 
-// A function with arguments to call it with.
-class Call {
+// A value of some type to call a function with. What depends on its type is written once per type, not once per
+// function: there are hundreds of those.
+class Argument {
  public:
-  virtual ~Call() = default;
+  virtual ~Argument() = default;
   virtual std::string text() const = 0;
   virtual void visit_arrays(const Visit& f) = 0;
-  virtual std::unique_ptr<Call> clone() const = 0;
-  virtual Arrays run() const = 0;
+  virtual std::unique_ptr<Argument> clone() const = 0;
 };
+using Arguments = std::vector<std::unique_ptr<Argument>>;
+template <class T>
+class ArgumentOf final : public Argument {
+ public:
+  explicit ArgumentOf(T value) : value(std::move(value)) {}
+  std::string text() const override { return calls::text(value); }
+  void visit_arrays(const Visit& f) override { calls::visit(value, f); }
+  std::unique_ptr<Argument> clone() const override { return std::make_unique<ArgumentOf>(value); }
+  T value;
+};
+template <class T>
+std::unique_ptr<Argument> random_argument(Random& r) {
+  return std::make_unique<ArgumentOf<T>>(make(r, Tag<T>{}));
+}
+
 struct Entry {
   std::string name;
-  std::function<std::unique_ptr<Call>(Random&)> make;
+  std::vector<std::unique_ptr<Argument> (*)(Random&)> parameters;
+  void (*function)();  // of the type that `run` knows
+  Arrays (*run)(void (*function)(), const Arguments&);
 };
 std::vector<Entry>& entries() {
   static auto* all = new std::vector<Entry>;
   return *all;
 }
+
+// A function with arguments to call it with.
+class Call {
+ public:
+  Call(const Entry& e, Random& r) : entry_(&e) {
+    for (auto parameter : e.parameters) arguments_.push_back(parameter(r));
+  }
+  Call(const Call& other) : entry_(other.entry_) {
+    for (const auto& a : other.arguments_) arguments_.push_back(a->clone());
+  }
+  std::string text() const {
+    std::string out;
+    for (const auto& a : arguments_) out += (out.empty() ? "" : ", ") + a->text();
+    return "(" + out + ")";
+  }
+  void visit_arrays(const Visit& f) {
+    for (const auto& a : arguments_) a->visit_arrays(f);
+  }
+  Arrays run() const {
+    const Call copy = *this;  // some arguments are written to
+    return entry_->run(entry_->function, copy.arguments_);
+  }
+
+ private:
+  const Entry* entry_;
+  Arguments arguments_;
+};
 
 template <class P>
 struct Stored {
@@ -97,39 +141,24 @@ Arrays arrays_of(const std::pair<A, B>& x) {
   return out;
 }
 
-template <class R, class... P>
-class CallOf final : public Call {
- public:
-  using Arguments = std::tuple<stored_t<P>...>;
-  CallOf(R (*f)(P...), Random& r) : f_(f), arguments_{make(r, Tag<stored_t<P>>{})...} {}
-  std::string text() const override {
-    std::string out;
-    std::apply([&](const auto&... a) { ((out += (out.empty() ? "" : ", ") + calls::text(a)), ...); }, arguments_);
-    return "(" + out + ")";
+template <class R, class... P, std::size_t... I>
+Arrays run_call(R (*f)(P...), const Arguments& a, std::index_sequence<I...>) {
+  if constexpr (std::is_void_v<R>) {
+    f(static_cast<ArgumentOf<stored_t<P>>&>(*a[I]).value...);
+    return {};
+  } else {
+    return arrays_of(f(static_cast<ArgumentOf<stored_t<P>>&>(*a[I]).value...));
   }
-  void visit_arrays(const Visit& f) override {
-    std::apply([&](auto&... a) { (calls::visit(a, f), ...); }, arguments_);
-  }
-  std::unique_ptr<Call> clone() const override { return std::make_unique<CallOf>(*this); }
-  Arrays run() const override {
-    Arguments arguments = arguments_;  // some are written to
-    if constexpr (std::is_void_v<R>) {
-      std::apply(f_, arguments);
-      return {};
-    } else {
-      return arrays_of(std::apply(f_, arguments));
-    }
-  }
-
- private:
-  R (*f_)(P...);
-  Arguments arguments_;
-};
+}
 
 template <class R, class... P>
 bool add(const char* name, R (*f)(P...)) {
-  entries().push_back(
-      {name, [f](Random& r) -> std::unique_ptr<Call> { return std::make_unique<CallOf<R, P...>>(f, r); }});
+  entries().push_back({name,
+                       {random_argument<stored_t<P>>...},
+                       reinterpret_cast<void (*)()>(f),
+                       [](void (*function)(), [[maybe_unused]] const Arguments& a) {
+                         return run_call(reinterpret_cast<R (*)(P...)>(function), a, std::index_sequence_for<P...>());
+                       }});
   return true;
 }
 
@@ -262,12 +291,12 @@ std::string try_call(const Entry& e, const Call& call, Watch& watch, Counts& cou
     if (x.value() && x.value()->concrete() && !x.value()->weak) leaves.push_back(x);
   });
   const FlatFunction f = [&](std::span<const Array> xs) {
-    auto copy = call.clone();
+    Call copy = call;
     std::size_t next = 0;
-    copy->visit_arrays([&](Array& x) {
+    copy.visit_arrays([&](Array& x) {
       if (x.value() && x.value()->concrete() && !x.value()->weak) x = xs[next++];
     });
-    return copy->run();
+    return copy.run();
   };
   auto check_line = [&](const Error& error) -> std::string {
     if (error.line() > 0 && error.file().find("tests/calls") != std::string::npos) return "";
@@ -343,10 +372,10 @@ TEST(Calls, GiveAnErrorOrAResultThatJitGivesToo) {
       const Entry& e = entries()[seed % entries().size()];
       watch.begin(seed);
       std::string wrong;
-      std::unique_ptr<Call> call;
+      std::optional<Call> call;
       try {
         Random r(seed);
-        call = e.make(r);
+        call.emplace(e, r);
         if (one) std::printf("%s%s\n", e.name.c_str(), call->text().c_str()), std::fflush(stdout);
         wrong = try_call(e, *call, watch, counts);
       } catch (const std::exception& x) {
