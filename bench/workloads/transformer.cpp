@@ -10,7 +10,7 @@ using namespace anew;
 namespace workloads {
 namespace {
 
-struct Size {
+struct Dimensions {
   std::int64_t blocks, width, heads, length, batch, vocabulary;
 };
 
@@ -24,12 +24,12 @@ struct Unrolled {
   std::vector<Block> blocks;
   Head head;
 };
-struct Stacked {
+struct StackedBlocks {
   Block blocks;
   Head head;
 };
 
-Block block_of(Size s, std::uint32_t number) {
+Block block_of(Dimensions s, std::uint32_t number) {
   const std::int64_t d = s.width;
   const double r = std::sqrt(3.0 / static_cast<double>(d)), o = 1.0 / std::sqrt(2.0 * static_cast<double>(s.blocks));
   const std::uint32_t q = 1000 + 20 * number;
@@ -77,7 +77,7 @@ Array head_loss(const Array& h, const Head& p, const Array& labels) {
   return mean(nn::softmax_cross_entropy(matmul(nn::layer_norm(h, p.g, p.b), p.w), labels));
 }
 
-Case build(Size s, const std::string& variant) {
+Case build(Dimensions s, const std::string& variant) {
   Unrolled p;
   for (std::int64_t i = 0; i < s.blocks; ++i) p.blocks.push_back(block_of(s, static_cast<std::uint32_t>(i)));
   const double r = std::sqrt(3.0 / static_cast<double>(s.width));
@@ -86,11 +86,11 @@ Case build(Size s, const std::string& variant) {
   const Array labels = ints(34, {s.batch, s.length}, static_cast<std::uint32_t>(s.vocabulary));
   auto block = wrapped(variant, block_with(s.heads));
   if (variant.starts_with("scan")) {
-    auto loss = [block](const Stacked& p, const Array& x, const Array& labels) {
+    auto loss = [block](const StackedBlocks& p, const Array& x, const Array& labels) {
       auto [h, _] = scan([block](Array h, Block b) { return std::pair(block(h, b), none); }, x, p.blocks);
       return head_loss(h, p.head, labels);
     };
-    return case_of(value_and_grad(loss), Stacked{stacked(p.blocks), p.head}, x, labels);
+    return case_of(value_and_grad(loss), StackedBlocks{stacked(p.blocks), p.head}, x, labels);
   }
   auto loss = [block](const Unrolled& p, const Array& x, const Array& labels) {
     Array h = x;

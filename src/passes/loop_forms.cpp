@@ -96,7 +96,7 @@ Menu front(Menu points, double slack) {
 }
 
 template <class T>
-void join(std::vector<T>& to, const std::vector<T>& more) {
+void append(std::vector<T>& to, const std::vector<T>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
@@ -117,8 +117,8 @@ Menu together(const std::vector<LoopMenu>& menus, std::size_t most, double facto
       const Form& here = menus[m].points[at[m]];
       f.bytes += here.bytes;
       f.time += here.time;
-      join(f.levels, here.levels);
-      join(f.again, here.again);
+      append(f.levels, here.levels);
+      append(f.again, here.again);
     }
     return f;
   };
