@@ -13,6 +13,8 @@ import tempfile
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/anew-xla"
 PYTHON = os.environ.get("ANEW_PYTHON", sys.executable)
 LONG = bool(os.environ.get("ANEW_LONG"))
+# Modules run once: compiling them takes all the time.
+os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
 
 
 def xla(*args, wait=True):
