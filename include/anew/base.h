@@ -90,6 +90,7 @@ class Shape {
 
   constexpr Shape() { clear(); }
   constexpr Shape(const Shape& other) { copy(other); }
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): numbers, copied onto themselves too
   constexpr Shape& operator=(const Shape& other) {
     copy(other);
     return *this;

@@ -361,7 +361,7 @@ template <class F = detail::Elementwise>
 }
 [[nodiscard]] inline auto jit(detail::ElementwisePair f, JitOptions options = {},
                               const Location& at = Location::current()) {
-  return Jit<detail::ElementwisePair>(std::move(f), std::move(options), at);
+  return Jit<detail::ElementwisePair>(f, std::move(options), at);
 }
 // jit<step>(): of a function that is known by its name, which Programs and lists of residuals then show.
 template <auto F>

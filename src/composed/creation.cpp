@@ -15,7 +15,7 @@ namespace anew {
 Array copy(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
   if (!x.value.value()->concrete()) return x.value;  // has no memory
-  const Array a = contiguous(strong(x.value, x.at));
+  Array a = contiguous(strong(x.value, x.at));
   if (a.value()->buffer && a.value()->buffer != x.value.value()->buffer) return a;
   const Array fresh = empty_array(a.value()->type, x.at);
   std::memcpy(fresh.value()->buffer->data(), a.value()->data(), a.value()->type.bytes());

@@ -169,10 +169,11 @@ Array compress(const ArrayLike& condition, const ArrayLike& x, std::optional<int
   const int i = axis ? checked_axis("compress", *axis, type.shape.ndim(), type, condition.at) : 0;
   const std::int64_t n = type_of(a).shape[i], given = type_of(c).shape[0];
   if (given > n) {
-    bool outside = true;
+    bool outside = false;
     try {
       outside = any(c[slice(n, given)]).item<bool>(condition.at);
-    } catch (const Error&) {
+    } catch (const Error&) {  // it is traced
+      outside = true;
     }
     if (outside)
       fail("compress", condition.at, fmt::format("{} conditions for {} elements of {}", given, n, type.str()));

@@ -98,8 +98,8 @@ Closed close_custom(const FlatFunction& f, std::span<const Array> args, std::str
   try {
     return close_over(f, args, what, at);
   } catch (const UnknownValue&) {
+    return close_over_values(f, args, what, at);
   }
-  return close_over_values(f, args, what, at);
 }
 
 ir::Primitive custom_row(std::string op, decltype(ir::Primitive::parse) parse, decltype(ir::Primitive::batch) batch,
@@ -112,7 +112,7 @@ ir::Primitive custom_row(std::string op, decltype(ir::Primitive::parse) parse, d
             require_groups(op, {a.params.as<CustomCall>().constants}, a.in.size(), a.at);
             return infer_nested(program(a.params), a, op);
           },
-      .parse = std::move(parse),
+      .parse = parse,
       .run = [program](const ParamsRef& p, std::span<const Array> x,
                        const Location&) { return evaluate(*program(*p), x); },
       .jvp = std::move(jvp),

@@ -181,7 +181,7 @@ Policy combined(Kind kind, std::vector<Policy> parts, const Location& at) {
 
 Policy any_of(std::vector<Policy> p, const Location& at) { return combined(Kind::any_of, std::move(p), at); }
 Policy all_of(std::vector<Policy> p, const Location& at) { return combined(Kind::all_of, std::move(p), at); }
-Policy not_(Policy p, const Location& at) { return combined(Kind::not_, {std::move(p)}, at); }
+Policy not_(Policy p, const Location& at) { return combined(Kind::not_, {p}, at); }
 
 Policy save_and_offload_only_these_names(OffloadNames names, const Location& at) {
   check_memories("save_and_offload_only_these_names", names.src, names.dst, at);

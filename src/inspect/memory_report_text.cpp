@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 
 #include "inspect/report_rows.h"
@@ -40,7 +41,7 @@ std::string rate(double amount, double seconds) {
 // A size, and what fits of it, in eighths of a column.
 std::string bar(double part, std::size_t width) {
   static constexpr const char* eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const auto n = static_cast<std::size_t>(part * static_cast<double>(8 * width) + 0.5);
+  const auto n = static_cast<std::size_t>(std::lround(part * static_cast<double>(8 * width)));
   std::string out;
   for (std::size_t i = 0; i < n / 8; ++i) out += "█";
   return out + eighths[n % 8];
@@ -61,7 +62,7 @@ std::string chart(const std::vector<MemoryReport::Step>& all, std::size_t arena)
     const std::size_t from = n * per_step <= width ? i * per_step : i * width / n;
     const std::size_t to = n * per_step <= width ? from + per_step : from + 1;
     const double part = static_cast<double>(live[i]) / static_cast<double>(arena);
-    const auto l = std::min(8 * height, static_cast<std::size_t>(part * static_cast<double>(8 * height) + 0.5));
+    const auto l = std::min(8 * height, static_cast<std::size_t>(std::lround(part * static_cast<double>(8 * height))));
     for (std::size_t c = from; c < to; ++c) level[c] = std::max(level[c], l);
   }
   std::string out;

@@ -112,8 +112,8 @@ bool holds_functions(const Eqn& e) {
 }  // namespace
 
 Program inline_calls(const Program& p, const Callee& callee) {
-  auto changed = Inliner(callee).run(p);
-  return changed ? std::move(*changed) : p;
+  if (auto changed = Inliner(callee).run(p)) return std::move(*changed);
+  return p;
 }
 
 bool holds_functions(const Program& p) {

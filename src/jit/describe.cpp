@@ -60,7 +60,7 @@ bool moves_values(const MemoryPlan& plan) {
 }
 
 std::string step_name(const passes::Step& step) {
-  const std::string own = step.primitive ? step.primitive->name : "copy";
+  std::string own = step.primitive ? step.primitive->name : "copy";
   const auto* loop = step.as<passes::Loop>();
   const auto* unwind = step.as<passes::Unwind>();
   const std::int64_t length = loop ? loop->length : unwind ? unwind->length : -1;

@@ -383,7 +383,7 @@ Array logpdf(L x, L mean, L cov) {
   Array z = coerce(x.value, d, x.at), m = coerce(mean.value, d, x.at), c = coerce(cov.value, d, x.at);
   PinLine pin(x.at);
   if (type_of(m).shape.ndim() == 0) {  // of numbers, all alike
-    Array n = type_of(z).shape.ndim() == 0 ? z - m : z - m;
+    Array n = z - m;
     if (type_of(c).shape.ndim() != 0)
       fail("multivariate_normal.logpdf", x.at, fmt::format("the covariance is {}", type_of(c).str()));
     return -0.5 * n * n / c - 0.5 * (std::log(2 * std::numbers::pi) + log(c));

@@ -240,7 +240,7 @@ Array hyp1f1(const ArrayLike& a, const ArrayLike& b, const ArrayLike& x) {
   auto f = [](std::span<const Array> s) {
     // Kummer: for x < 0 exp(x) M(b - a, b, -x), whose terms do not alternate.
     Array negative = s[2] < 0, p = where(negative, s[1] - s[0], s[0]), z = abs(s[2]);
-    const Array q = s[1];
+    const Array& q = s[1];
     const Array beside = between_wholes(p), by = stop_gradient(q), at = stop_gradient(z);
     Arrays c = repeated(
         [&](std::span<const Array> t) {

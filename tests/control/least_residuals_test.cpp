@@ -34,7 +34,11 @@ TEST(LeastResiduals, BroadcastsAndViewsOfArguments) {
             (Lines{"f32[4,3] argument 0", "f32[3] sin", "f32[3] cos"}));
   EXPECT_EQ(kept([](Array a, Array b) { return sum(a[0] * b); }, y, g), (Lines{"f32[3] argument 1", "f32[1,3] slice"}));
   // A mask as numbers is a mask; a number repeated is nothing.
-  EXPECT_EQ(kept([](Array a) { return sum(sin(a) * astype(a > 0, f32)); }, g), (Lines{"bool[3] gt", "f32[3] cos"}));
+  auto masked = [](Array a) {
+    Array mask = astype(a > 0, f32);
+    return sum(sin(a) * mask);
+  };
+  EXPECT_EQ(kept(masked, g), (Lines{"bool[3] gt", "f32[3] cos"}));
   EXPECT_EQ(kept([](Array a) { return sum(a * full({3}, 2.0) * astype(lax::iota({3}, 0), f32)); }, g), Lines{});
   // Both factors of an outer product, not what they are spread to.
   EXPECT_EQ(bytes_kept([](Array a, Array b) { return sum(outer(sin(a), sin(b))); }, ones(50), ones(70)), 2u * 4 * 120);
