@@ -129,7 +129,8 @@ Tasks random_tasks(unsigned seed, int n) {
   for (int i = 0; i < n; ++i) {
     std::vector<int> reads;
     for (unsigned k = 0; i > 0 && k < random() % 3; ++k) reads.push_back(static_cast<int>(random() % t.values.size()));
-    t.make(reads, 1 + random() % 100, random() % 8 == 0);
+    const bool kept = random() % 8 == 0;  // in this order: compilers may evaluate arguments in any
+    t.make(reads, 1 + random() % 100, kept);
     t.tasks.back().fixed = random() % 10 == 0;
     t.tasks.back().scratch = random() % 4 ? 0 : random() % 50;
   }
