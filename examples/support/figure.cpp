@@ -90,7 +90,7 @@ void draw_series(std::string& out, const Series& s, const Scale& x, const Scale&
     const bool visible = std::isfinite(s.y[i]) && std::isfinite(s.x[i]) && (!y.log || s.y[i] > 0);
     if (s.points) {
       if (visible)
-        out += "<circle cx='" + place(x(s.x[i])) + "' cy='" + place(y(s.y[i])) + "' r='1.8' fill='" + ink +
+        out += "<circle cx='" + place(x(s.x[i])) + "' cy='" + place(y(s.y[i])) + "' r='2.1' fill='" + ink +
                "' fill-opacity='.65'/>\n";
     } else if (visible) {
       path += (pen_down ? "L" : "M") + place(x(s.x[i])) + " " + place(y(s.y[i]));
@@ -100,6 +100,39 @@ void draw_series(std::string& out, const Series& s, const Scale& x, const Scale&
   if (!path.empty())
     out += "<path d='" + path + "' fill='none' stroke='" + ink + "' stroke-width='1.6'" +
            (s.dashed ? " stroke-dasharray='5 4'" : "") + "/>\n";
+}
+
+// In the corner where the fewest points of curves would lie behind it.
+void draw_legend(std::string& out, const std::vector<Series>& all, const Scale& x, const Scale& y) {
+  std::size_t longest = 0, labels = 0;
+  for (const Series& s : all) longest = std::max(longest, s.label.size()), labels += !s.label.empty();
+  if (labels == 0) return;
+  const double wide = 22 + 6.0 * static_cast<double>(longest), high = 4 + 14.0 * static_cast<double>(labels);
+  double corner_x = 0, corner_y = 0;
+  int least = std::numeric_limits<int>::max();
+  for (const auto& [at, down] : {std::pair(x.to - wide, y.to), std::pair(x.from + 4, y.to),
+                                 std::pair(x.to - wide, y.from - high), std::pair(x.from + 4, y.from - high)}) {
+    int behind = 0;
+    for (const Series& s : all) {
+      for (std::size_t i = 0; i + 1 < s.y.size(); ++i) {
+        for (double t = 0; t < 1; t += 0.125) {
+          const double px = x(s.x[i] + t * (s.x[i + 1] - s.x[i])), py = y(s.y[i] + t * (s.y[i + 1] - s.y[i]));
+          behind += px >= at && px <= at + wide && py >= down && py <= down + high;
+        }
+      }
+    }
+    if (behind < least) least = behind, corner_x = at, corner_y = down;
+  }
+  out += "<rect class='page' fill-opacity='.8' x='" + place(corner_x) + "' y='" + place(corner_y) + "' width='" +
+         place(wide) + "' height='" + place(high) + "'/>\n";
+  double key = corner_y + 12;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i].label.empty()) continue;
+    out += "<rect x='" + place(corner_x + 3) + "' y='" + place(key - 7) + "' width='12' height='4' fill='" +
+           inks[i % inks.size()] + "'/>\n";
+    text(out, corner_x + 19, key, all[i].label, "");
+    key += 14;
+  }
 }
 
 std::vector<double> numbers(const anew::Array& x) { return anew::ravel(x).to_vector<double>(); }
@@ -204,16 +237,8 @@ std::string Figure::svg() const {
     rule(out, x.from, y.from, x.from, y.to, "axis");
     text(out, (x.from + x.to) / 2, y.from + 30, p.x_, "text-anchor='middle'");
     text(out, x0 + left - 40, y0 + 20, p.y_, "");
-    double key = y0 + top + 12;
-    for (std::size_t i = 0; i < p.series_.size(); ++i) {
-      const char* ink = inks[i % inks.size()];
-      draw_series(out, p.series_[i], x, y, ink);
-      if (p.series_[i].label.empty()) continue;
-      out += "<rect x='" + place(x.to - 100) + "' y='" + place(key - 7) + "' width='12' height='4' fill='" +
-             std::string(ink) + "'/>\n";
-      text(out, x.to - 84, key, p.series_[i].label, "");
-      key += 14;
-    }
+    for (std::size_t i = 0; i < p.series_.size(); ++i) draw_series(out, p.series_[i], x, y, inks[i % inks.size()]);
+    draw_legend(out, p.series_, x, y);
   }
   return out + "</svg>\n";
 }
