@@ -110,6 +110,7 @@ class Optimizer {
   State init(const P& params, const Location& at = Location::current()) const {
     return init_leaves(anew::detail::view_leaves(params), at);
   }
+  State init(const Array& params, const Location& at = Location::current()) const { return init<Array>(params, at); }
   // auto [updates, next] = opt.update(gradients, state, params)
   template <Tree P>
   std::pair<P, State> update(const P& gradients, const State& state, const P& params,
@@ -124,6 +125,15 @@ class Optimizer {
   std::pair<P, State> update(const P& gradients, const State& state, const Location& at = Location::current()) const {
     auto [updates, next] = update_leaves(anew::detail::view_leaves(gradients), state, nullptr, at);
     return {anew::detail::with_leaves(gradients, updates), std::move(next)};
+  }
+  // Of an array, or a number.
+  std::pair<Array, State> update(const Array& gradient, const State& state, const Array& param,
+                                 const Location& at = Location::current()) const {
+    return update<Array>(gradient, state, param, at);
+  }
+  std::pair<Array, State> update(const Array& gradient, const State& state,
+                                 const Location& at = Location::current()) const {
+    return update<Array>(gradient, state, at);
   }
   const std::string& name() const { return name_; }
   // For those made of others.
@@ -234,6 +244,9 @@ P apply_updates(const P& params, const P& updates, const Location& at = Location
   anew::detail::check_structure(updates, params, "apply_updates", "tree of updates", "tree of parameters", at);
   return anew::detail::with_leaves(
       params, detail::apply_update_leaves(anew::detail::view_leaves(params), anew::detail::view_leaves(updates), at));
+}
+inline Array apply_updates(const Array& param, const Array& update, const Location& at = Location::current()) {
+  return apply_updates<Array>(param, update, at);
 }
 // The norm of all leaves as one vector.
 template <Tree T>

@@ -148,6 +148,14 @@ TEST(Optimizers, FiftyStepsEqualOptax) {
   EXPECT_EQ(seen, goldens()["optimizers"].size() * 8);  // none is left out
 }
 
+TEST(Optimizers, TakeNumbers) {
+  const optim::Optimizer opt = optim::sgd(0.1, {.momentum = 0.9});
+  optim::State state = opt.init(2.0);
+  auto [update, next] = opt.update(3.0, state, 2.0);
+  EXPECT_NEAR(update.item(), -0.3, 1e-6);
+  EXPECT_NEAR(optim::apply_updates(2.0, opt.update(3.0, state).first).item(), 1.7, 1e-6);
+}
+
 TEST(Optimizers, DtypesOfParametersAreKept) {
   for (const auto& [name, opt] : optimizers())
     for (DType dtype : {bf16, f16}) {
