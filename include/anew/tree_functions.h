@@ -59,6 +59,15 @@ std::vector<std::string> tree_paths(const T& t) {
   return detail::leaf_paths(t, "");
 }
 
+namespace detail {
+std::string leaves_text(const LeafView& leaves);
+}  // namespace detail
+// A line for each leaf, its path and what it prints: to look at structs, tuples and lists.
+template <Tree T>
+std::string tree_str(const T& t) {
+  return detail::leaves_text(detail::view_leaves(t));
+}
+
 // fn(path, leaf, leaf of each other tree...) for every leaf; static values are those of the first tree.
 template <class Fn, Tree T, std::same_as<T>... Ts>
 T tree_map_with_path(Fn&& fn, const T& first, const Ts&... rest) {

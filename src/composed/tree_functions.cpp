@@ -4,6 +4,8 @@
 #include <anew/tree_functions.h>
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "ops/promote.h"
 
 namespace anew::detail {
@@ -40,6 +42,18 @@ Array wide_leaf(const Array& x, const Location& at) {
 }
 
 }  // namespace
+
+std::string leaves_text(const LeafView& leaves) {
+  std::ostringstream out;
+  const std::vector<std::string> paths = leaves.paths();
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const std::string& path = paths[i];
+    out << (i ? "\n" : "") << path << (path.empty() ? "" : ": ");
+    if (leaves.leaves()[i].value()) out << leaves.leaves()[i];
+    else out << "no array yet";
+  }
+  return out.str();
+}
 
 std::string LeafView::path(std::size_t i) const {
   std::string path = paths().at(i);

@@ -211,4 +211,11 @@ TEST(TreeFunctions, AxesPerLeaf) {
                {"vmap", "tree of axes number 0 in .in_axes", "layers[0].w"});
 }
 
+TEST(TreeStr, ALinePerLeaf) {
+  EXPECT_EQ(tree_str(array({1.0, 2.0})), "[1. 2.]");
+  EXPECT_EQ(tree_str(std::pair(array(1), std::map<std::string, Array>{{"a", Array()}})),
+            "[0]: 1\n[1]['a']: no array yet");
+  EXPECT_EQ(tree_str(std::vector<Array>{}), "");
+}
+
 }  // namespace tree_functions_test
