@@ -90,6 +90,9 @@ consteval bool check_equation() {
   }
   return false;
 }
+// Compilers print its name.
+template <class T>
+concept is_an_array_and_no_number = !Number<T>;
 // What is solved for: the type of f's parameter where that is known.
 template <class F, class T>
 using unknown_t = argument_t<F, 0, T, traced_numbers>;
@@ -344,9 +347,9 @@ std::pair<X, SolveInfo> run_root(bool fixed, const F& f, X x0, const RootOptions
 }  // namespace detail
 
 // x of f(x) = 0 near x0, an array or a tree, by Newton's method, and how it went. Of a plain number it would hide a
-// newton(f, Array) of the user's own.
+// newton(f, Array) of the user's own: write array(x0).
 template <class F = detail::Elementwise, class T>
-  requires(!Number<T>)
+  requires detail::is_an_array_and_no_number<T>
 [[nodiscard]] auto newton(const F& f, const T& x0, const RootOptions& options = {},
                           const Location& at = Location::current()) {
   using X = detail::unknown_t<F, T>;

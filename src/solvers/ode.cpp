@@ -153,7 +153,10 @@ class Integrator {
   }
 
   // Entries of x divided by what may be wrong of y, as one number.
-  Array scaled(const Array& x, const Array& y) const { return sqrt(mean(square(x / (atol_ + rtol_ * abs(y))))); }
+  Array scaled(const Array& x, const Array& y) const {
+    if (type_of(x).shape.size() == 0) return sum(x);  // nothing is wrong of nothing
+    return sqrt(mean(square(x / (atol_ + rtol_ * abs(y)))));
+  }
 
   // After Hairer, Norsett and Wanner I, II.4: a step whose first two terms are small beside y.
   Array first_step(const Array& y_in, const Array& f_in, const Array& t_in) const {

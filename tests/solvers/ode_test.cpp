@@ -110,6 +110,11 @@ TEST(Ode, TreesAndEvents) {
   EXPECT_EQ(none_found.time.item(), 1.0);
 }
 
+TEST(Ode, OfNothing) {
+  const Array y = odeint([](Array y, Array) { return -y; }, zeros({0}), array({0.0, 1.0, 2.0}));
+  EXPECT_EQ(y.type().str(), "f32[3,0]");
+}
+
 TEST(Ode, StiffSystems) {
   auto robertson = [](Array y, Array) {
     Array slow = 0.04 * y[{0}], back = 1e4 * y[{1}] * y[{2}], fast = 3e7 * square(y[{1}]);
