@@ -23,6 +23,13 @@ Complex fftn(const ArrayLike& re, const ArrayLike& im, const Lengths& s = {}, co
 Complex ifftn(const ArrayLike& re, const ArrayLike& im, const Lengths& s = {}, const Axes& axes = {});
 Complex rfftn(const ArrayLike& x, const Lengths& s = {}, const Axes& axes = {});
 Array irfftn(const ArrayLike& re, const ArrayLike& im, const Lengths& s = {}, const Axes& axes = {});
+Complex fft2(const ArrayLike& re, const ArrayLike& im, const Lengths& s = {}, const Axes& axes = {-2, -1});
+Complex ifft2(const ArrayLike& re, const ArrayLike& im, const Lengths& s = {}, const Axes& axes = {-2, -1});
+Complex rfft2(const ArrayLike& x, const Lengths& s = {}, const Axes& axes = {-2, -1});
+Array irfft2(const ArrayLike& re, const ArrayLike& im, const Lengths& s = {}, const Axes& axes = {-2, -1});
+// Of a signal whose transform is real: the first half of it, n numbers of its transform, and back.
+Array hfft(const ArrayLike& re, const ArrayLike& im, std::optional<std::int64_t> n = {}, int axis = -1);
+Complex ihfft(const ArrayLike& x, std::optional<std::int64_t> n = {}, int axis = -1);
 
 // The frequencies of the results, in cycles per unit of the sample spacing d; and zero frequency in the middle.
 Array fftfreq(std::int64_t n, double d = 1.0, DType dtype = default_float(), const Location& at = Location::current());

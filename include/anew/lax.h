@@ -13,6 +13,7 @@ Array le(const ArrayLike& a, const ArrayLike& b);
 Array lt(const ArrayLike& a, const ArrayLike& b);
 Array neg(const ArrayLike& x);
 Array sub(const ArrayLike& a, const ArrayLike& b);
+Array mul(const ArrayLike& a, const ArrayLike& b);
 Array is_finite(const ArrayLike& x);
 Array shift_left(const ArrayLike& a, const ArrayLike& b);
 Array shift_right_arithmetic(const ArrayLike& a, const ArrayLike& b);
@@ -23,6 +24,7 @@ Array batch_matmul(const ArrayLike& a, const ArrayLike& b);
 Array ragged_dot(const ArrayLike& a, const ArrayLike& b, const ArrayLike& group_sizes);
 Array reduce_max(const ArrayLike& x, const Axes& axes);
 Array reduce_min(const ArrayLike& x, const Axes& axes);
+Array reduce_sum(const ArrayLike& x, const Axes& axes);
 Array reduce_prod(const ArrayLike& x, const Axes& axes);
 Array reduce_and(const ArrayLike& x, const Axes& axes);  // of bools
 Array reduce_or(const ArrayLike& x, const Axes& axes);

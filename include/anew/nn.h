@@ -58,4 +58,47 @@ struct AttentionOptions {
 Array dot_product_attention(const ArrayLike& q, const ArrayLike& k, const ArrayLike& v,
                             const AttentionOptions& options = {});
 
+// Weights to begin with, as jax.nn.initializers draws them, called at once: he_normal(key, {3, 3, 16, 32}). A unit's
+// fan_in is the size of in_axis times all axes that are neither in, out nor batch, fan_out that of out_axis.
+namespace initializers {
+
+struct FanOptions {
+  Axes in_axis = -2, out_axis = -1;
+  Axes batch_axis = std::vector<int>{};  // none
+};
+// Of variance scale / fan, where `mode` is "fan_in", "fan_out", "fan_avg" or "fan_geo_avg" and `distribution`
+// "truncated_normal" (at two deviations), "normal" or "uniform".
+Array variance_scaling(const ArrayLike& key, const Shape& shape, double scale, std::string_view mode,
+                       std::string_view distribution, DType dtype = default_float(), const FanOptions& options = {});
+// Variance 2 / (fan_in + fan_out).
+Array glorot_uniform(const ArrayLike& key, const Shape& shape, DType dtype = default_float(),
+                     const FanOptions& options = {});
+Array glorot_normal(const ArrayLike& key, const Shape& shape, DType dtype = default_float(),
+                    const FanOptions& options = {});
+Array xavier_uniform(const ArrayLike& key, const Shape& shape, DType dtype = default_float(),
+                     const FanOptions& options = {});
+Array xavier_normal(const ArrayLike& key, const Shape& shape, DType dtype = default_float(),
+                    const FanOptions& options = {});
+// Variance 1 / fan_in.
+Array lecun_uniform(const ArrayLike& key, const Shape& shape, DType dtype = default_float(),
+                    const FanOptions& options = {});
+Array lecun_normal(const ArrayLike& key, const Shape& shape, DType dtype = default_float(),
+                   const FanOptions& options = {});
+// Variance 2 / fan_in: before relu.
+Array he_uniform(const ArrayLike& key, const Shape& shape, DType dtype = default_float(),
+                 const FanOptions& options = {});
+Array he_normal(const ArrayLike& key, const Shape& shape, DType dtype = default_float(),
+                const FanOptions& options = {});
+Array kaiming_uniform(const ArrayLike& key, const Shape& shape, DType dtype = default_float(),
+                      const FanOptions& options = {});
+Array kaiming_normal(const ArrayLike& key, const Shape& shape, DType dtype = default_float(),
+                     const FanOptions& options = {});
+// Orthonormal rows or columns, whichever are fewer, of the axes as one matrix; of kernels [..., in, out] in the middle.
+Array orthogonal(const ArrayLike& key, const Shape& shape, double scale = 1.0, int column_axis = -1,
+                 DType dtype = default_float());
+Array delta_orthogonal(const ArrayLike& key, const Shape& shape, double scale = 1.0, int column_axis = -1,
+                       DType dtype = default_float());
+
+}  // namespace initializers
+
 }  // namespace anew::nn

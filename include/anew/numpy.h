@@ -22,6 +22,8 @@ Array bitwise_right_shift(const ArrayLike& a, const ArrayLike& b);
 Array amax(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
 Array amin(const ArrayLike& x, const Axes& axis = {}, bool keepdims = false);
 Array concat(const ArrayList& xs, int axis = 0);
+Array matrix_transpose(const ArrayLike& x);          // of the last two axes
+Array around(const ArrayLike& x, int decimals = 0);  // half to even
 Array permute_dims(const ArrayLike& x, const Axes& axes);
 // Along the only axis where none is given. include_initial: with a 0 (or 1) in front.
 Array cumulative_sum(const ArrayLike& x, std::optional<int> axis = {}, bool include_initial = false);
@@ -75,7 +77,8 @@ Array empty_like(const ArrayLike& x, std::optional<DType> dtype = {});
 Array diagflat(const ArrayLike& x, std::int64_t k = 0);
 Array fill_diagonal(const ArrayLike& x, const ArrayLike& value);  // x with this on its main diagonal
 Array vander(const ArrayLike& x, std::optional<std::int64_t> n = {}, bool increasing = false);
-Array trim_zeros(const ArrayLike& x, std::string_view trim = "fb");  // of a concrete vector, at its front and back
+// A concrete array without the zeros at its front and back, along these axes.
+Array trim_zeros(const ArrayLike& x, std::string_view trim = "fb", const Axes& axis = {});
 Array apply_along_axis(const std::function<Array(Array)>& f, int axis, const ArrayLike& x);  // f of every line
 Array apply_over_axes(const std::function<Array(Array, int)>& f, const ArrayLike& x, const std::vector<int>& axes);
 Array fromfunction(const std::function<Array(std::vector<Array>)>& f, const Shape& shape, DType dtype = default_float(),
@@ -252,6 +255,7 @@ namespace linalg {
 Array vector_norm(const ArrayLike& x, double ord = 2, const Axes& axis = {}, bool keepdims = false);  // of all, flat
 Array matrix_norm(const ArrayLike& x, const NormOrder& ord = "fro", bool keepdims = false);  // of the last two axes
 Array vecdot(const ArrayLike& a, const ArrayLike& b);
+Array matrix_transpose(const ArrayLike& x);
 // The inverse for tensordot: the first `ind` axes are the rows of a matrix, the others its columns.
 Array tensorinv(const ArrayLike& x, int ind = 2);
 Array tensorsolve(const ArrayLike& a, const ArrayLike& b);  // x with tensordot(a, x, x.ndim()) = b
@@ -271,6 +275,36 @@ Array block(const std::vector<std::vector<Array>>& rows, const Location& at = Lo
 Array gradient(const ArrayLike& x, double spacing, int axis);
 Array gradient(const ArrayLike& x, const Array& coordinates, int axis);
 std::vector<Array> gradient(const ArrayLike& x, double spacing = 1);
+// Of the flat arrays where no axis is given.
+Array append(const ArrayLike& x, const ArrayLike& values, std::optional<int> axis = {});
+Array insert(const ArrayLike& x, const ArrayLike& index, const ArrayLike& values, std::optional<int> axis = {});
+Array delete_(const ArrayLike& x, const ArrayLike& index, std::optional<int> axis = {});  // a concrete index, or mask
+// x with these values at places of the flat array; one outside is left out, or with "clip" or "wrap" moved inside.
+Array put(const ArrayLike& x, const ArrayLike& index, const ArrayLike& values, std::string_view mode = "drop");
+Array place(const ArrayLike& x, const ArrayLike& mask, const ArrayLike& values);  // one after the other, where it holds
+// Elements of the choice that each index names; one outside names the first or the last, with "wrap" modulo their
+// count.
+Array choose(const ArrayLike& index, const ArrayList& choices, std::string_view mode = "clip");
+Array resize(const ArrayLike& x, const Shape& shape);  // its elements over and over
+Array indices(const Shape& shape, DType dtype = default_int(), const Location& at = Location::current());
+Array empty(const Shape& shape, DType dtype = default_float(), const Location& at = Location::current());  // zeros
+Array positive(const ArrayLike& x);
+Array spacing(const ArrayLike& x);  // from |x| to the next number
+DType result_type(const ArrayList& xs);
+// Polynomials by coefficients, the highest power first.
+Array poly(const ArrayLike& roots);
+Array polyval(const ArrayLike& p, const ArrayLike& x);
+Array polyadd(const ArrayLike& a, const ArrayLike& b);
+Array polysub(const ArrayLike& a, const ArrayLike& b);
+Array polymul(const ArrayLike& a, const ArrayLike& b);
+std::pair<Array, Array> polydiv(const ArrayLike& a, const ArrayLike& b);  // quotient and remainder
+Array polyder(const ArrayLike& p, std::int64_t m = 1);
+Array polyint(const ArrayLike& p, std::int64_t m = 1, const ArrayLike& k = 0);  // k: constants, one per integral
+struct PolyfitOptions {
+  std::optional<double> rcond = {};
+  Array w = {};  // of each point; as NumPy has it, beside the residual before it is squared
+};
+Array polyfit(const ArrayLike& x, const ArrayLike& y, std::int64_t degree, const PolyfitOptions& options = {});
 }  // namespace numpy
 
 }  // namespace anew

@@ -92,7 +92,9 @@ Array double_sided_maxwell(const ArrayLike& key, const ArrayLike& loc, const Arr
 Array generalized_normal(const ArrayLike& key, double p, const Shape& shape = {}, DType dtype = default_float());
 Array ball(const ArrayLike& key, std::int64_t d, double p = 2, const Shape& shape = {},
            DType dtype = default_float());  // points of d coordinates inside the ball of the p-norm
-Array orthogonal(const ArrayLike& key, std::int64_t n, const Shape& shape = {}, DType dtype = default_float());
+// n rows and m columns (absent: n), whichever are fewer orthonormal.
+Array orthogonal(const ArrayLike& key, std::int64_t n, const Shape& shape = {}, DType dtype = default_float(),
+                 std::optional<std::int64_t> m = {});
 Array multivariate_normal(const ArrayLike& key, const ArrayLike& mean, const ArrayLike& cov,
                           const OptionalShape& shape = {}, DType dtype = default_float());
 Array geometric(const ArrayLike& key, const ArrayLike& p, const OptionalShape& shape = {}, DType dtype = default_int());

@@ -13,6 +13,13 @@ namespace {
 
 constexpr double inf = std::numeric_limits<double>::infinity();
 
+void check_percent(std::string_view op, const ArrayLike& q, const Location& at) {
+  check_operand(q.value, line_or(at));
+  if (!is_known_number(q.value)) return;
+  const double percent = q.value.value()->number;
+  if (!(percent >= 0 && percent <= 100)) fail(op, at, fmt::format("q must be in [0, 100], got {}", percent));
+}
+
 bool may_be_nan(const Array& x) { return is_float(type_of(x).dtype); }
 
 // nan replaced by what does not count.
@@ -63,7 +70,7 @@ Array ptp(const ArrayLike& x, const Axes& axis, bool keepdims) {
 }
 
 Array percentile(const ArrayLike& x, const ArrayLike& q, const Axes& axis, bool keepdims, std::string_view method) {
-  check_operand(q.value, line_or(x.at));
+  check_percent("percentile", q, x.at);
   PinLine pin(x.at);
   return quantile(x, as_float(q) / 100.0, axis, keepdims, method);
 }
@@ -142,7 +149,7 @@ Array nanmedian(const ArrayLike& x, const Axes& axis, bool keepdims) {
   return nanquantile(x, ArrayLike(0.5, x.at), axis, keepdims);
 }
 Array nanpercentile(const ArrayLike& x, const ArrayLike& q, const Axes& axis, bool keepdims, std::string_view method) {
-  check_operand(q.value, line_or(x.at));
+  check_percent("nanpercentile", q, x.at);
   PinLine pin(x.at);
   return nanquantile(x, as_float(q) / 100.0, axis, keepdims, method);
 }

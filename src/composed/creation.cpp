@@ -122,6 +122,7 @@ Array full_like(const ArrayLike& x, const ArrayLike& v, std::optional<DType> dty
 }
 
 Array eye(std::int64_t rows, std::int64_t columns, std::int64_t k, DType dtype, const Location& at) {
+  if (rows < 0 || columns < 0) fail("eye", at, fmt::format("of {} rows and {} columns", rows, columns));
   PinLine pin(at);
   Shape shape{rows, columns};
   Array row = lax::iota(shape, 0);

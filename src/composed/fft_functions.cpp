@@ -150,6 +150,28 @@ Complex rfftn(const ArrayLike& x, const Lengths& s, const Axes& axes) { return r
 Array irfftn(const ArrayLike& re, const ArrayLike& im, const Lengths& s, const Axes& axes) {
   return inverse_real_transform("irfftn", re, im, s, axes);
 }
+Complex fft2(const ArrayLike& re, const ArrayLike& im, const Lengths& s, const Axes& axes) {
+  return complex_transform("fft2", re, im, s, axes, false);
+}
+Complex ifft2(const ArrayLike& re, const ArrayLike& im, const Lengths& s, const Axes& axes) {
+  return complex_transform("ifft2", re, im, s, axes, true);
+}
+Complex rfft2(const ArrayLike& x, const Lengths& s, const Axes& axes) { return real_transform("rfft2", x, s, axes); }
+Array irfft2(const ArrayLike& re, const ArrayLike& im, const Lengths& s, const Axes& axes) {
+  return inverse_real_transform("irfft2", re, im, s, axes);
+}
+Array hfft(const ArrayLike& re, const ArrayLike& im, std::optional<std::int64_t> n, int axis) {
+  check_operand(im.value, line_or(re.at));
+  PinLine pin(re.at);
+  Array y = inverse_real_transform("hfft", re, negative(im), one_length(n), axis);
+  return y * static_cast<double>(type_of(y).shape[axis]);
+}
+Complex ihfft(const ArrayLike& x, std::optional<std::int64_t> n, int axis) {
+  auto [re, im] = real_transform("ihfft", x, one_length(n), axis);
+  PinLine pin(x.at);
+  const auto points = static_cast<double>(n.value_or(type_of(x.value).shape[axis]));
+  return {re / points, -im / points};
+}
 
 Array fftfreq(std::int64_t n, double d, DType dtype, const Location& at) {
   require_points("fftfreq", n, at);

@@ -52,11 +52,16 @@ Array le(const ArrayLike& a, const ArrayLike& b) { return less_equal(a, b); }
 Array lt(const ArrayLike& a, const ArrayLike& b) { return less(a, b); }
 Array neg(const ArrayLike& x) { return negative(x); }
 Array sub(const ArrayLike& a, const ArrayLike& b) { return subtract(a, b); }
+Array mul(const ArrayLike& a, const ArrayLike& b) { return multiply(a, b); }
 Array is_finite(const ArrayLike& x) { return isfinite(x); }
 Array shift_left(const ArrayLike& a, const ArrayLike& b) { return left_shift(a, b); }
 Array shift_right_arithmetic(const ArrayLike& a, const ArrayLike& b) { return right_shift(a, b); }
 Array select(const ArrayLike& condition, const ArrayLike& x, const ArrayLike& y) { return where(condition, x, y); }
 Array batch_matmul(const ArrayLike& a, const ArrayLike& b) { return matmul(a, b); }
+Array reduce_sum(const ArrayLike& x, const Axes& axes) {
+  PinLine pin(x.at);
+  return astype(sum(x, axes), type_of(checked(x)).dtype);
+}
 Array reduce_prod(const ArrayLike& x, const Axes& axes) {
   PinLine pin(x.at);
   return astype(prod(x, axes), type_of(checked(x)).dtype);

@@ -35,6 +35,7 @@ Array given_back(const Columns& like, const Array& x, DType dtype) {
 Array vector_operand(std::string_view op, const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));
   Array v = strong(x.value, line_or(x.at));
+  if (type_of(v).shape.ndim() == 0) v = reshape(v, {1});
   if (type_of(v).shape.ndim() != 1 || type_of(v).shape[0] == 0)
     fail(op, x.at, fmt::format("needs a vector that is not empty, got {}", type_of(v).str()));
   return v;

@@ -58,6 +58,24 @@ Array amax(const ArrayLike& x, const Axes& axis, bool keepdims) { return max(x, 
 Array amin(const ArrayLike& x, const Axes& axis, bool keepdims) { return min(x, axis, keepdims); }
 Array concat(const ArrayList& xs, int axis) { return concatenate(xs, axis); }
 Array permute_dims(const ArrayLike& x, const Axes& axes) { return transpose(x, axes); }
+Array matrix_transpose(const ArrayLike& x) {
+  const Type type = type_of(checked(x));
+  if (type.shape.ndim() < 2) fail("matrix_transpose", x.at, fmt::format("needs a matrix, got {}", type.str()));
+  return swapaxes(x, -2, -1);
+}
+Array linalg::matrix_transpose(const ArrayLike& x) { return anew::matrix_transpose(x); }
+Array around(const ArrayLike& x, int decimals) {
+  Array a = checked(x);
+  if (decimals == 0) return is_float(type_of(a).dtype) ? round(x) : a;
+  if (!is_float(type_of(a).dtype)) {
+    if (decimals > 0) return a;
+    fail("around", x.at, fmt::format("of {} to {} decimals", type_of(a).str(), decimals),
+         "convert it to a float first");
+  }
+  PinLine pin(x.at);
+  const double factor = std::pow(10.0, decimals);
+  return round(a * factor) / factor;
+}
 Array cumulative_sum(const ArrayLike& x, std::optional<int> axis, bool include_initial) {
   return cumulative("cumulative_sum", x, axis, include_initial, false);
 }

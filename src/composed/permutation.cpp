@@ -64,6 +64,7 @@ Array choice(const ArrayLike& key, const ArrayLike& a, const Shape& shape, const
     fail(op, key.at, fmt::format("{} draws from {} elements without replacement", draws, n));
   if (options.p && options.p->shape() != Shape(n))
     fail(op, key.at, fmt::format("probabilities {} for {} elements", options.p->type().str(), n));
+  if (draws == 0) return zeros(result, numbers ? default_int() : type.dtype);
   Array index;
   if (!options.p && options.replace) {
     index = randint(key, Shape(draws), 0, n);

@@ -1,5 +1,6 @@
 // Results whose size depends on values: places of what is not zero, and sets. With a given size they are ordinary
 // functions; without one the count is read from the values first, which must be concrete.
+#include <anew/lax.h>
 #include <anew/numpy.h>
 #include <fmt/format.h>
 
@@ -128,8 +129,9 @@ Array of_two(std::string_view op, const ArrayLike& a, const ArrayLike& b, const 
   Array kept = s.fresh & keep(present(s.order < n), present(s.order >= n));
   Array at = places(op, kept, options.size, a.at), there = at >= 0;
   Array values = take(squeeze(s.lines, 1), where(there, at, 0), 0);
+  if (type_of(values).shape[0] == 0) return values;
   Array fill = options.fill_value.value() ? options.fill_value : take(values, 0, 0);
-  return type_of(values).shape[0] == 0 ? values : where(there, values, coerce(fill, d, a.at));
+  return where(there, values, coerce(fill, d, a.at));
 }
 
 }  // namespace
@@ -233,21 +235,24 @@ Array setxor1d(const ArrayLike& a, const ArrayLike& b, const SizeOptions& option
   return of_two("setxor1d", a, b, options, [](const Array& x, const Array& y) { return x ^ y; });
 }
 
-Array trim_zeros(const ArrayLike& x, std::string_view trim) {
+Array trim_zeros(const ArrayLike& x, std::string_view trim, const Axes& axis) {
   Array a = checked(x);
-  if (type_of(a).shape.ndim() != 1) fail("trim_zeros", x.at, fmt::format("needs a vector, got {}", type_of(a).str()));
   if (trim != "f" && trim != "b" && trim != "fb" && trim != "bf")
     fail("trim_zeros", x.at, fmt::format("no trim \"{}\"", trim), "it is f, b or fb");
+  const std::vector<int> axes = checked_axes("trim_zeros", axis, type_of(a), x.at);
   PinLine pin(x.at);
-  const std::int64_t n = type_of(a).shape[0];
-  if (n == 0) return a;
-  Array seen = a != 0, empty = ~any(seen);
   const bool front = trim.find('f') != trim.npos, back = trim.find('b') != trim.npos;
-  const std::int64_t none = size_or("trim_zeros", {}, empty, x.at);
-  if (none) return a[slice(0, 0)];
-  const std::int64_t begin = front ? argmax(seen).item<std::int64_t>() : 0;
-  const std::int64_t end = back ? n - argmax(flip(seen)).item<std::int64_t>() : n;
-  return a[slice(begin, end)];
+  Array seen = a != 0, y = a;
+  for (int i : axes) {
+    const std::int64_t n = type_of(a).shape[i];
+    if (n == 0) continue;
+    Array line = any(reshape(moveaxis(seen, i, 0), {n, type_of(a).shape.size() / n}), 1);
+    const bool nothing = !any(line).item<bool>(x.at);
+    const std::int64_t begin = front && !nothing ? argmax(line).item<std::int64_t>() : 0;
+    const std::int64_t end = nothing ? 0 : back ? n - argmax(flip(line)).item<std::int64_t>() : n;
+    y = lax::slice_in_dim(y, begin, end, 1, i);
+  }
+  return y;
 }
 
 }  // namespace anew

@@ -207,6 +207,7 @@ Array rankdata(const ArrayLike& x, std::string_view method, std::optional<int> a
 
 std::pair<Array, Array> mode(const ArrayLike& x, std::optional<int> axis, bool keepdims) {
   Array a = checked(x);
+  if (type_of(a).shape.ndim() == 0 && (!axis || *axis == 0 || *axis == -1)) return {a, ones({}, default_int())};
   if (!axis) {
     auto [value, count] = mode(ravel(a), 0);
     Shape ones;

@@ -232,15 +232,17 @@ Array ball(const ArrayLike& key, std::int64_t d, double p, const Shape& shape, D
   Array length = power(sum(power(abs(g), literal(dtype, p)), -1) + e, literal(dtype, 1 / p));
   return g / expand_dims(length, -1);
 }
-Array orthogonal(const ArrayLike& key, std::int64_t n, const Shape& shape, DType dtype) {
+Array orthogonal(const ArrayLike& key, std::int64_t n, const Shape& shape, DType dtype, std::optional<std::int64_t> m) {
   need_float("random.orthogonal", dtype, key.at);
-  if (n < 0) fail("random.orthogonal", key.at, fmt::format("of {} rows", n));
+  const std::int64_t columns = m.value_or(n);
+  if (n < 0 || columns < 0) fail("random.orthogonal", key.at, fmt::format("of {} rows and {} columns", n, columns));
   PinLine pin(key.at);
-  const Shape whole = longer("random.orthogonal", shape, Shape{n, n}, key.at);
+  const Shape whole = longer("random.orthogonal", shape, Shape{std::max(n, columns), std::min(n, columns)}, key.at);
   auto [q, r] = linalg::qr(normal(key, whole, dtype));
-  const int m = whole.ndim();
-  Array signs = sign(diagonal(moveaxis(r, {m - 2, m - 1}, {0, 1})));
-  return q * expand_dims(signs, -2);
+  const int axes = whole.ndim();
+  Array signs = sign(diagonal(moveaxis(r, {axes - 2, axes - 1}, {0, 1})));
+  Array tall = q * expand_dims(signs, -2);
+  return n < columns ? swapaxes(tall, -2, -1) : tall;
 }
 Array multivariate_normal(const ArrayLike& key, const ArrayLike& mean, const ArrayLike& cov, const OptionalShape& shape,
                           DType dtype) {

@@ -251,8 +251,10 @@ Array concatenate(const ArrayList& xs, int axis) {
   Arrays all;
   for (const Array& x : xs.values) all.push_back(coerce(x, d, xs.at));
   const Type first = type_of(all[0]);
-  if (first.shape.ndim() == 0)
-    fail("concatenate", xs.at, fmt::format("of scalars {}", first.str()), "stack makes an array of them");
+  const auto scalar = std::ranges::find_if(all, [](const Array& x) { return type_of(x).shape.ndim() == 0; });
+  if (scalar != all.end())
+    fail("concatenate", xs.at, fmt::format("of scalars {}", type_of(*scalar).str()),
+         "stack makes an array of scalars, atleast_1d a vector of each");
   int a = checked_axis("concatenate", axis, first.shape.ndim(), first, xs.at);
   if (all.size() == 1) return all[0];
   return anew::bind(rows<PadRows>().concatenate, make_params(ConcatenateParams(a)), all, xs.at)[0];

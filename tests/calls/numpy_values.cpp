@@ -33,6 +33,13 @@ HistogramOptions make(Random& r, Tag<HistogramOptions>) {
 CovOptions make(Random& r, Tag<CovOptions>) {
   return {r.chance(50), r.chance(50) ? 1 : value<double>(r), maybe(r), maybe(r)};
 }
+numpy::PolyfitOptions make(Random& r, Tag<numpy::PolyfitOptions>) {
+  return {r.chance(60) ? std::optional<double>() : value<double>(r), maybe(r)};
+}
+nn::initializers::FanOptions make(Random& r, Tag<nn::initializers::FanOptions>) {
+  if (r.chance(50)) return {};
+  return {value<Axes>(r), value<Axes>(r), value<Axes>(r)};
+}
 InterpOptions make(Random& r, Tag<InterpOptions>) {
   return {maybe(r), maybe(r), r.chance(60) ? std::optional<double>() : value<double>(r)};
 }

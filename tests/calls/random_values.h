@@ -120,6 +120,8 @@ BincountOptions make(Random& r, Tag<BincountOptions>);
 Bins make(Random& r, Tag<Bins>);
 HistogramOptions make(Random& r, Tag<HistogramOptions>);
 CovOptions make(Random& r, Tag<CovOptions>);
+numpy::PolyfitOptions make(Random& r, Tag<numpy::PolyfitOptions>);
+nn::initializers::FanOptions make(Random& r, Tag<nn::initializers::FanOptions>);
 InterpOptions make(Random& r, Tag<InterpOptions>);
 ReduceOptions make(Random& r, Tag<ReduceOptions>);
 std::function<Array(Array)> make(Random& r, Tag<std::function<Array(Array)>>);

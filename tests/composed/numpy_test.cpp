@@ -28,6 +28,33 @@ TEST(Numpy, SizesOfValues) {
   EXPECT_EQ(values(column), (std::vector<double>{0, 0, 1}));
 }
 
+// What is not there: each function that chooses elements, of arrays that have none to choose.
+TEST(Numpy, NothingIsChosen) {
+  const Array x = array({3, 0, 1}), m = reshape(arange(6), {2, 3});
+  for (const Array& none :
+       {setdiff1d(x, x), setxor1d(x, x), intersect1d(x, x + 10), union1d(x[slice(0)], x[slice(0)]), setdiff1d(1, 1),
+        flatnonzero(0 * m), compress(x > 9, x), extract(m > 9, m), x[x > 9], trim_zeros(0 * x), unique(x[slice(0)]),
+        numpy::delete_(x, arange(3)), numpy::resize(x, {0})}) {
+    EXPECT_EQ(none.type().str(), "i32[0]");
+  }
+  EXPECT_EQ(nonzero(0 * m)[1].type().str(), "i32[0]");
+  EXPECT_EQ(argwhere(0 * m).type().str(), "i32[0,2]");
+  EXPECT_EQ(compress(array({false, false}), m, 0).type().str(), "i32[0,3]");
+  EXPECT_EQ(trim_zeros(0 * m).type().str(), "i32[0,0]");
+  EXPECT_EQ(trim_zeros(0 * m, "f", 1).type().str(), "i32[2,0]");
+  EXPECT_EQ(trim_zeros(zeros({0, 3})).type().str(), "f32[0,0]");
+  EXPECT_EQ(numpy::delete_(m, array({0, 1}), 0).type().str(), "i32[0,3]");
+}
+
+TEST(Numpy, TrimZerosAlongAxes) {
+  const Array x = ones({2, 3}), wide = pad(x, {{1, 2}, {0, 1}});
+  EXPECT_TRUE(array_equal(trim_zeros(wide), x));
+  EXPECT_EQ(trim_zeros(wide, "f").shape(), (Shape{4, 4}));
+  EXPECT_EQ(trim_zeros(wide, "b", 0).shape(), (Shape{3, 4}));
+  EXPECT_EQ(trim_zeros(wide, "fb", {1}).shape(), (Shape{5, 3}));
+  EXPECT_EQ(trim_zeros(2.0).shape(), Shape{});
+}
+
 TEST(Numpy, TracedSizesAreAskedFor) {
   Array x = array({3, 0, 1});
   auto traced = [](Array v) { return flatnonzero(v); };
@@ -40,6 +67,61 @@ TEST(Numpy, TracedSizesAreAskedFor) {
   EXPECT_EQ(error_of([&] { jit(counted)(x); }),
             "[bincount] how many bins there are depends on values, which a traced function does not have; "
             "hint: give their number, .length = n");
+}
+
+TEST(Numpy, ErrorsOfEdits) {
+  const Array x = ones({2, 3});
+  EXPECT_EQ(error_of([&] { numpy::insert(x, 0.5, 1); }),
+            "[insert] the index is f32[]; hint: give an integer, or a vector of integers");
+  EXPECT_EQ(error_of([&] { numpy::delete_(x, 2, 0); }), "[delete_] index 2 is out of range for an axis of size 2");
+  EXPECT_EQ(error_of([&] { numpy::delete_(x, array({true}), 0); }),
+            "[delete_] the index is bool[1]; hint: give integers, or a bool for each of 2 elements");
+  EXPECT_EQ(error_of([&] { numpy::place(x, x[0] > 0, 1); }),
+            "[place] a mask bool[3] for f32[2,3]; hint: give one of the same size");
+  EXPECT_EQ(error_of([&] { numpy::place(x, x > 0, zeros({0})); }), "[place] there are no values");
+  EXPECT_EQ(error_of([&] { numpy::choose(x, {x}); }), "[choose] an index f32[2,3] into 1 choices");
+  EXPECT_EQ(error_of([&] { numpy::choose(0, {x}, "raise"); }), "[choose] no mode \"raise\"; hint: it is clip or wrap");
+  EXPECT_EQ(error_of([&] { numpy::resize(x, {-1}); }), "[resize] negative size in shape [-1]");
+  EXPECT_EQ(error_of([&] { numpy::result_type({}); }), "[result_type] of no arrays");
+  EXPECT_EQ(error_of([&] { matrix_transpose(x[0]); }), "[matrix_transpose] needs a matrix, got f32[3]");
+  EXPECT_EQ(error_of([&] { around(arange(3), -1); }),
+            "[around] of i32[3] to -1 decimals; hint: convert it to a float first");
+  EXPECT_EQ(error_of([&] { percentile(x, 101); }), "[percentile] q must be in [0, 100], got 101");
+  EXPECT_EQ(error_of([&] { nanpercentile(x, -1); }), "[nanpercentile] q must be in [0, 100], got -1");
+  EXPECT_EQ(error_of([&] { eye(-1); }), "[eye] of -1 rows and -1 columns");
+}
+
+TEST(Numpy, ErrorsOfPolynomials) {
+  const Array p = ones(3), x = ones({2, 3});
+  EXPECT_EQ(error_of([&] { numpy::polymul(x, p); }), "[polymul] needs a vector, got f32[2,3]");
+  EXPECT_EQ(error_of([&] { numpy::polyval(2.0, p); }),
+            "[polyval] the coefficients are a scalar; hint: array({a, b}) is a x + b");
+  EXPECT_EQ(error_of([&] { numpy::polydiv(p, zeros({0})); }), "[polydiv] by a polynomial without coefficients");
+  EXPECT_EQ(error_of([&] { numpy::polyder(p, -1); }), "[polyder] the order is -1; hint: give 0 or more");
+  EXPECT_EQ(error_of([&] { numpy::polyint(p, 2, p); }), "[polyint] 3 constants for 2 integrals");
+  EXPECT_EQ(error_of([&] { numpy::polyfit(p, p, -1); }), "[polyfit] the degree is -1");
+  EXPECT_EQ(error_of([&] { numpy::polyfit(p, ones(2), 1); }),
+            "[polyfit] needs points [n] and values [n] or [n, columns], got f32[3] and f32[2]");
+  EXPECT_EQ(error_of([&] { numpy::polyfit(p, p, 1, {.w = ones(2)}); }), "[polyfit] weights f32[2] for 3 points");
+}
+
+TEST(Initializers, Errors) {
+  const Array key = random::key(0);
+  using namespace nn::initializers;
+  EXPECT_EQ(error_of([&] { he_normal(key, {3}); }),
+            "[he_normal] weights of shape [3] have no two axes, in and out; hint: of a bias: zeros(n)");
+  EXPECT_EQ(error_of([&] { he_normal(key, {3, 2}, i32); }), "[he_normal] needs a floating type, got i32");
+  EXPECT_EQ(error_of([&] { variance_scaling(key, {3, 2}, 1, "in", "normal"); }),
+            "[variance_scaling] no mode \"in\"; hint: modes are fan_in, fan_out, fan_avg, fan_geo_avg");
+  EXPECT_EQ(error_of([&] { variance_scaling(key, {3, 2}, 1, "fan_in", "gamma"); }),
+            "[variance_scaling] no distribution \"gamma\"; hint: it is truncated_normal, normal or uniform");
+  EXPECT_EQ(error_of([&] { nn::initializers::orthogonal(key, {3}); }),
+            "[orthogonal] a shape of two or more axes is needed, got [3]");
+  EXPECT_EQ(
+      error_of([&] { delta_orthogonal(key, {3, 4, 2}); }),
+      "[delta_orthogonal] of a kernel of shape [3,4,2]; hint: it has one to three axes of space, then no more inputs "
+      "than outputs");
+  EXPECT_EQ(error_of([&] { random::orthogonal(key, -1); }), "[random.orthogonal] of -1 rows and -1 columns");
 }
 
 TEST(Numpy, Errors) {
