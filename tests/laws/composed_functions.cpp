@@ -433,15 +433,19 @@ const std::vector<std::pair<std::string, std::string>>& functions_without_deriva
     add("gives elements in places that depend on all of them, as sort does",
         {"unique", "unique_values", "unique_counts", "unique_inverse", "union1d", "intersect1d", "setdiff1d",
          "setxor1d", "trim_zeros"});
-    add("makes constants",
-        {"empty_like", "logspace", "geomspace", "bartlett", "blackman", "hamming", "hanning", "kaiser",
-         "lax::broadcasted_iota", "random::PRNGKey", "random::key_data", "random::wrap_key_data", "random::clone"});
+    add("makes constants", {"numpy::indices", "numpy::empty", "empty_like", "logspace", "geomspace", "bartlett",
+                            "blackman", "hamming", "hanning", "kaiser", "lax::broadcasted_iota", "random::PRNGKey",
+                            "random::key_data", "random::wrap_key_data", "random::clone"});
     add("draws numbers that depend on a key alone",
         {"random::key", "random::split", "random::maxwell", "random::generalized_normal", "random::ball",
          "random::orthogonal", "random::fold_in", "random::bits", "random::normal", "random::exponential",
          "random::gumbel", "random::laplace", "random::logistic", "random::cauchy", "random::rademacher",
          "random::bernoulli", "random::randint", "random::categorical"});
-    add("its derivative is 0 by definition", {"stop_gradient", "nextafter"});
+    add("its derivative is 0 by definition", {"stop_gradient", "nextafter", "numpy::spacing", "around"});
+    for (const char* name : {"variance_scaling", "glorot_uniform", "glorot_normal", "xavier_uniform", "xavier_normal",
+                             "lecun_uniform", "lecun_normal", "he_uniform", "he_normal", "kaiming_uniform",
+                             "kaiming_normal", "orthogonal", "delta_orthogonal"})
+      all.emplace_back(std::string("nn::initializers::") + name, "draws numbers that depend on a key alone");
     return all;
   }();
   return table;
