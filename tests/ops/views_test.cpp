@@ -159,7 +159,7 @@ TEST(Shape, Errors) {
             "[concatenate] f32[2,3] and f32[2,2] differ in more than axis 0");
   EXPECT_EQ(error_of([&] { (void)concatenate({1.0, 2.0}); }),
             "[concatenate] of scalars f32[]; hint: stack makes an array of scalars, atleast_1d a vector of each");
-  EXPECT_EQ(error_of([] { concatenate({ones(2), 1.0}); }),
+  EXPECT_EQ(error_of([] { (void)concatenate({ones(2), 1.0}); }),
             "[concatenate] of scalars f32[]; hint: stack makes an array of scalars, atleast_1d a vector of each");
   EXPECT_EQ(error_of([&] { (void)concatenate(std::vector<Array>{}); }), "[concatenate] of no arrays");
   EXPECT_EQ(error_of([&] { (void)concatenate({x, x}, 2); }), "[concatenate] axis 2 is out of range for f32[2,3]");
