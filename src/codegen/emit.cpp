@@ -37,7 +37,7 @@ std::string run_name(std::size_t n) { return fmt::format("kernel{}_run", n); }
 std::string finish_name(std::size_t n) { return fmt::format("kernel{}_finish", n); }
 
 bool generate(llvm::Module& module, const Source& source, std::size_t n, const Machine& machine) {
-  const Layout layout(source);
+  const Layout layout(source, machine.masks);
   Emitter run(declare(module, run_name(n), false, machine), layout, machine);
   if (layout.schedule.units > 0)
     run.when(run.b.CreateICmpSLT(run.argument(1), run.argument(2)), [&] {

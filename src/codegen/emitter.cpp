@@ -2,6 +2,7 @@
 #include "codegen/emitter.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
 #include <limits>
@@ -278,11 +279,45 @@ Value* Emitter::value(int node, int lanes, int copy) const {
   return lanes == 1 ? values_[n][0] : splats_[n];
 }
 
+void Emitter::for_nodes(Level place, int condition, const Lanes& lanes, FunctionRef<void(int)> write) {
+  for (int n = 0; n < static_cast<int>(values_.size()); ++n) {
+    if (layout.place[n] != place || layout.only_if[n] != condition) continue;
+    if (!layout.is_rare(n)) write(n);
+    else if (layout.rare.at(layout.node(n).a).front() == n) branch(place, layout.node(n).a, lanes, write);
+  }
+}
+
+void Emitter::branch(Level place, int condition, const Lanes& lanes, FunctionRef<void(int)> write) {
+  Value* anywhere = values_[condition][0];
+  for (int c = 1; c < lanes.copies; ++c) anywhere = b.CreateOr(anywhere, values_[condition][c]);
+  if (lanes.width > 1) {
+    Value* bits = b.CreateBitCast(anywhere, b.getIntNTy(static_cast<unsigned>(lanes.width)));
+    anywhere = b.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType()));
+  }
+  llvm::BasicBlock* before = b.GetInsertBlock();
+  auto* inside = llvm::BasicBlock::Create(b.getContext(), "rare", function_);
+  auto* after = llvm::BasicBlock::Create(b.getContext(), "joined", function_);
+  b.CreateCondBr(anywhere, inside, after, llvm::MDBuilder(b.getContext()).createUnlikelyBranchWeights());
+  b.SetInsertPoint(inside);
+  for_nodes(place, condition, lanes, write);
+  const std::vector<int>& selects = layout.rare.at(condition);
+  for (int n : selects) write(n);
+  inside = b.GetInsertBlock();
+  b.CreateBr(after);
+  after->moveAfter(inside);
+  b.SetInsertPoint(after);
+  for (int n : selects)
+    for (int c = 0; c < lanes.copies; ++c) {
+      llvm::PHINode* phi = b.CreatePHI(values_[n][c]->getType(), 2);
+      phi->addIncoming(value(layout.node(n).c, lanes.width, c), before);
+      phi->addIncoming(values_[n][c], inside);
+      set(n, c, phi);
+    }
+}
+
 void Emitter::emit(Level place) {
-  for (std::size_t n = 0; n < values_.size(); ++n) {
-    if (layout.place[n] != place) continue;
-    const int id = static_cast<int>(n);
-    const loops::Node& node = layout.node(id);
+  for_nodes(place, -1, {}, [&](int n) {
+    const loops::Node& node = layout.node(n);
     Value* x;
     if (node.op == Op::load || node.op == Op::index) {
       const std::size_t at = layout.stream_of[n];
@@ -296,27 +331,27 @@ void Emitter::emit(Level place) {
       x = operate(b, node, node.a < 0 ? node.dtype : layout.node(node.a).dtype, operand(node.a), operand(node.b),
                   operand(node.c), 1);
     }
-    set(id, 0, x);
-    if (layout.splat[n]) splats_[n] = b.CreateVectorSplat(static_cast<unsigned>(width), x);
-  }
+    set(n, 0, x);
+  });
+  for (std::size_t n = 0; n < values_.size(); ++n)
+    if (layout.place[n] == place && layout.splat[n])
+      splats_[n] = b.CreateVectorSplat(static_cast<unsigned>(width), values_[n][0]);
 }
 
 void Emitter::emit(Level place, const Lanes& lanes) {
-  for (std::size_t n = 0; n < values_.size(); ++n) {
-    if (layout.place[n] != place) continue;
-    const int id = static_cast<int>(n);
-    const loops::Node& node = layout.node(id);
+  for_nodes(place, -1, lanes, [&](int n) {
+    const loops::Node& node = layout.node(n);
     for (int copy = 0; copy < lanes.copies; ++copy) {
       if (node.op == Op::load || node.op == Op::index) {
         const std::size_t at = layout.stream_of[n];
-        set(id, copy, node.op == Op::load ? load(at, lanes, copy) : indices(at, node.dtype, lanes, copy));
+        set(n, copy, node.op == Op::load ? load(at, lanes, copy) : indices(at, node.dtype, lanes, copy));
         continue;
       }
       auto operand = [&](std::int32_t o) { return o < 0 ? nullptr : value(o, lanes.width, copy); };
-      set(id, copy,
+      set(n, copy,
           operate(b, node, layout.node(node.a).dtype, operand(node.a), operand(node.b), operand(node.c), lanes.width));
     }
-  }
+  });
 }
 
 }  // namespace anew::codegen

@@ -80,6 +80,10 @@ class Emitter {
   llvm::Value* lane_pointers(std::size_t stream, llvm::Value* pointer, int width);
   llvm::Value* element(std::size_t stream, const Lanes& lanes, int copy);
   void set(int node, int copy, llvm::Value* x);
+  // Nodes of a place that are needed if `condition` holds somewhere (-1: always), each by `write`; with branches around
+  // those that other conditions ask for.
+  void for_nodes(Level place, int condition, const Lanes& lanes, FunctionRef<void(int)> write);
+  void branch(Level place, int condition, const Lanes& lanes, FunctionRef<void(int)> write);
 
   llvm::Function* function_;
   Position position_;

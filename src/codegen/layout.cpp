@@ -27,7 +27,8 @@ void add_access(loops::Stream& s, OperandStream& out, const loops::Access& acces
 
 }  // namespace
 
-Layout::Layout(const Source& source) : schedule(source.schedule), kernel(loops::expand(*source.kernel)) {
+Layout::Layout(const Source& source, bool scales)
+    : schedule(source.schedule), kernel(loops::expand(*source.kernel, scales)) {
   if (source.strides.size() != kernel.operands.size())
     throw InternalError("[codegen] a kernel is compiled with the strides of each of its operands");
   for (std::size_t o = 0; o < kernel.operands.size(); ++o)
@@ -35,6 +36,8 @@ Layout::Layout(const Source& source) : schedule(source.schedule), kernel(loops::
       throw InternalError("[codegen] an operand has one stride per dimension");
   make_streams(source);
   find_places();
+  find_rare();
+  count_work();
 }
 
 int Layout::first_of(int section) const {
@@ -131,11 +134,57 @@ void Layout::find_places() {
       if (x >= 0) depends[n] |= depends[x];
     place[n] = placed(depends[n]);
     if (!by_lane(place[n])) continue;
-    ++work;
-    wide += size_of(node.dtype) == 8;
     for (std::int32_t x : {node.a, node.b, node.c}) read_by_lane(x);
   }
   for (const loops::Store& s : kernel.stores) read_by_lane(s.node);
+}
+
+bool Layout::is_rare(int n) const {
+  const auto found = rare.find(node(n).a);
+  return found != rare.end() && std::binary_search(found->second.begin(), found->second.end(), n);
+}
+
+void Layout::find_rare() {
+  const int count = static_cast<int>(kernel.nodes.size());
+  for (int n = 0; n < count; ++n) {
+    const loops::Node& s = node(n);
+    if (place[n] == Level::unused || s.op != Op::select || s.imm == 0 || place[s.a] != place[n]) continue;
+    std::vector<int>& group = rare[s.a];
+    const int first = group.empty() ? n : group.front();
+    if (s.b < first && s.c < first && place[n] == place[first]) group.push_back(n);
+  }
+  // The selects of a condition are written together, so they have to be needed together.
+  auto apart = [&](const auto& group) {
+    const auto& [condition, selects] = group;
+    return std::any_of(selects.begin(), selects.end(), [&](int n) { return only_if[n] != only_if[selects.front()]; });
+  };
+  do find_needed();
+  while (std::erase_if(rare, apart) > 0);
+}
+
+void Layout::find_needed() {
+  // From the readers of a node: the condition that all of them have, or -1; -2 before any is seen.
+  only_if.assign(kernel.nodes.size(), -2);
+  auto read = [&](std::int32_t n, int condition) {
+    if (n >= 0) only_if[n] = only_if[n] == -2 || only_if[n] == condition ? condition : -1;
+  };
+  for (const loops::Store& s : kernel.stores) read(s.node, -1);
+  for (int n = static_cast<int>(kernel.nodes.size()); n-- > 0;) {
+    if (place[n] == Level::unused) continue;
+    const loops::Node& s = node(n);
+    if (only_if[n] >= 0 && (stream_of[n] >= 0 || place[n] != place[rare[only_if[n]].front()])) only_if[n] = -1;
+    read(s.a, only_if[n]);
+    read(s.b, is_rare(n) ? s.a : only_if[n]);
+    read(s.c, only_if[n]);
+  }
+}
+
+void Layout::count_work() {
+  for (std::size_t n = 0; n < place.size(); ++n) {
+    if (!by_lane(place[n]) || only_if[n] >= 0) continue;
+    ++work;
+    wide += size_of(kernel.nodes[n].dtype) == 8;
+  }
 }
 
 }  // namespace anew::codegen

@@ -2,6 +2,8 @@
 // load, loop variable and store, and for every node the innermost place of the nest at which it has to be computed.
 // No LLVM in it: everything follows from the kernel and the strides of its operands.
 #pragma once
+#include <map>
+
 #include "codegen/codegen.h"
 #include "loops/nest.h"
 
@@ -27,7 +29,7 @@ struct OperandStream {
 };
 
 struct Layout {
-  explicit Layout(const Source& source);
+  Layout(const Source& source, bool scales);  // with Op::scale
 
   const loops::Schedule& schedule;    // of the kernel as given
   loops::Kernel kernel;               // with calls expanded
@@ -38,12 +40,17 @@ struct Layout {
   std::vector<int> stores;     // streams of the stores
   std::vector<Level> place;    // by node
   std::vector<bool> splat;     // by node: computed once, read by lane
+  // Selects by one condition that seldom holds (loops::rarely), by that condition; their operands all stand before the
+  // first of them, where a branch leads around what nobody else needs: nodes for which `only_if` names the condition.
+  std::map<int, std::vector<int>> rare;
+  std::vector<int> only_if;  // by node; -1: needed in any case
+  bool is_rare(int n) const;
 
   int rank() const { return static_cast<int>(extents.size()); }
   int inner() const { return rank() - 1; }
   int first_of(int section) const;  // the first dimension of the section or a later one
   const loops::Node& node(int n) const { return kernel.nodes[n]; }
-  // How many nodes are computed by lane, and how many of those in 8 bytes.
+  // How many nodes are computed by lane in any case, and how many of those in 8 bytes.
   int work = 0, wide = 0;
 
  private:
@@ -51,6 +58,9 @@ struct Layout {
   void make_nest(std::vector<loops::Stream>& streams);
   void ensure(int section, std::int64_t stride_of_stores);
   void find_places();
+  void find_rare();
+  void find_needed();
+  void count_work();
 };
 
 }  // namespace anew::codegen

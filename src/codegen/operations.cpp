@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include "base/dtype.h"
 
@@ -112,6 +113,37 @@ Value* convert(Builder& b, DType from, DType to, Value* x) {
   return is_signed_integer(from) ? b.CreateSExtOrTrunc(x, t) : b.CreateZExtOrTrunc(x, t);
 }
 
+// By the instruction that AVX-512 has, for a register at a time.
+Value* scaled(Builder& b, Value* x, Value* n) {
+  namespace intrinsic = llvm::Intrinsic;
+  const bool wide = x->getType()->getScalarType()->isDoubleTy();
+  auto* type = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (!type) {
+    Value* room = llvm::PoisonValue::get(lanes_of(x->getType(), wide ? 2 : 4));
+    Value* r =
+        scaled(b, b.CreateInsertElement(room, x, std::uint64_t{0}), b.CreateInsertElement(room, n, std::uint64_t{0}));
+    return b.CreateExtractElement(r, std::uint64_t{0});
+  }
+  const unsigned lanes = type->getNumElements(), bits = lanes * (wide ? 64 : 32);
+  if (bits > 512) {
+    llvm::SmallVector<int> low, high, all;
+    for (int l = 0; l < static_cast<int>(lanes); ++l) (l < static_cast<int>(lanes) / 2 ? low : high).push_back(l);
+    all.append(low), all.append(high);
+    return b.CreateShuffleVector(scaled(b, b.CreateShuffleVector(x, low), b.CreateShuffleVector(n, low)),
+                                 scaled(b, b.CreateShuffleVector(x, high), b.CreateShuffleVector(n, high)), all);
+  }
+  const ID single = bits == 512   ? intrinsic::x86_avx512_mask_scalef_ps_512
+                    : bits == 256 ? intrinsic::x86_avx512_mask_scalef_ps_256
+                                  : intrinsic::x86_avx512_mask_scalef_ps_128;
+  const ID twice = bits == 512   ? intrinsic::x86_avx512_mask_scalef_pd_512
+                   : bits == 256 ? intrinsic::x86_avx512_mask_scalef_pd_256
+                                 : intrinsic::x86_avx512_mask_scalef_pd_128;
+  Value* everywhere = llvm::Constant::getAllOnesValue(b.getIntNTy(std::max(8u, lanes)));
+  llvm::SmallVector<Value*> arguments{x, n, x, everywhere};
+  if (bits == 512) arguments.push_back(b.getInt32(4));  // rounding as usual
+  return b.CreateIntrinsic(wide ? twice : single, {}, arguments);
+}
+
 Value* float_operation(Builder& b, Op op, Value* x, Value* y, Value* z) {
   switch (op) {
     case Op::add: return b.CreateFAdd(x, y);
@@ -119,6 +151,7 @@ Value* float_operation(Builder& b, Op op, Value* x, Value* y, Value* z) {
     case Op::mul: return b.CreateFMul(x, y);
     case Op::div: return b.CreateFDiv(x, y);
     case Op::rem: return b.CreateFRem(x, y);
+    case Op::scale: return scaled(b, x, y);
     case Op::fma: return b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z});
     case Op::neg: return b.CreateFNeg(x);
     case Op::abs: return call1(b, llvm::Intrinsic::fabs, x);

@@ -74,6 +74,9 @@ Expr select(Expr condition, Expr x, Expr y) {
     throw InternalError(fmt::format("[select] condition is {}", name_of(condition.dtype())));
   return make(x.graph(), Op::select, x.dtype(), condition.id(), x.id(), y.id());
 }
+Expr rarely(Expr condition, Expr x, Expr y) {
+  return make(x.graph(), Op::select, x.dtype(), condition.id(), x.id(), y.id(), 1);
+}
 
 Expr convert(Expr x, DType dtype) { return x.dtype() == dtype ? x : make(x.graph(), Op::convert, dtype, x.id()); }
 Expr bitcast(Expr x, DType dtype) { return x.dtype() == dtype ? x : make(x.graph(), Op::bitcast, dtype, x.id()); }

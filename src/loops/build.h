@@ -13,6 +13,7 @@ namespace anew::loops {
 // Nodes shared by the Exprs of one kernel.
 struct Graph {
   std::vector<Node> nodes;
+  bool scales = false;        // Op::scale may be used
   int add(const Node& node);  // equal nodes are one
 };
 
@@ -39,7 +40,8 @@ Expr call(Math m, Expr x);
 Expr call(Math m, Expr x, Expr y);
 Expr fma(Expr x, Expr y, Expr z);
 Expr select(Expr condition, Expr x, Expr y);
-Expr convert(Expr x, DType dtype);  // x itself if it has that dtype
+Expr rarely(Expr condition, Expr x, Expr y);  // select, where x is worth a branch around it
+Expr convert(Expr x, DType dtype);            // x itself if it has that dtype
 Expr bitcast(Expr x, DType dtype);
 
 inline Expr operator-(Expr x) { return unary(Op::neg, x); }
@@ -121,7 +123,7 @@ Kernel fill(const ShapeDtype& out);
 // as several kernels gives all of them the same list.
 Kernel over(Kernel kernel, std::vector<ShapeDtype> operands, std::span<const int> positions);
 
-// The same kernel with every call replaced by its expression.
-Kernel expand(const Kernel& kernel);
+// The same kernel with every call replaced by its expression; with Op::scale, where the machine has it.
+Kernel expand(const Kernel& kernel, bool scales = false);
 
 }  // namespace anew::loops

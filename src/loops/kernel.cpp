@@ -10,11 +10,11 @@
 namespace anew::loops {
 namespace {
 
-constexpr std::string_view op_names[] = {"load",       "index",       "constant", "add",     "sub",     "mul",   "div",
-                                         "rem",        "fma",         "neg",      "abs",     "sqrt",    "floor", "ceil",
-                                         "round_even", "trunc",       "eq",       "ne",      "lt",      "le",    "gt",
-                                         "ge",         "select",      "and",      "or",      "xor",     "not",   "shl",
-                                         "shr_arith",  "shr_logical", "popcount", "bitcast", "convert", "call"};
+constexpr std::string_view op_names[] = {
+    "load", "index",     "constant",    "add",      "sub",     "mul",        "div",   "rem", "fma",
+    "neg",  "abs",       "sqrt",        "floor",    "ceil",    "round_even", "trunc", "eq",  "ne",
+    "lt",   "le",        "gt",          "ge",       "select",  "and",        "or",    "xor", "not",
+    "shl",  "shr_arith", "shr_logical", "popcount", "bitcast", "convert",    "scale", "call"};
 static_assert(std::size(op_names) == static_cast<std::size_t>(Op::call) + 1);
 
 void print(std::string& out, const Affine& f) {
@@ -113,6 +113,15 @@ std::string Kernel::str() const {
     out += fmt::format(" = %{}\n", s.node);
   }
   return out;
+}
+
+std::size_t hash_value(const Node& n) {
+  std::size_t h = static_cast<std::size_t>(n.op) * 16 + static_cast<std::size_t>(n.dtype);
+  hash_combine(h, n.a);
+  hash_combine(h, n.b);
+  hash_combine(h, n.c);
+  hash_combine(h, n.imm);
+  return h ^ (h >> 17);
 }
 
 std::size_t hash_value(const Kernel& kernel) {

@@ -39,7 +39,7 @@ enum class Op : std::uint8_t {
   le,
   gt,
   ge,
-  select,  // a ? b : c
+  select,  // a ? b : c; imm 1: b seldom, so that machine code may leave out what only b needs
   and_,    // bool or integers
   or_,
   xor_,
@@ -50,7 +50,8 @@ enum class Op : std::uint8_t {
   popcount,
   bitcast,  // between types of one size
   convert,
-  call,  // imm: a Math id, an expression of the math headers
+  scale,  // a 2^b, b a whole number; rounded once, where a 2^(b/2) is a normal number. Of expanded kernels only
+  call,   // imm: a Math id, an expression of the math headers
 };
 std::string_view name_of(Op op);
 
@@ -181,6 +182,7 @@ struct Kernel {
   friend bool operator==(const Kernel&, const Kernel&);
 };
 
+std::size_t hash_value(const Node& node);
 std::size_t hash_value(const Kernel& kernel);
 
 // Throws InternalError that says what is wrong and where: types, order, bounds of accesses, double or missing stores.

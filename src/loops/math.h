@@ -1,8 +1,9 @@
 // The f32 math functions, each one template over a value type V: float, Vec<float> (block instructions) or Expr (code
 // generation). Only IEEE operations, selects and bit operations, in one written order, so all three give equal bits.
 // Polynomials are minimax (relative error of the result), fitted for these intervals; a function that needs more than
-// f32 on its way goes through f64. `any` lets vectors skip work whose result no lane selects; an Expr never skips.
-// Exponentials, logarithms and what is made of them are here, the circle functions in math_trig.h.
+// f32 on its way goes through f64. `any` lets vectors skip work whose result no lane selects; what is chosen by
+// `rarely` machine code skips likewise. Exponentials, logarithms and what is made of them are here, the circle
+// functions in math_trig.h.
 #pragma once
 #include <cmath>
 #include <limits>
@@ -100,11 +101,11 @@ D log1p64(D x) {
 
 // ---- exponentials
 
-// exp(x) = 2^n (1 + p), |n| <= 151.
+// exp(x) = 2^n (1 + p), n a whole number, |n| <= 151.
 template <class V, class I>
 struct Exp32 {
-  V p;
-  I n;
+  V p, n;
+  I integer;  // n
 };
 template <class V>
 auto reduce_exp(V x) {
@@ -114,7 +115,7 @@ auto reduce_exp(V x) {
   const V r = fma(n, like(x, -1.42860682e-6), fma(n, like(x, -0.693145751953125), x));
   const V q = poly(r, 0.00139466792, 0.00836671069, 0.0416662789, 0.16666542, 0.500000006);
   using I = decltype(bits(x));
-  return Exp32<V, I>{fma(q, r * r, r), add_bits(bits(shifted), like(bits(shifted), -0x4b400000))};
+  return Exp32<V, I>{fma(q, r * r, r), n, add_bits(bits(shifted), like(bits(shifted), -0x4b400000))};
 }
 template <class V, class I>
 V power_of_two(V, I n) {
@@ -126,17 +127,27 @@ V scale_twice(V y, I n) {
   const I half = shr_arith(n, 1);
   return (y * power_of_two(y, half)) * power_of_two(y, n - half);
 }
+// y 2^n, where n is given as an integer too; `scale_normal`: where that is a normal number. Machine code may have an
+// instruction for both (Op::scale).
+template <class V, class I>
+V scale(V y, V, I n) {
+  return scale_twice(y, n);
+}
+template <class V, class I>
+V scale_normal(V y, V, I n) {
+  return y * power_of_two(y, n);
+}
 // exp for |x| < 87, where the result is a normal number.
 template <class V>
 V exp_normal(V x) {
   const auto e = reduce_exp(x);
-  return (e.p + like(x, 1)) * power_of_two(x, e.n);
+  return scale_normal(e.p + like(x, 1), e.n, e.integer);
 }
 
 template <class V>
 V exp(V x) {
   const auto e = reduce_exp(at_least(at_most(x, 89), -104));
-  return scale_twice(e.p + like(x, 1), e.n);
+  return scale(e.p + like(x, 1), e.n, e.integer);
 }
 
 template <class V>
@@ -144,16 +155,16 @@ V exp2(V x) {
   const V c = at_least(at_most(x, 129), -151);
   const V magic = like(x, 0x1.8p23);
   const V shifted = c + magic;
-  const V r = (c - (shifted - magic)) * like(x, std::numbers::ln2);
+  const V n = shifted - magic, r = (c - n) * like(x, std::numbers::ln2);
   const V q = poly(r, 0.0013814325, 0.00836885134, 0.041668401, 0.166665195, 0.499999934);
-  return scale_twice(fma(q, r * r, r) + like(x, 1), add_bits(bits(shifted), like(bits(shifted), -0x4b400000)));
+  return scale(fma(q, r * r, r) + like(x, 1), n, add_bits(bits(shifted), like(bits(shifted), -0x4b400000)));
 }
 
 template <class V>
 V expm1(V x) {
   // Half of the result, so that 2^n stays finite to the end of the range; -1 from -18 on.
   const auto e = reduce_exp(at_least(at_most(x, 89), -20));
-  const V s = power_of_two(x, add_bits(e.n, like(e.n, -1)));
+  const V s = power_of_two(x, add_bits(e.integer, like(e.integer, -1)));
   const V half = fma(s, e.p, s - like(x, 0.5));
   return select(abs(x) < like(x, 0x1p-25), x, half + half);
 }
@@ -235,8 +246,9 @@ template <class V>
 V log1p(V x) {
   const V above = x + like(x, 1);  // decides the domain only
   const auto fine = both(x > like(x, -1), x < like(x, infinity));
-  const V y = to_f32(log1p64(to_f64(select(fine, x, like(x, 0)))));
-  return select(fine, select(x == like(x, 0), x, y), log_domain(above, x));
+  const auto d = to_f64(select(fine, x, like(x, 0)));
+  const V y = to_f32(log64(d + like(d, 1)));  // the sum is exact, or so close to 1 that x is the result
+  return select(fine, select(abs(x) < like(x, 0x1p-28), x, y), log_domain(above, x));
 }
 
 template <class V>

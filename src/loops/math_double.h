@@ -75,6 +75,10 @@ D scale_twice(D y, D n) {
   const D half = round_even(n * like(n, 0.5)), one = like(n, 1);
   return (y * shift_exponent(one, half)) * shift_exponent(one, n - half);
 }
+template <class D>
+D scale(D y, D n) {
+  return scale_twice(y, n);
+}
 // The biased exponent of a positive number as a number.
 template <class D>
 D biased_exponent(D x) {

@@ -34,7 +34,7 @@ Scaled<D> exp_scaled(D x, D rest) {
 template <class D>
 D exp(D x) {
   const Scaled<D> e = exp_scaled(at_least(at_most(x, 710), -746), like(x, 0));
-  return scale_twice(e.hi, e.n);
+  return scale(e.hi, e.n);
 }
 
 template <class D>
@@ -43,7 +43,7 @@ D exp2(D x) {
   const D n = (c + magic) - magic, f = c - n;
   const Pair<D> r = exact_product(f, like(x, ln2_hi));
   const Pair<D> e = exp_near_zero(r.hi, fma(f, like(x, ln2_lo), r.lo));
-  return scale_twice(e.hi, n);
+  return scale(e.hi, n);
 }
 
 template <class D>
@@ -76,13 +76,13 @@ D sinh(D x) {
                    0.00019841269841324198, 0.008333333333333299, 0.16666666666666666);
   const D near_zero = fma(p * z, a, a);
   const Scaled<D> e = exp_scaled(at_most(a, 720), like(x, 0));
-  const D far = scale_twice(e.hi + (e.lo - mirrored(e)), e.n - like(x, 1));
+  const D far = scale(e.hi + (e.lo - mirrored(e)), e.n - like(x, 1));
   return with_sign(select(a < like(x, 1), near_zero, far), x);
 }
 template <class D>
 D cosh(D x) {
   const Scaled<D> e = exp_scaled(at_most(abs(x), 720), like(x, 0));
-  return scale_twice(e.hi + (e.lo + mirrored(e)), e.n - like(x, 1));
+  return scale(e.hi + (e.lo + mirrored(e)), e.n - like(x, 1));
 }
 
 template <class D>

@@ -29,7 +29,7 @@ D erfc_far(D a) {
   const Pair<D> q = quotient(above, exact_sum(a + a, one));
   const Pair<D> square = exact_product(a, a);
   const Scaled<D> e = exp_scaled(-square.hi, -square.lo);
-  return scale_twice(fma(q.hi, e.hi, fma(q.lo, e.hi, q.hi * e.lo)), e.n);
+  return scale(fma(q.hi, e.hi, fma(q.lo, e.hi, q.hi * e.lo)), e.n);
 }
 template <class D>
 D erf(D x) {
@@ -110,7 +110,7 @@ D lgamma(D x) {
     const Pair<D> l = log_pair(select(s > like(x, 0), select(tiny, inside, s), one));
     const Pair<D> d = exact_sum(select(tiny, like(x, 0), like(x, 0x1.250d048e7a1bdp+0)), -l.hi);  // log pi
     const D reflected = (d.hi - y) + (d.lo + (like(x, 0x1.7abf2ad8d5088p-57) - l.lo));
-    r = select(negative, select(s > like(x, 0), reflected, like(x, infinity)), y);
+    r = rarely(negative, select(s > like(x, 0), reflected, like(x, infinity)), y);
   }
   return select(fine, r, select(x == x, like(x, infinity), x));
 }
@@ -145,7 +145,7 @@ D digamma(D x) {
   if (any(negative)) {
     const Turn<D> t = half_turns(a);
     const D cotangent = like(x, pi_hi) * t.cos.hi / t.sin.hi;
-    r = select(negative, select(t.sin.hi == zero, like(x, nan), y + cotangent), r);
+    r = rarely(negative, select(t.sin.hi == zero, like(x, nan), y + cotangent), r);
   }
   return select(x == zero, like(x, nan), r);
 }
@@ -175,7 +175,7 @@ D trigamma(D x) {
   y = y + select(twice, first * first, zero);
   if (any(negative)) {
     const D s = half_turns(a).sin.hi, q = like(x, pi_hi) / s;
-    y = select(negative, select(a == like(x, infinity), a, q * q - y), y);
+    y = rarely(negative, select(a == like(x, infinity), a, q * q - y), y);
   }
   return select(x == like(x, infinity), like(x, nan), y);
 }

@@ -1,36 +1,35 @@
-// sin, cos, tan and the inverse functions, as in math.h. The argument is reduced exactly over the whole f32 range: a
-// float is 24 bits times a power of two, so of 2/pi only about 106 bits matter once those that give multiples of four
-// quarter turns are dropped; they come in three parts for each range of 24 exponents.
+// sin, cos, tan and the inverse functions, as in math.h. The argument is reduced as if exactly over the whole f32
+// range. Below 2^24 quarter turns are taken away with pi/2 in two parts of f64. Beyond, a float is 24 bits times a
+// power of two, so of 2/pi only about 106 bits matter once those that give multiples of four quarter turns are dropped;
+// they come in three parts for each range of 24 exponents.
 #pragma once
 #include "loops/math.h"
 
 namespace anew::loops::math {
 
-// |x| = (quarters + f) pi/2 with |f| <= 1/2; `quarters` modulo 4 in the low bits of an integer.
+// |x| = quarters pi/2 + r with |r| <= pi/4 or hardly more; `quarters` modulo 4 in the low bits of an integer.
 template <class D, class I>
 struct Quarter {
-  D f;
+  D r;
   I quarters;
 };
 
+// a >= 2^24
 template <class V>
-auto reduce_quarter(V a) {
+auto reduce_far(V a) {
   const auto d = to_f64(a);
   using D = std::remove_const_t<decltype(d)>;
-  D high = like(d, 0x1.45f306d000000p-1), mid = like(d, 0x1.9391040000000p-30), low = like(d, 0x1.4a7f09d5f47d5p-54);
-  if (any(a >= like(a, 0x1p24))) {
-    auto from = [&](double limit, double h, double m, double l) {
-      const auto beyond = a >= like(a, limit);
-      high = select(beyond, like(d, h), high);
-      mid = select(beyond, like(d, m), mid);
-      low = select(beyond, like(d, l), low);
-    };
-    from(0x1p24, 0x1.45f306c000000p-1, 0x1.c9c8820000000p-29, 0x1.4a7f09d5f47d5p-54);
-    from(0x1p48, 0x1.6e4e441000000p-24, 0x1.4a7f080000000p-54, 0x1.d5f47d4d37703p-78);
-    from(0x1p72, 0x1.529fc20000000p-52, 0x1.d5f47c0000000p-78, 0x1.4d377036d8a56p-102);
-    from(0x1p96, 0x1.3abe8f8000000p-75, 0x1.4d37700000000p-102, 0x1.b6c52b3278872p-129);
-    from(0x1p120, 0x1.f534ddc000000p-96, 0x1.b6c5200000000p-129, 0x1.664f10e4107f9p-150);
-  }
+  D high = like(d, 0x1.45f306c000000p-1), mid = like(d, 0x1.c9c8820000000p-29), low = like(d, 0x1.4a7f09d5f47d5p-54);
+  auto from = [&](double limit, double h, double m, double l) {
+    const auto beyond = a >= like(a, limit);
+    high = select(beyond, like(d, h), high);
+    mid = select(beyond, like(d, m), mid);
+    low = select(beyond, like(d, l), low);
+  };
+  from(0x1p48, 0x1.6e4e441000000p-24, 0x1.4a7f080000000p-54, 0x1.d5f47d4d37703p-78);
+  from(0x1p72, 0x1.529fc20000000p-52, 0x1.d5f47c0000000p-78, 0x1.4d377036d8a56p-102);
+  from(0x1p96, 0x1.3abe8f8000000p-75, 0x1.4d37700000000p-102, 0x1.b6c52b3278872p-129);
+  from(0x1p120, 0x1.f534ddc000000p-96, 0x1.b6c5200000000p-129, 0x1.664f10e4107f9p-150);
   // The first two products and their fractions are exact: 24 bits by 29 and by 24.
   const D p = d * high, q = d * mid, r = d * low;
   const D whole_p = round_even(p), whole_q = round_even(q);
@@ -39,7 +38,23 @@ auto reduce_quarter(V a) {
   const D f = (fraction - whole) + r;
   const D count = (whole_p + whole_q) + whole + like(d, 0x1.8p52);
   const auto quarters = to_i32(bits(count));
-  return Quarter<D, std::remove_const_t<decltype(quarters)>>{f, quarters};
+  return Quarter<D, std::remove_const_t<decltype(quarters)>>{f * like(d, std::numbers::pi / 2), quarters};
+}
+
+template <class V>
+auto reduce_quarter(V a) {
+  const auto d = to_f64(a);
+  using D = std::remove_const_t<decltype(d)>;
+  const D magic = like(d, 0x1.8p52), shifted = fma(d, like(d, 2 / std::numbers::pi), magic), n = shifted - magic;
+  const D r = fma(n, like(d, -0x1.1a62633145c07p-54), fma(n, like(d, -std::numbers::pi / 2), d));
+  const auto quarters = to_i32(bits(shifted));
+  Quarter<D, std::remove_const_t<decltype(quarters)>> out{r, quarters};
+  const auto large = a >= like(a, 0x1p24);
+  if (any(large)) {
+    const auto far = reduce_far(a);
+    out = {rarely(large, far.r, r), rarely(large, far.quarters, quarters)};
+  }
+  return out;
 }
 
 template <class V>
@@ -57,7 +72,7 @@ V cos_core(V r) {
 template <class V>
 V sin(V x) {
   const auto reduced = reduce_quarter(abs(x));
-  const V r = to_f32(reduced.f * like(reduced.f, std::numbers::pi / 2));
+  const V r = to_f32(reduced.r);
   const auto q = reduced.quarters;
   const auto odd = (q & like(q, 1)) != like(q, 0);
   const V y = select(odd, cos_core(r), sin_core(r));
@@ -67,7 +82,7 @@ V sin(V x) {
 template <class V>
 V cos(V x) {
   const auto reduced = reduce_quarter(abs(x));
-  const V r = to_f32(reduced.f * like(reduced.f, std::numbers::pi / 2));
+  const V r = to_f32(reduced.r);
   const auto q = add_bits(reduced.quarters, like(reduced.quarters, 1));
   const auto odd = (q & like(q, 1)) != like(q, 0);
   const V y = select(odd, cos_core(r), sin_core(r));
@@ -77,7 +92,7 @@ V cos(V x) {
 template <class V>
 V tan(V x) {
   const auto reduced = reduce_quarter(abs(x));
-  const auto r = reduced.f * like(reduced.f, std::numbers::pi / 2);
+  const auto r = reduced.r;
   const auto z = r * r;
   const auto s = fma(poly(z, -2.4761117885892334e-8, 2.7555350534674465e-6, -0.00019841263789785853,
                           0.0083333333252126747, -0.16666666666631273) *

@@ -91,7 +91,7 @@ Reduced<D> reduce(D a) {
   const auto large = a >= like(a, 0x1p30);
   if (any(large)) {
     const Reduced<D> far = reduce_large(a);
-    out = {{select(large, far.r.hi, out.r.hi), select(large, far.r.lo, out.r.lo)}, select(large, far.n, out.n)};
+    out = {{rarely(large, far.r.hi, out.r.hi), rarely(large, far.r.lo, out.r.lo)}, rarely(large, far.n, out.n)};
   }
   return out;
 }

@@ -12,6 +12,10 @@ template <class T>
 T select(bool c, T a, T b) {
   return c ? a : b;
 }
+template <class T>
+T rarely(bool c, T a, T b) {
+  return c ? a : b;
+}
 inline float like(float, double value) { return static_cast<float>(value); }
 inline double like(double, double value) { return value; }
 inline std::int32_t like(std::int32_t, double value) { return static_cast<std::int32_t>(value); }

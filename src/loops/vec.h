@@ -144,6 +144,11 @@ Vec<T> select(Mask c, Vec<T> a, Vec<T> b) {
   return r;
 }
 
+template <class T>
+Vec<T> rarely(Mask c, Vec<T> a, Vec<T> b) {
+  return select(c, a, b);
+}
+
 template <class T, class F>
 Mask compare(F f, const Vec<T>& a, const Vec<T>& b) {
   if constexpr (sizeof(T) == 4) return {(Native<std::int32_t>)f(a.p[0], b.p[0])};

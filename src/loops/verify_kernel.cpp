@@ -86,6 +86,7 @@ class Verifier {
       case Op::rem: return {2, d != bool_, "no arithmetic on bool"};
       case Op::neg:
       case Op::abs: return {1, d != bool_, "no arithmetic on bool"};
+      case Op::scale: return {2, is_float(d), "floats only"};
       case Op::fma: return {3, is_float(d), "floats only"};
       case Op::sqrt:
       case Op::floor:

@@ -16,15 +16,6 @@ namespace {
 using loops::Node;
 using loops::Op;
 
-std::size_t hash_of(const Node& n) {
-  std::size_t h = static_cast<std::size_t>(n.op) * 16 + static_cast<std::size_t>(n.dtype);
-  hash_combine(h, n.a);
-  hash_combine(h, n.b);
-  hash_combine(h, n.c);
-  hash_combine(h, n.imm);
-  return h ^ (h >> 17);
-}
-
 int expanded_size(loops::Math m, DType dtype) {
   loops::Kernel k = loops::elementwise({ShapeDtype{{}, dtype}}, [&](loops::Expr x) {
     return loops::arity(m) == 2 ? loops::call(m, x, x) : loops::call(m, x);
@@ -82,7 +73,7 @@ int NodeTable::add(std::vector<Node>& nodes, const Node& node) {
   const auto id = static_cast<std::int32_t>(nodes.size());
   auto slot_of = [&](const Node& n) {  // where it is, or would be
     const std::size_t mask = slots_.size() - 1;
-    std::size_t at = hash_of(n) & mask;
+    std::size_t at = loops::hash_value(n) & mask;
     while (slots_[at] >= 0 && !(nodes[slots_[at]] == n)) at = (at + 1) & mask;
     return at;
   };

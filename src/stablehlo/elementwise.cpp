@@ -108,6 +108,7 @@ class Expression {
       case Op::popcount: return w_.unary("popcnt", at(n.a));
       case Op::bitcast: return w_.op1({"stablehlo.bitcast_convert"}, {at(n.a)}, type);
       case Op::convert: return converted(at(n.a), n.dtype);
+      case Op::scale: break;  // of expanded kernels
       case Op::call: {
         const DType wide = computed_type(n.dtype);
         const Value x = w_.convert(at(n.a), wide), y = n.b < 0 ? x : w_.convert(at(n.b), wide);

@@ -78,6 +78,12 @@ class Generator {
     k_.stores.push_back({n, std::move(to)});
   }
 
+  // Chosen by a condition that machine code branches on: a node, or one that nobody else reads.
+  void some_rare_case(Expr condition, DType d) {
+    const Expr x = of_type(d);
+    rarely(condition, is_float(d) && uniform(g_, 0, 1) ? fma(x, of_type(d), x) : x, of_type(d));
+  }
+
   void add_node() {
     const std::int64_t kind = uniform(g_, 0, 9);
     const DType d = pick(g_, all_types);
@@ -93,7 +99,10 @@ class Generator {
     } else if (kind == 1) {
       binary(pick(g_, comparisons), of_type(d), of_type(d));
     } else if (kind == 2) {
-      select(of_type(bool_), of_type(d), of_type(d));
+      const Expr condition = of_type(bool_);
+      if (uniform(g_, 0, 1)) select(condition, of_type(d), of_type(d));
+      else
+        for (int several = uniform(g_, 0, 3) ? 1 : 3; several > 0; --several) some_rare_case(condition, d);
     } else if (kind == 3) {
       convert(node(any()), d);
     } else if (kind == 4 && size_of(d) >= 4) {
