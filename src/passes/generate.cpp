@@ -38,14 +38,18 @@ class CallStep : public ExecutableStep {
   void with_memory(std::byte* const* table, const F& call) const {
     if (nothing_) return;
     constexpr std::size_t few = 8;
-    std::array<ir::Memory, few> near;
+    union Room {  // none of them is made before it is known
+      Room() {}
+      ir::Memory memory[few];
+    } near;
     std::vector<ir::Memory> far;
     std::size_t n = in_.size() + out_.size();
     if (n > few) far.resize(n);
-    ir::Memory* m = n > few ? far.data() : near.data();
-    for (std::size_t i = 0; i < in_.size(); ++i) m[i] = {in_[i].place.in(table), in_[i].type, in_[i].strides};
-    for (std::size_t i = 0; i < out_.size(); ++i)
-      m[in_.size() + i] = {out_[i].place.in(table), out_[i].type, out_[i].strides};
+    ir::Memory* m = n > few ? far.data() : near.memory;
+    auto make = [&](const Operand& o) { new (m++) ir::Memory{o.place.in(table), o.type, o.strides}; };
+    for (const Operand& o : in_) make(o);
+    for (const Operand& o : out_) make(o);
+    m -= n;
     with_line(primitive_->name, at_, [&] {
       call(std::span<const ir::Memory>(m, in_.size()), std::span<const ir::Memory>(m + in_.size(), out_.size()),
            scratch_.storage < 0 ? nullptr : scratch_.in(table));

@@ -30,6 +30,13 @@ struct Axis {
 
 class Axes {
  public:
+  Axes() = default;
+  Axes(const Axes& other) { *this = other; }
+  Axes& operator=(const Axes& other) {  // only those there are: a small product takes less time than the others
+    count_ = other.count_;
+    std::copy_n(other.axes_.begin(), count_, axes_.begin());
+    return *this;
+  }
   void push(const Axis& axis) { axes_[count_++] = axis; }
   int count() const { return count_; }
   Axis& operator[](int i) { return axes_[i]; }
@@ -95,7 +102,9 @@ Mapped map_dims(const DotOperand& a, const DotOperand& b, const DotDims& dims, c
   return map;
 }
 
-bool merges(Axes axes, int which) {
+bool merges(const Axes& all, int which) {
+  if (all.count() <= 1) return true;
+  Axes axes = all;
   axes.merge({which});
   return axes.count() <= 1;
 }
@@ -103,7 +112,9 @@ bool merges(Axes axes, int which) {
 constexpr int64_t short_row = 16;
 
 // Short rows that do not merge are not worth a product each.
-bool too_short(Axes axes, int which) {
+bool too_short(const Axes& all, int which) {
+  if (all.count() <= 1) return false;
+  Axes axes = all;
   axes.merge({which});
   return axes.count() > 1 && axes[axes.count() - 1].size < short_row;
 }
