@@ -24,6 +24,7 @@ class Translator {
     make_steps();
     allocate_registers();
     find_direct_store();
+    find_plain();
     return std::move(out_);
   }
 
@@ -110,6 +111,35 @@ class Translator {
     }
     // A node that rounds itself is written twice, and several stores could overwrite what another still reads.
     if (out_.steps.back().node == out_.steps.back().a || k.stores.size() > 1) out_.direct = -1;
+  }
+
+  bool is_whole(const Access& access) const {
+    const Kernel& k = out_.kernel;
+    const ShapeDtype& type = k.operands[access.operand];
+    const std::size_t rank = k.extents.size();
+    if (is_stored(type.dtype) || access.index.size() != rank) return false;
+    for (std::size_t d = 0; d < rank; ++d) {
+      const Affine& f = access.index[d];
+      if (type.shape[static_cast<int>(d)] != k.extents[d] || f.constant != 0) return false;
+      for (std::size_t v = 0; v < rank; ++v)
+        if (f.coefficients[v] != (v == d)) return false;
+    }
+    return true;
+  }
+
+  void find_plain() {
+    const Kernel& k = out_.kernel;
+    if (out_.direct < 0 || !out_.once.empty() || !is_whole(k.stores[0].to)) return;
+    std::vector<int> operand(k.nodes.size(), -1);
+    for (std::size_t i = 0; i + 1 < out_.steps.size(); ++i) {
+      const BlockStep& step = out_.steps[i];
+      if (step.kind != BlockStep::load) return;
+      const Access& access = k.accesses[k.nodes[step.node].imm];
+      if (!is_whole(access)) return;
+      operand[step.node] = access.operand;
+    }
+    const BlockStep& last = out_.steps.back();
+    out_.plain = {last.instruction, {operand[last.a], operand[last.b], operand[last.c]}, k.stores[0].to.operand};
   }
 
   Bytecode::Body out_;

@@ -24,6 +24,11 @@ struct Bytecode::Body : Schedule {
   int slots = 0;
   int sources = 0;  // streams of loads and indices; those of the stores follow
   int direct = -1;  // the store whose node the last step makes, so that it may write to memory
+  // Where all is one instruction on operands of the kernel's extents: run on memory where that is dense.
+  struct Plain {
+    Instruction instruction = nullptr;
+    int in[3] = {}, out = 0;  // operands
+  } plain;
 };
 
 }  // namespace anew::loops

@@ -1,6 +1,7 @@
 // Entry points of the block interpreter: elementwise kernels here, reductions in reduce.cpp.
 #include "loops/interpreter.h"
 
+#include "base/dtype.h"
 #include "loops/evaluator.h"
 #include "loops/interpret_reduction.h"
 
@@ -20,8 +21,27 @@ void run_in_order(Evaluator& e, Range range) {
   }
 }
 
+// One instruction over memory; false where an operand is not dense, or not there.
+bool run_plain(const Bytecode::Body& body, std::span<const Operand> operands, Range range) {
+  const Bytecode::Body::Plain& plain = body.plain;
+  if (operands.size() != body.kernel.operands.size()) return false;
+  auto place = [&](int o) -> std::byte* {
+    const ShapeDtype& type = body.kernel.operands[o];
+    std::int64_t dense = 1;
+    for (int d = type.shape.ndim() - 1; d >= 0 && operands[o].strides; dense *= type.shape[d--])
+      if (operands[o].strides[d] != dense && type.shape[d] != 1) return nullptr;
+    return static_cast<std::byte*>(operands[o].data) + range.begin * static_cast<std::int64_t>(size_of(type.dtype));
+  };
+  std::byte *out = place(plain.out), *in[3];
+  bool fits = out != nullptr;
+  for (int i = 0; i < 3; ++i) fits = (in[i] = place(plain.in[i])) && fits;
+  if (fits) plain.instruction(out, in[0], in[1], in[2], range.end - range.begin);
+  return fits;
+}
+
 void run_elementwise(const Bytecode::Body& body, std::span<const Operand> operands, Range range) {
   if (range.begin >= range.end) return;
+  if (body.plain.instruction && run_plain(body, operands, range)) return;
   Evaluator e(body, operands, std::min(block_size, range.end - range.begin));
   const std::int64_t row = e.inner_extent(), first = (range.begin + row - 1) / row, last = range.end / row;
   constexpr std::int64_t narrow = 64;

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "base/per_thread.h"
+#include "runtime/pages.h"
 #include "runtime/spilled.h"
 #include "trace/remember.h"
 
@@ -36,8 +38,49 @@ const std::byte* Value::data() const {
   return buffer->borrowed() ? in_memory(at, Location()) : at;
 }
 
+namespace {
+
+// Memory of Values, which come and go with every operation: a thread keeps some at hand.
+struct ValueBlocks {
+  static constexpr std::size_t most = 256;
+  std::vector<void*> free;
+  ValueBlocks() { free.reserve(most); }
+  ~ValueBlocks() {
+    for (void* p : free) ::operator delete(p);
+  }
+};
+template <class T>
+struct Recycling {
+  using value_type = T;
+  Recycling() = default;
+  template <class U>
+  Recycling(const Recycling<U>&) {}
+  T* allocate(std::size_t) {
+    std::vector<void*>& free = PerThread<ValueBlocks>::get().free;
+    if (free.empty()) return static_cast<T*>(::operator new(sizeof(T)));
+    void* p = free.back();
+    free.pop_back();
+    unpoison(static_cast<std::byte*>(p), sizeof(T));
+    return static_cast<T*>(p);
+  }
+  void deallocate(T* p, std::size_t) {
+    std::vector<void*>& free = PerThread<ValueBlocks>::get().free;
+    if (free.size() == ValueBlocks::most) return ::operator delete(p);
+    poison(reinterpret_cast<std::byte*>(p), sizeof(T));
+    free.push_back(p);
+  }
+  friend bool operator==(const Recycling&, const Recycling&) { return true; }
+};
+
+template <class... A>
+std::shared_ptr<Value> new_value(A&&... a) {
+  return std::allocate_shared<Value>(Recycling<Value>(), std::forward<A>(a)...);
+}
+
+}  // namespace
+
 Array make_literal(ir::Literal l) {
-  auto v = std::make_shared<Value>();
+  auto v = new_value();
   v->type = {{}, l.dtype};
   v->literal = true;
   v->bits = l.bits;
@@ -47,7 +90,7 @@ Array make_literal(ir::Literal l) {
 ir::Literal literal_of(const Array& x) { return {x.value()->type.dtype, x.value()->bits}; }
 
 Array make_concrete(const Type& type, BufferRef buffer, std::int64_t offset, const ir::Strides& strides) {
-  auto v = std::make_shared<Value>(type, std::move(buffer), offset, strides);
+  auto v = new_value(type, std::move(buffer), offset, strides);
   v->origin.sequence = next_sequence();
   return Array(std::shared_ptr<const Value>(std::move(v)));
 }
@@ -59,7 +102,7 @@ Array empty_array(const Type& type, const Location& at) {
 }
 
 Array traced_value(const std::shared_ptr<Trace>& trace, const Type& type) {
-  auto v = std::make_shared<Value>();
+  auto v = new_value();
   v->type = type;
   v->trace = trace;
   return Array(std::shared_ptr<const Value>(std::move(v)));
@@ -68,7 +111,7 @@ Array traced_value(const std::shared_ptr<Trace>& trace, const Type& type) {
 Value& mutable_value(const Array& fresh) { return const_cast<Value&>(*fresh.value()); }
 
 Array fresh_alias(const Array& x) {
-  auto v = std::make_shared<Value>(*strong(x).value());
+  auto v = new_value(*strong(x).value());
   v->origin = {};
   v->origin.sequence = x.value()->origin.sequence;
   if (v->literal) {  // an argument is a value like any other, not a constant of the program
