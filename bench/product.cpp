@@ -69,12 +69,8 @@ void ours(const Case& s, const Operands<T>& x, char ta, char tb) {
   const Matrix<T> a = ta == 'N' ? Matrix<T>{x.of(x.a), s.k, 1} : Matrix<T>{x.of(x.a), 1, s.m};
   const Matrix<T> b = tb == 'N' ? Matrix<T>{x.of(x.b), s.n, 1} : Matrix<T>{x.of(x.b), 1, s.k};
   const BatchDim batch{s.batch, s.m * s.k, s.k * s.n, s.m * s.n};
-  // Scratch is allocated at each call, as eager evaluation does.
-  const std::size_t bytes = product_scratch<T>(s.m, s.n, s.k);
-  const BufferRef hold = allocate(bytes);
-  const std::span<std::byte> scratch(hold->data(), bytes);
-  if (s.batch == 1) product(s.m, s.n, s.k, a, b, x.of(x.c), s.n, 1, scratch);
-  else batched_product(std::span(&batch, 1), s.m, s.n, s.k, a, b, x.of(x.c), s.n, 1, scratch);
+  if (s.batch == 1) product(s.m, s.n, s.k, a, b, x.of(x.c), s.n, 1);
+  else batched_product(std::span(&batch, 1), s.m, s.n, s.k, a, b, x.of(x.c), s.n, 1);
 }
 
 #ifdef ANEW_ONEDNN

@@ -237,10 +237,10 @@ class Side {
 
 template <class T>
 void multiply(std::span<const BatchDim> batch, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
-              int64_t c_row, int64_t c_column, bool onto, std::span<std::byte> scratch) {
+              int64_t c_row, int64_t c_column, bool onto) {
   if constexpr (!std::is_floating_point_v<T>) plain_products(batch, m, n, k, a, b, c, c_row, c_column, onto);
-  else if (onto) add_product(m, n, k, a, b, c, c_row, c_column, scratch);
-  else batched_product(batch, m, n, k, a, b, c, c_row, c_column, scratch);
+  else if (onto) add_product(m, n, k, a, b, c, c_row, c_column);
+  else batched_product(batch, m, n, k, a, b, c, c_row, c_column);
 }
 
 // Where indices over some dimensions lie in the result. One stride leads through each `run` of them.
@@ -263,7 +263,7 @@ class OutputAxes {
 };
 
 template <class T>
-void in_blocks(const T* a, const T* b, const Mapped& map, T* out, Pieces pieces, std::span<std::byte> packing) {
+void in_blocks(const T* a, const T* b, const Mapped& map, T* out, Pieces pieces) {
   const int64_t batches = map.batch.size(), rows = map.rows.size(), columns = map.columns.size(), k = map.inner.size();
   const Side<T> left(a, lhs, map.batch, map.rows, map.inner), right(b, rhs, map.batch, map.columns, map.inner);
   const Block block = Block::of(batches, rows, columns, k, sizeof(T));
@@ -283,7 +283,7 @@ void in_blocks(const T* a, const T* b, const Mapped& map, T* out, Pieces pieces,
           const BatchDim batch{count, x.batch, y.batch, of_batch.stride()};
           multiply(std::span(&batch, 1), height, width, depth, Matrix<T>{x.data, x.line, x.inner},
                    Matrix<T>{y.data, y.inner, y.line}, out + of_batch.of(n) + of_rows.of(r) + of_columns.of(c),
-                   of_rows.stride(), of_columns.stride(), i > 0, packing);
+                   of_rows.stride(), of_columns.stride(), i > 0);
         }
       }
     }
@@ -311,18 +311,12 @@ bool must_copy(const Mapped& map) {
 }
 
 template <class T>
-DotScratch scratch_of(const Mapped& map, bool copies) {
+std::size_t copied_bytes(const Mapped& map) {
   const int64_t batch = map.batch.size(), rows = map.rows.size(), columns = map.columns.size(), k = map.inner.size();
-  if (batch * rows * columns * k == 0) return {};
-  std::size_t bytes = 0;
-  if constexpr (std::is_floating_point_v<T>) bytes += product_scratch<T>(rows, columns, k);
-  if (copies) {
-    const Block block = Block::of(batch, rows, columns, k, sizeof(T));
-    bytes += scratch_bytes<T>(block.batch * block.rows * block.inner);
-    bytes += scratch_bytes<T>(block.batch * block.columns * block.inner);
-    return {bytes, false};
-  }
-  return {bytes, true};
+  if (batch * rows * columns * k == 0) return 0;
+  const Block block = Block::of(batch, rows, columns, k, sizeof(T));
+  return scratch_bytes<T>(block.batch * block.rows * block.inner) +
+         scratch_bytes<T>(block.batch * block.columns * block.inner);
 }
 
 template <class T>
@@ -338,11 +332,7 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
   }
   const T* a = static_cast<const T*>(left.data);
   const T* b = static_cast<const T*>(right.data);
-  std::size_t packing = 0;
-  if constexpr (std::is_floating_point_v<T>)
-    packing = product_scratch<T>(map.rows.size(), map.columns.size(), map.inner.size());
-  const std::span<std::byte> packed(scratch, scratch ? packing : 0);
-  if (must_copy(map)) return in_blocks(a, b, map, out, Pieces(scratch + packing), packed);
+  if (must_copy(map)) return in_blocks(a, b, map, out, Pieces(scratch));
 
   map.inner.merge({lhs, rhs});
   const Axis k = map.inner.count() ? map.inner[0] : Axis{1, {0, 0, 0}};
@@ -367,28 +357,29 @@ void typed(const DotOperand& left, const DotOperand& right, const DotDims& dims,
   const Matrix<T> ma{a, m.stride[lhs], k.stride[lhs]}, mb{b, k.stride[rhs], n.stride[rhs]};
   const int64_t row = m.stride[result], column = n.size == 1 ? 1 : n.stride[result];
   if constexpr (std::is_floating_point_v<T>) {
-    if (batches.empty() && !adds) return product(m.size, n.size, k.size, ma, mb, out, row, column, packed, epilogue);
+    if (batches.empty() && !adds) return product(m.size, n.size, k.size, ma, mb, out, row, column, epilogue);
     // A product of more blocks of k would be added block by block.
     if (batches.empty() && k.size <= product_block) {
       epilogue->taken = true;
-      if (epilogue->kind == ProductEpilogue::Kind::adds)
-        add_product(m.size, n.size, k.size, ma, mb, out, row, column, packed);
+      if (epilogue->kind == ProductEpilogue::Kind::adds) add_product(m.size, n.size, k.size, ma, mb, out, row, column);
     }
   }
   if (adds) return;
-  multiply(batches, m.size, n.size, k.size, ma, mb, out, row, column, false, packed);
+  multiply(batches, m.size, n.size, k.size, ma, mb, out, row, column, false);
 }
 
 }  // namespace
 
 std::size_t dot_scratch(DType dtype, const Shape& left, const Shape& right, const DotDims& dims) {
   const Mapped map = map_dims({nullptr, left, left}, {nullptr, right, right}, dims);  // any strides: only sizes count
-  return visit_arithmetic(dtype, [&]<class T>(T) { return scratch_of<T>(map, may_copy(map)).bytes; });
+  if (!may_copy(map)) return 0;
+  return visit_arithmetic(dtype, [&]<class T>(T) { return copied_bytes<T>(map); });
 }
 
-DotScratch dot_scratch_of(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims) {
+std::size_t dot_scratch_of(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims) {
   const Mapped map = map_dims(left, right, dims);
-  return visit_arithmetic(dtype, [&]<class T>(T) { return scratch_of<T>(map, must_copy(map)); });
+  if (!must_copy(map)) return 0;
+  return visit_arithmetic(dtype, [&]<class T>(T) { return copied_bytes<T>(map); });
 }
 
 void dot_general(DType dtype, const DotOperand& left, const DotOperand& right, const DotDims& dims, void* out,

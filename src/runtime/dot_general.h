@@ -23,14 +23,10 @@ struct DotDims {
   std::span<const int> lhs_batch, rhs_batch, lhs_contract, rhs_contract;
 };
 
-// Bytes that dot_general works in beside its operands, whatever their strides; and those for operands that lie like
-// these. Optional: it may be given none, and then packs less at a time.
+// Bytes that dot_general copies parts of its operands to, whatever their strides; and those for operands that lie like
+// these.
 std::size_t dot_scratch(DType dtype, const Shape& lhs, const Shape& rhs, const DotDims& dims);
-struct DotScratch {
-  std::size_t bytes = 0;
-  bool optional = true;
-};
-DotScratch dot_scratch_of(DType dtype, const DotOperand& lhs, const DotOperand& rhs, const DotDims& dims);
+std::size_t dot_scratch_of(DType dtype, const DotOperand& lhs, const DotOperand& rhs, const DotDims& dims);
 
 // Writes the result: batch dimensions, then the rest of lhs, then the rest of rhs, each in order; dense in row-major
 // order or, with strides that dot_writes allows, in another order of its dimensions. Bits are the same. `epilogue`:

@@ -1,8 +1,7 @@
 // Matrix products, f32 and f64, in the fixed order that makes their bits depend on nothing but the operands: logical k
 // in order, in blocks of 256; a block is one chain acc = fma(a, b, acc) from +0; block results are added in order.
 // Tiles, strides, forms, batches, threads and instruction sets are free choices under that order. What is packed goes
-// to the scratch of the caller or, where less than product_scratch() is given, to the workspace of the thread, in
-// smaller pieces: right with any, as fast as can be with all. No other memory is used (runtime/workspace.h).
+// to the workspace of the thread that multiplies it; no other memory is used (runtime/workspace.h).
 #pragma once
 #include <anew/base.h>
 
@@ -24,23 +23,18 @@ struct Matrix {
   std::int64_t row_stride, column_stride;
 };
 
-// Bytes that a product of this shape packs best in, whatever the strides, the threads and the instruction set; 0 where
-// a thread's workspace will do.
-template <class T>
-std::size_t product_scratch(std::int64_t m, std::int64_t n, std::int64_t k);
-
 // c(i, j) = sum over k of a(i, k) * b(k, j), for c[i * c_row_stride + j * c_column_stride]. With no k it is +0.
 // c overlaps neither a nor b, and no two of its elements are one.
 struct ProductEpilogue;
 template <class T>
 void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c, std::int64_t c_row_stride,
-             std::int64_t c_column_stride, std::span<std::byte> scratch = {}, ProductEpilogue* epilogue = nullptr);
+             std::int64_t c_column_stride, ProductEpilogue* epilogue = nullptr);
 
 // The same onto what c holds, for more k after those that are in it: a product in parts is the whole product, bit for
 // bit, if every part but the last has a multiple of 256 k.
 template <class T>
 void add_product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c,
-                 std::int64_t c_row_stride, std::int64_t c_column_stride, std::span<std::byte> scratch = {});
+                 std::int64_t c_row_stride, std::int64_t c_column_stride);
 
 // One dimension that all three share: a product for each of its indices.
 struct BatchDim {
@@ -48,8 +42,7 @@ struct BatchDim {
 };
 template <class T>
 void batched_product(std::span<const BatchDim> batch, std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a,
-                     Matrix<T> b, T* c, std::int64_t c_row_stride, std::int64_t c_column_stride,
-                     std::span<std::byte> scratch = {});
+                     Matrix<T> b, T* c, std::int64_t c_row_stride, std::int64_t c_column_stride);
 
 // What is done with a finished product, tile by tile, while it is in the cache. A product that gives all of a dense c
 // of `elements` elements calls `tile` for rectangles that cover c, each when it is complete, on any thread, and sets

@@ -23,10 +23,12 @@ struct F32 {
   static Register load(const float* p, Mask m) { return _mm256_maskload_ps(p, m); }
   static void store(float* p, Register x) { _mm256_storeu_ps(p, x); }
   static void store(float* p, Register x, Mask m) { _mm256_maskstore_ps(p, m, x); }
+  static void store_first(float* p, Register x) { *p = x[0]; }
   static Register broadcast(const float* p) { return _mm256_broadcast_ss(p); }
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm256_add_ps(a, b); }
   static void prefetch(const float* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+  static void prefetch_to_write(float* p) { asm volatile("prefetchw %0" : : "m"(*p)); }
 
   static Register parts(const float* const* row, std::int64_t k) {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row[0] + k)), _mm_loadu_ps(row[4] + k), 1);
@@ -56,10 +58,12 @@ struct F64 {
   static Register load(const double* p, Mask m) { return _mm256_maskload_pd(p, m); }
   static void store(double* p, Register x) { _mm256_storeu_pd(p, x); }
   static void store(double* p, Register x, Mask m) { _mm256_maskstore_pd(p, m, x); }
+  static void store_first(double* p, Register x) { *p = x[0]; }
   static Register broadcast(const double* p) { return _mm256_broadcast_sd(p); }
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_pd(a, b, c); }
   static Register add(Register a, Register b) { return _mm256_add_pd(a, b); }
   static void prefetch(const double* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+  static void prefetch_to_write(double* p) { asm volatile("prefetchw %0" : : "m"(*p)); }
 
   static Register parts(const double* const* row, std::int64_t k) {
     return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(row[0] + k)), _mm_loadu_pd(row[2] + k), 1);

@@ -23,10 +23,12 @@ struct F32 {
   static Register load(const float* p, Mask m) { return _mm512_maskz_loadu_ps(m, p); }
   static void store(float* p, Register x) { _mm512_storeu_ps(p, x); }
   static void store(float* p, Register x, Mask m) { _mm512_mask_storeu_ps(p, m, x); }
+  static void store_first(float* p, Register x) { *p = x[0]; }
   static Register broadcast(const float* p) { return _mm512_set1_ps(*p); }
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm512_add_ps(a, b); }
   static void prefetch(const float* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+  static void prefetch_to_write(float* p) { asm volatile("prefetchw %0" : : "m"(*p)); }
 
   // Part i of a register comes from row 4 * part + i, inserted while loading; then 4 x 4 squares inside the parts.
   static Register parts(const float* const* row, std::int64_t k) {
@@ -58,10 +60,12 @@ struct F64 {
   static Register load(const double* p, Mask m) { return _mm512_maskz_loadu_pd(m, p); }
   static void store(double* p, Register x) { _mm512_storeu_pd(p, x); }
   static void store(double* p, Register x, Mask m) { _mm512_mask_storeu_pd(p, m, x); }
+  static void store_first(double* p, Register x) { *p = x[0]; }
   static Register broadcast(const double* p) { return _mm512_set1_pd(*p); }
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_pd(a, b, c); }
   static Register add(Register a, Register b) { return _mm512_add_pd(a, b); }
   static void prefetch(const double* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+  static void prefetch_to_write(double* p) { asm volatile("prefetchw %0" : : "m"(*p)); }
 
   static Register parts(const double* const* row, std::int64_t k) {
     __m512d x = _mm512_castpd128_pd512(_mm_loadu_pd(row[0] + k));

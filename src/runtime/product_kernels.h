@@ -10,6 +10,8 @@ constexpr std::int64_t product_block = 256;  // k per chain; fixed by the meanin
 
 // What a tile does with c: set = chain from +0, add = c + (chain from +0), extend = continue the chain in c.
 enum class Update { set, add, extend };
+// Which of its operands a tile packs on the way, at `kept`: k after k, the rows of a, or the whole vectors of b.
+enum class Keep { none, a, b };
 
 template <class T>
 struct Kernels {
@@ -18,7 +20,7 @@ struct Kernels {
   // c[r][j] for r < rows and j < columns, where (vectors - 1) * lanes < columns <= vectors * lanes.
   // a(r, k) = a[r * a_row + k * a_k], b(k, j) = b[k * b_k + j]; packed tiles have a_row 1 and a_k = rows.
   using Tile = void (*)(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_k, const T* b, std::int64_t b_k,
-                        T* c, std::int64_t c_row, std::int64_t columns, Update update);
+                        T* c, std::int64_t c_row, std::int64_t columns, Update update, T* kept);
   // One row of a by up to `lanes` columns of b: a(k) = a[k * a_k], b(k, j) = b[j * b_column + k]; never extends.
   using Dot = void (*)(std::int64_t k, const T* a, std::int64_t a_k, const T* b, std::int64_t b_column, T* c,
                        std::int64_t columns, Update update);
@@ -33,6 +35,7 @@ struct Kernels {
   int lanes, rows, wide_rows;                   // elements of a vector; largest tiles of 1 and 2, of 3 and 4 vectors
   Tile tile[max_vectors + 1][2][max_rows + 1];  // [vectors][b has `vectors` whole vectors][rows]
   Tile packed[3][2][max_rows + 1];
+  Tile keep_a[3][max_rows + 1], keep_b[3][max_rows + 1];  // of whole vectors; the latter of packed a
   Dot dot;
   Transpose transpose;
   Copy copy;

@@ -29,6 +29,7 @@ struct Plain {
     for (int i = 0; i < lanes; ++i)
       if (i < m) p[i] = y.x[i];
   }
+  static void store_first(T* p, const Register& y) { *p = y.x[0]; }
   static Register broadcast(const T* p) {
     Register y;
     for (T& v : y.x) v = *p;
@@ -45,6 +46,7 @@ struct Plain {
     return y;
   }
   static void prefetch(const T*) {}
+  static void prefetch_to_write(T*) {}
   static constexpr int group = 1;
   static void transpose(const T* const* row, std::int64_t k, Register* to) {
     for (int r = 0; r < lanes; ++r) to->x[r] = row[r][k];

@@ -20,10 +20,11 @@ template <class V, int rows, int vectors, class C, class F>
     for (int v = 0; v < vectors; ++v) f(r, v, c + r * c_row + v * V::lanes, v == vectors - 1);
 }
 
-template <class V, int rows, int vectors, bool packed, bool whole>
+template <class V, int rows, int vectors, bool packed, bool whole, Keep keep = Keep::none>
 void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t a_row, std::int64_t a_k,
           const typename V::Element* __restrict b, std::int64_t b_k, typename V::Element* __restrict c,
-          std::int64_t c_row, std::int64_t columns, Update update) {
+          std::int64_t c_row, std::int64_t columns, Update update,
+          [[maybe_unused]] typename V::Element* __restrict kept) {
   using Element = typename V::Element;
   constexpr int last = vectors - 1;
   if constexpr (packed) a_row = 1, a_k = rows;
@@ -38,20 +39,25 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
     each([&](int r, int v, Element* at, bool masked) __attribute__((always_inline)) { x[r][v] = loaded(at, masked); });
   else each([&](int r, int v, Element*, bool) __attribute__((always_inline)) { x[r][v] = V::zero(); });
   // The tile of c is needed at the end; a long chain is time enough to fetch it.
-  if (update == Update::add && k >= 32) each([](int, int, Element* at, bool) { V::prefetch(at); });
+  if (update != Update::extend && k >= 32) each([](int, int, Element* at, bool) { V::prefetch_to_write(at); });
   const auto step = [&]() __attribute__((always_inline)) {
     typename V::Register y[vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) y[v] = loaded(b + v * V::lanes, v == last && !whole);
+    for (int v = 0; v < vectors; ++v) {
+      y[v] = loaded(b + v * V::lanes, v == last && !whole);
+      if constexpr (keep == Keep::b) V::store(kept + v * V::lanes, y[v]);
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
       const typename V::Register s = V::broadcast(a + r * a_row);
+      if constexpr (keep == Keep::a) V::store_first(kept + r, s);
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) x[r][v] = V::fma(s, y[v], x[r][v]);
     }
     if constexpr (packed) V::prefetch(a + rows * 64);
     a += a_k;
     b += b_k;
+    if constexpr (keep != Keep::none) kept += keep == Keep::a ? rows : vectors * V::lanes;
   };
   if constexpr (packed) {
     for (; k > 0; --k) step();
@@ -148,6 +154,18 @@ struct FillTiles {
   }
 };
 
+template <class V, int vectors, int max>
+struct FillKeepers {
+  template <class Tiles>
+  static void run(Tiles& a, Tiles& b) {
+    if constexpr (max > 0) {
+      a[max] = &tile<V, max, vectors, false, true, Keep::a>;
+      b[max] = &tile<V, max, vectors, true, true, Keep::b>;
+      FillKeepers<V, vectors, max - 1>::run(a, b);
+    }
+  }
+};
+
 template <class V, int rows, int wide_rows>
 const Kernels<typename V::Element>* make_kernels() {
   static const Kernels<typename V::Element> kernels = [] {
@@ -159,6 +177,8 @@ const Kernels<typename V::Element>* make_kernels() {
     FillTiles<V, 4, false, wide_rows>::run(t.tile[4]);
     FillTiles<V, 1, true, rows>::run(t.packed[1]);
     FillTiles<V, 2, true, rows>::run(t.packed[2]);
+    FillKeepers<V, 1, rows>::run(t.keep_a[1], t.keep_b[1]);
+    FillKeepers<V, 2, rows>::run(t.keep_a[2], t.keep_b[2]);
     t.dot = &dot<V>;
     t.transpose = &transpose<V>;
     t.copy = &copy<V>;
