@@ -143,7 +143,8 @@ ir::Lowered lower_dot(const ir::Params& params, std::span<const Type> types, std
   };
   auto scratch_of = [d = dims, dot_dims, dtype = types[0].dtype, lhs = types[0].shape,
                      rhs = types[1].shape](std::span<const ir::Strides> in) {
-    return ir::Scratch{dot_scratch_of(dtype, {nullptr, lhs, in[0]}, {nullptr, rhs, in[1]}, dot_dims(d)), false};
+    const std::size_t bytes = dot_scratch_of(dtype, {nullptr, lhs, in[0]}, {nullptr, rhs, in[1]}, dot_dims(d));
+    return ir::Scratch{bytes, bytes == 0};
   };
   return ir::Lowered{.kernels = {},
                      .call = call,

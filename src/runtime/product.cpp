@@ -95,7 +95,7 @@ class Product {
     stream_ = !pack_b_ && b_bytes > blocking_.in_place;
     const bool wide = !pack_b_ && m <= kernels.wide_rows && n > 2 * kernels.lanes;
     width_ = kernels.lanes * (wide ? 4 : n <= kernels.lanes ? 1 : 2);
-    pack_a_ = !dot_ && !stream_ && m > kernels.wide_rows && n > 2 * width_;
+    pack_a_ = !dot_ && pack_b_ && n > 2 * width_;
   }
 
   void run() {
@@ -251,7 +251,7 @@ class Product {
       const int64_t row = row_of(p), rows = row_of(p + 1) - row;
       const T* a = a_.data + row * a_.row_stride + k * a_.column_stride;
       T *c = c_ + row * c_row_ + j, *packed = piece.rows ? packed_rows(piece, row, k) : nullptr;
-      ahead.fetch(ahead.lines * i / n, ahead.lines * (i + 1) / n);
+      if (ahead.lines) ahead.fetch(ahead.lines * i / n, ahead.lines * (i + 1) / n);
       if (!packed)
         kernels_.tile[vectors][whole][rows](depth, a, a_.row_stride, a_.column_stride, b, b_k, c, c_row_, columns,
                                             update, nullptr);

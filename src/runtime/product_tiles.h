@@ -38,8 +38,10 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
   if (update == Update::extend)
     each([&](int r, int v, Element* at, bool masked) __attribute__((always_inline)) { x[r][v] = loaded(at, masked); });
   else each([&](int r, int v, Element*, bool) __attribute__((always_inline)) { x[r][v] = V::zero(); });
-  // The tile of c is needed at the end; a long chain is time enough to fetch it.
-  if (update != Update::extend && k >= 32) each([](int, int, Element* at, bool) { V::prefetch_to_write(at); });
+  // The tile of c is needed at the end; a long chain is time enough to fetch it. Where a is packed, c is large.
+  if (packed && update != Update::extend && k >= 32)
+    each([](int, int, Element* at, bool) { V::prefetch_to_write(at); });
+  else if (update == Update::add && k >= 32) each([](int, int, Element* at, bool) { V::prefetch(at); });
   const auto step = [&]() __attribute__((always_inline)) {
     typename V::Register y[vectors];
 #pragma GCC unroll 4
