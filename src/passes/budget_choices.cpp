@@ -61,7 +61,7 @@ BudgetChoices::Choice BudgetChoices::smallest() {
   Choice best;
   for (std::size_t form = 0; form < form_count(); ++form) {
     const Choice here{form, repeats_steps(form) ? plans(form).smallest() : 0};
-    if (this->bytes(here) < this->bytes(best)) best = here;
+    if (bytes(here) < bytes(best) || (bytes(here) == bytes(best) && seconds(here) < seconds(best))) best = here;
   }
   return best;
 }
@@ -93,10 +93,10 @@ std::vector<BudgetChoices::Choice> BudgetChoices::curve() {
 
 double BudgetChoices::extra_time_bound(std::size_t bytes) {
   if (loop_forms() == 1) {
-    double least = plans(0).extra_time_bound(bytes);
+    double least = std::max(0.0, plans(0).extra_time_bound(bytes));
     for (std::size_t form = 1; form < form_count(); ++form)
-      if (least_form_time(form) < least && form_time(form) < least)
-        least = std::min(least, form_time(form) + plans(form).extra_time_bound(bytes));
+      if (least_form_time(form) < least)
+        least = std::clamp(form_time(form) + plans(form).extra_time_bound(bytes), least_form_time(form), least);
     return least / plans(0).time();
   }
   return forms().least_time(static_cast<std::int64_t>(bytes + plans(0).donated_bytes())) / plans(0).time();
@@ -111,24 +111,45 @@ std::vector<BudgetChoices::Again> BudgetChoices::again(Choice c) {
   std::vector<Again> out;
   const double whole = plans(0).time();
   if (c.form >= loop_forms()) add_equations(c.form, out);
-  else if (c.form > 0)
-    for (const LoopForms::Again& a : forms().forms()[c.form].again)  // some take no time: their steps do nothing
-      if (a.time > 0) out.push_back({nullptr, &a, nullptr, a.steps, a.time / whole / std::max(a.steps, 1.0)});
+  else if (c.form > 0) add_loops(c.form, out);
   if (c.plan > 0)
     for (const BudgetPlans::Repeat& r : plans(c.form).repeats(c.plan))
       out.push_back({r.step, nullptr, nullptr, static_cast<double>(r.times), r.time / whole});
+  // A form may take less time than the plain one before steps of it run again.
+  double sum = 0;
+  const double extra = extra_time(c);
+  for (const Again& a : out) sum += a.times * a.time;
+  for (Again& a : out) a.time *= std::min(1.0, extra / sum);
+  if (extra <= 0) out.clear();
   return out;
 }
 
-// A form is lowered only where it could be taken: its products take time, however they are fused.
+// A form is lowered only where it could be taken: products take time, however they are fused, and menus are not off by
+// more.
 double BudgetChoices::least_form_time(std::size_t form) {
-  constexpr double share = 0.75;
-  if (form < loop_forms()) return forms().forms()[form].time;
+  constexpr double share_of_loops = 0.5, share_of_plain = 0.05, share = 0.75;
+  if (form < loop_forms())
+    return std::max(0.0, share_of_loops * forms().forms()[form].time - share_of_plain * plans(0).time());
   return share * modelled_time_of_products(blocks()[form - loop_forms()].flops);
 }
-double BudgetChoices::form_time(std::size_t form) {
-  if (form < loop_forms()) return least_form_time(form);
-  return std::max(least_form_time(form), plans(form).time() - plans(0).time());
+double BudgetChoices::form_time(std::size_t form) { return seconds({form, 0}); }
+double BudgetChoices::seconds(Choice c) {
+  const double plain = plans(0).time(), more = plans(c.form).time(c.plan) - plain;
+  constexpr double rounding = 1e-12;
+  return std::max(least_form_time(c.form), more > rounding * plain ? more : 0);
+}
+
+// The time that a form adds, shared out as menus have it. Some loops take none: their steps do nothing.
+void BudgetChoices::add_loops(std::size_t form, std::vector<Again>& again) {
+  const double added = form_time(form) / plans(0).time();
+  if (added <= 0) return;
+  const std::vector<LoopForms::Again>& loops = forms().forms()[form].again;
+  double time = 0, steps = 0;
+  for (const LoopForms::Again& a : loops) time += a.time, steps += a.steps;
+  for (const LoopForms::Again& a : loops) {
+    const double share = time > 0 ? a.time / time : steps > 0 ? a.steps / steps : 1 / static_cast<double>(loops.size());
+    if (share > 0) again.push_back({nullptr, &a, nullptr, a.steps, added * share / std::max(a.steps, 1.0)});
+  }
 }
 
 // The time that a form adds, shared out by what equations compute: kernels of a form are not those of the Program.

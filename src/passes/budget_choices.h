@@ -1,8 +1,8 @@
 // All that a budget chooses from: the forms of a Program's loops, or where it has none of its blocks, and of each the
 // plan without repeats; of some forms also those in which steps run again, or values lie in a file meanwhile. The set
 // depends on the Program alone, and the choice is the one of least time that fits; so a smaller budget never has a
-// larger peak, and a larger one never takes more time. Forms of loops are looked at by rising time, and lowered only
-// when it is their turn.
+// larger peak, and a larger one never takes more time. The time is that of the steps that will run, by the model; a
+// form is lowered only where it could take less than what was found.
 #pragma once
 #include "passes/block_forms.h"
 #include "passes/loop_forms.h"
@@ -22,6 +22,7 @@ class BudgetChoices {
   };
   std::shared_ptr<const Body> body(Choice c) { return plans(c.form).body(c.plan); }
   std::size_t bytes(Choice c) { return plans(c.form).bytes(c.plan); }  // of its arena and the outputs
+  std::shared_ptr<const Body> unplaced(Choice c) { return plans(c.form).unplaced(c.plan); }
   // The one of least time within so many bytes of arena and outputs; nothing where there is none.
   std::optional<Choice> first_within(std::size_t bytes);
   Choice smallest();
@@ -49,8 +50,9 @@ class BudgetChoices {
   std::size_t form_count() { return loop_forms() + blocks().size(); }
   const std::vector<BlockForm>& blocks();
   double least_form_time(std::size_t form), form_time(std::size_t form);
-  double seconds(Choice c) { return (c.form == 0 ? 0 : form_time(c.form)) + plans(c.form).extra_time(c.plan); }
-  void add_equations(std::size_t form, std::vector<Again>& again);
+  double seconds(Choice c);  // more than the plain plan
+  void add_loops(std::size_t form, std::vector<Again>& again),
+      add_equations(std::size_t form, std::vector<Again>& again);
   bool repeats_steps(std::size_t form);  // whether steps of this form may run again
   std::size_t plan_count(std::size_t form) { return repeats_steps(form) ? plans(form).size() : 1; }
 

@@ -26,23 +26,24 @@ struct LoopMenu {
 constexpr std::int64_t usual_length = 100;  // of a while
 constexpr std::size_t most_inner = 5;
 
-// One step of a Program that is a loop's: seconds, and bytes of its arena.
+// A step of a loop: seconds, and bytes of its arena.
 struct Cost {
   double time = 0, bytes = 0;
 };
-Cost cost_of(const ir::ProgramRef& p) {
-  constexpr std::int64_t steps = 2;  // of a loop, whose bodies are lowered in their own way
-  Staged loop = stage(
-      [&](std::span<const Array> in) {
-        LoopParams q;
-        q.constants = static_cast<int>(in.size());
-        q.body = p;
-        q.length = steps;
-        return bind_loop(q, Arrays(in.begin(), in.end()), Location());
-      },
-      p->input_types(), "unwind_loops", Location());
+Cost cost_of(const ir::ProgramRef& step, int constants, int carries) {
+  LoopParams q;
+  q.constants = constants;
+  q.carries = carries;
+  q.body = step;
+  q.length = 2;  // bodies of loops are lowered in their own way
+  Types types = step->input_types();
   std::vector<Strides> strides;
-  for (const Type& t : p->input_types()) strides.push_back(row_major(t.shape));
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    if (i >= static_cast<std::size_t>(constants + carries)) types[i].shape.insert(0, q.length);
+    strides.push_back(row_major(types[i].shape));
+  }
+  Staged loop = stage([&](std::span<const Array> in) { return bind_loop(q, Arrays(in.begin(), in.end()), Location()); },
+                      types, "unwind_loops", Location());
   const Planned planned = plan_program(loop.program, strides, {}, true);
   Cost cost;
   for (const Step& s : planned.steps->steps)
@@ -51,6 +52,9 @@ Cost cost_of(const ir::ProgramRef& p) {
     if (s.is<Loop>()) cost.bytes = static_cast<double>(s.bodies[0]->bytes);
   return cost;
 }
+Cost cost_of(const LoopParams& loop) { return cost_of(loop.body, loop.constants, loop.carries); }
+// Of an unwind, where a state does not take the place of another.
+Cost cost_of(const ir::ProgramRef& step) { return cost_of(step, static_cast<int>(step->inputs.size()), 0); }
 
 // The shares of all residuals that a loop may keep: evenly at first, then by a factor.
 std::vector<double> shares() {
@@ -193,9 +197,10 @@ class Menus {
 
   LoopMenu of_scan(const ir::Program& p, const LoopPair& pair, const std::string& disk) {
     const LoopParams& loop = loop_of(p.eqns[pair.first].params);
-    Scan scan{p, pair, cost_of(loop.body), cost_of(loop_of(p.eqns[pair.second].params).body)};
+    Scan scan{p, pair, cost_of(loop), cost_of(loop_of(p.eqns[pair.second].params))};
     Menu points;
     LoopFloor floor = floor_of(p, pair);
+    floor.step = scan.forward.time;
     for (Form inner : together(of(*pair.whole[0], pair.inner[0], 1), most_inner)) {
       LoopLevels levels = levels_;
       for (const auto& [number, level] : inner.levels) levels[static_cast<std::size_t>(number)] = level;
@@ -203,7 +208,6 @@ class Menus {
       repeat(inner, static_cast<double>(loop.length));
       add_forms(scan, inner, whole, disk, points, floor);
     }
-    floor.step = std::min(scan.step.time, scan.forward.time);
     if (!has_floor(pair, loop)) floor.inside.clear();
     double state = 0;
     for (int k = 0; k < loop.carries; ++k)
@@ -212,16 +216,26 @@ class Menus {
     return {front(std::move(points), 2 * state), std::move(floor)};
   }
 
-  // A scan, and what a step of it takes: there, back, and there again for a state.
+  // A scan, and what a step of it takes: there, back, there where states are kept, and there again for a state.
   struct Scan {
     const ir::Program& p;
     const LoopPair& pair;
-    Cost forward, back, step = {-1, 0};
+    Cost forward, back, recording = {}, step = {};
     const ir::Eqn& eqn() const { return p.eqns[pair.first]; }
     std::int64_t length() const { return loop_of(eqn().params).length; }
-    // Seconds that a step takes more in these parts than as it is.
-    double more(double there, double back_again) const { return there + back_again - forward.time - back.time; }
   };
+  // Of a step in other parts, loops inside of it among them: seconds more than as it is, where residuals are kept and
+  // where it runs again for them; bytes of the larger part.
+  struct Parts {
+    double kept, again, scratch;
+  };
+  static Parts parts_of(const Scan& scan, const ScanBack& b) {
+    const LoopParams& f = loop_of(scan.eqn().params);
+    const Cost tape = cost_of(b.tape, f.constants, f.carries),
+               back = cost_of(b.over_rows, b.constants, b.unwind.linear_carries);
+    const double more = tape.time + back.time - scan.forward.time - scan.back.time;
+    return {more, more + scan.recording.time, std::max(tape.bytes, back.bytes)};
+  }
 
   // With the loops inside in one way: all residuals of a step kept, or those of a policy; or none.
   static void add_forms(Scan& scan, Form inner, const ir::ProgramRef& whole, const std::string& disk, Menu& points,
@@ -231,16 +245,23 @@ class Menus {
                                 &checkpoint_policies::nothing_saveable};
     const auto steps = static_cast<double>(scan.length());
     std::int64_t kept = -1;  // by the policies before, at least
+    double again = 0;
     for (const Policy* policy : policies) {
       const ScanBack b = scan_back(scan.p, scan.pair, whole, *policy);
       const bool first = kept < 0;
       if (!first && b.residual > kept + kept / 16) continue;  // as many of others may be made faster
       kept = first ? b.residual : std::min(kept, b.residual);
-      if (scan.step.time < 0) scan.step = b.recorded.empty() ? scan.forward : cost_of(b.unwind.advance);
-      const Cost tape = cost_of(share(b.taped.tape)), back = cost_of(share(b.taped.back));
-      const double anyway = first ? 0 : steps * scan.more(tape.time, back.time);
-      floor.inside.push_back({inner.time + anyway, b.carry, b.least});
-      add_within(scan, inner, b, {.policy = *policy}, anyway, std::max(tape.bytes, back.bytes), disk, points);
+      if (first) {
+        const LoopParams& f = loop_of(scan.eqn().params);
+        scan.recording = cost_of(b.recording, f.constants, f.carries);
+        scan.step = b.recorded.empty() ? scan.forward : cost_of(b.unwind.advance);
+        floor.step = std::min({floor.step, scan.step.time, scan.recording.time});
+      }
+      Parts parts = parts_of(scan, b);
+      if (first) again = parts.again;
+      parts.again = again;  // what is taken back at once has no policy
+      floor.inside.push_back({steps * parts.kept, b.carry, b.least});
+      add_within(scan, inner, b, {.policy = *policy}, parts, disk, points);
       if (!first) continue;
       add_states(scan, inner, b, false, points, floor);
       if (const LoopPair* sunk = scan.pair.sunk.get())
@@ -273,12 +294,11 @@ class Menus {
   // What is fused in another way may take less time than it did; that is no reason to pay for anything else with it.
   static Form& add(const Scan& scan, const Form& inner, LoopLevel level, double bytes, double steps, double time,
                    Menu& points) {
-    time = std::max(0.0, time);
     Form& f = points.emplace_back(inner);
     f.bytes = bytes;
     f.levels.push_back({scan.pair.number, std::move(level)});
-    f.time += time;
-    f.again.push_back({fmt::format("scan[{}]", scan.length()), scan.eqn().at, steps, time});
+    f.time = std::max(0.0, time);
+    f.again.push_back({fmt::format("scan[{}]", scan.length()), scan.eqn().at, steps, std::max(0.0, time - inner.time)});
     return f;
   }
 
@@ -287,9 +307,10 @@ class Menus {
                          LoopFloor& floor) {
     const std::int64_t length = scan.length();
     const Cost step = cost_of(b.unwind.step);
-    const double anyway = static_cast<double>(length) * scan.more(scan.step.time, step.time);
+    const double anyway =
+        static_cast<double>(length) * (scan.recording.time + step.time - scan.forward.time - scan.back.time);
     const double besides = std::max(step.bytes, scan.step.bytes) + (sunk ? 0 : sunk_bytes(scan));
-    floor.inside.push_back({inner.time + anyway, b.carry, b.carry, true});
+    floor.inside.push_back({anyway, b.carry, b.carry, true});
     for (std::int64_t n : numbers_of_states(length)) {
       const auto again = static_cast<double>(plan::extra_steps(length, n) - (length - 1));
       add(scan, inner, {.keeps = n, .states = true, .sunk = sunk}, static_cast<double>(n * b.carry) + besides,
@@ -319,17 +340,17 @@ class Menus {
   }
 
   // States and residuals of steps, in so many bytes: from all residuals down to those of one step.
-  static void add_within(const Scan& scan, Form inner, const ScanBack& b, LoopLevel level, double anyway,
-                         double scratch, const std::string& disk, Menu& points) {
+  static void add_within(const Scan& scan, Form inner, const ScanBack& b, LoopLevel level, const Parts& parts,
+                         const std::string& disk, Menu& points) {
     const std::int64_t length = scan.length(), all = b.carry + length * b.residual, least = b.carry + b.residual;
     const auto steps = static_cast<double>(length);
     if (inner.levels.empty() && level.policy == checkpoint_policies::everything_saveable) {
       points.push_back(inner);
-      points.back().bytes = static_cast<double>(all) + scratch;
+      points.back().bytes = static_cast<double>(all) + parts.scratch;
     } else {
       level.keeps = all;
       level.whole = true;
-      add(scan, inner, level, static_cast<double>(all) + scratch, steps, anyway, points);
+      add(scan, inner, level, static_cast<double>(all) + parts.scratch, steps, steps * parts.kept, points);
       level.whole = false;
     }
     if (b.residual == 0 || least >= all) return;
@@ -338,34 +359,39 @@ class Menus {
     for (std::int64_t n : bytes) {
       if (n < least || n >= all) continue;
       level.keeps = n;
-      add_keeping(scan, inner, b, level, anyway, scratch, disk, points);
+      add_keeping(scan, inner, b, level, parts, disk, points);
     }
   }
 
   // A scan that keeps so many bytes: in two parts, or as one; with states in memory, or in a file, then one for each
   // run of steps whose residuals fit.
-  static void add_keeping(const Scan& scan, const Form& inner, const ScanBack& b, LoopLevel level, double anyway,
-                          double scratch, const std::string& disk, Menu& points) {
+  static void add_keeping(const Scan& scan, const Form& inner, const ScanBack& b, LoopLevel level, const Parts& parts,
+                          const std::string& disk, Menu& points) {
     const std::int64_t length = scan.length();
     const plan::MixedSchedule schedule(length, {level.keeps - b.carry, b.carry, b.residual}, 1e6);
-    const auto extra = static_cast<double>(schedule.extra_steps());
-    const double bytes = static_cast<double>(level.keeps) + scratch, rows = rows_of(scan);
-    auto add_one = [&](bool as_one, const std::string& folder, double again, double moves) {
+    const double bytes = static_cast<double>(level.keeps) + parts.scratch, rows = rows_of(scan);
+    const bool one = rows > 0 && level.policy == checkpoint_policies::everything_saveable;
+    // Steps whose residuals are made on the way back, and those that only lead to such.
+    auto add_one = [&](bool as_one, const std::string& folder, std::int64_t recorded, std::int64_t passed,
+                       double moves) {
       level.as_one = as_one;
       level.disk = folder;
-      Form& f = add(scan, inner, level, bytes + (as_one ? 0 : rows), again, anyway + again * scan.step.time, points);
-      f.time += moves;
+      const auto again = static_cast<double>(recorded), past = static_cast<double>(passed);
+      const double time =
+          again * parts.again + static_cast<double>(length - recorded) * parts.kept + past * scan.step.time;
+      add(scan, inner, level, bytes + (as_one ? 0 : rows), again + past, time, points).time += moves;
     };
-    add_one(false, {}, extra, 0);
-    if (rows > 0) add_one(true, {}, extra + static_cast<double>(length - schedule.forward().taped), 0);
+    const std::int64_t recorded = schedule.forward().taped, passed = schedule.extra_steps() - recorded;
+    add_one(false, {}, recorded, passed, 0);
+    if (one) add_one(true, {}, length, passed, 0);
     if (disk.empty() || b.carry == 0) return;
     const std::int64_t together = rows_within({length, {std::max(level.keeps - b.carry, b.residual), 0, b.residual}});
     const auto state = static_cast<std::size_t>(b.carry);
     const double moves = modelled_time_to_write(state) + modelled_time_to_read(state);
     auto states = [&](std::int64_t steps) { return static_cast<double>((steps + together - 1) / together); };
     const std::int64_t first = length - together;
-    if (first > 0) add_one(false, disk, static_cast<double>(first), states(first) * moves);
-    if (rows > 0) add_one(true, disk, static_cast<double>(length), states(length) * moves);
+    if (first > 0) add_one(false, disk, first, 0, states(first) * moves);
+    if (one) add_one(true, disk, length, 0, states(length) * moves);
   }
 
   Menu of_while(const ir::Program& p, const LoopPair& pair) {

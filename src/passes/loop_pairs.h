@@ -48,8 +48,10 @@ LoopsIn find_loops(const ir::Program& p, const std::set<std::string>& kept, int&
 
 // What a scan keeps for its way back.
 struct ScanBack {
-  UnwindParams unwind;           // of all steps, without a budget
-  TapedStep taped;               // its step in two
+  UnwindParams unwind;  // of all steps, without a budget
+  // Steps of loops: where states are kept; where residuals are stacked, and back over these.
+  ir::ProgramRef recording, tape, over_rows;
+  int constants;                 // of the last
   std::vector<int> recorded;     // carries of which states are kept
   std::int64_t carry, residual;  // bytes of a state, and of the residuals of a step
   std::int64_t least;            // no row of a stack of residuals has fewer

@@ -38,6 +38,16 @@ std::vector<plan::RematPlan> thinned(std::vector<plan::RematPlan> curve) {
   return out;
 }
 
+// The time of what nobody reads, which need not run.
+double left_out(const plan::RematGraph& g, const plan::Sequence& sequence) {
+  std::vector<char> runs(g.kernels.size());
+  for (int k : sequence) runs[static_cast<std::size_t>(k)] = true;
+  double time = 0;
+  for (int k = 0; k < g.size(); ++k)
+    if (!runs[static_cast<std::size_t>(k)]) time += g.kernel(k).cost;
+  return time;
+}
+
 }  // namespace
 
 std::set<std::string> kept_names(const ir::Program& program) {
@@ -64,22 +74,22 @@ BudgetPlans::BudgetPlans(const ir::Program& program, std::span<const Strides> in
       disk_(std::move(disk)),
       effort_(effort) {
   for (int i : donated) donated_bytes_ += program.type(program.inputs[i]).bytes();
-  plans_.push_back({{}, 0, output_bytes(*plain_.placed) + plain_.placed->bytes, plain_.placed});
-  time_ = std::max(modelled_time(*plain_.steps), 1e-30);
+  const double time = std::max(modelled_time(*plain_.steps), 1e-30);
+  plans_.push_back({{}, time, output_bytes(*plain_.placed) + plain_.placed->bytes, plain_.placed});
 }
 
 StepGraph& BudgetPlans::steps() {
   if (steps_) return *steps_;
   const std::set<std::string> names = kept_names(program_);
-  if (!names.empty()) plain_ = plan_program(program_, inputs_, donated_, true, true);
+  repeated_ = names.empty() ? plain_.steps : plan_program(program_, inputs_, donated_, true, true).steps;
   std::vector<StorageId> kept;
-  for (const auto& [storage, name] : plain_.steps->names)
+  for (const auto& [storage, name] : repeated_->names)
     if (names.count(name)) kept.push_back(storage);
-  Body counted = clone(*plain_.steps);
+  Body counted = clone(*repeated_);
   alias(counted);
   spill(counted);
   plan_memory(counted, 0);
-  steps_ = std::make_unique<StepGraph>(*plain_.steps, counted, kept, disk_);
+  steps_ = std::make_unique<StepGraph>(*repeated_, counted, kept, disk_);
   return *steps_;
 }
 
@@ -91,9 +101,11 @@ void BudgetPlans::find_plans() {
     for (plan::RematPlan& p : thinned(plan::budget_curve(*alone, 0.5 * effort_))) found.push_back(std::move(p));
   // The cheapest that fits is taken, whichever graph it comes from.
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.extra < b.extra; });
+  const double once = modelled_time(*repeated_);
   for (plan::RematPlan& p : found) {
     const std::size_t least = steps_->least_bytes(p.sequence);
-    plans_.push_back({std::move(p.sequence), p.extra, least - std::min(least, donated_bytes_)});
+    const double time = once - left_out(steps_->graph(), p.sequence) + p.extra;
+    plans_.push_back({std::move(p.sequence), time, least - std::min(least, donated_bytes_)});
   }
 }
 
@@ -101,6 +113,11 @@ std::shared_ptr<const Body> BudgetPlans::body(std::size_t plan) {
   Plan& p = plans_[plan];
   if (!p.body) p.body = plan_tightly(steps_->with_sequence(p.sequence));
   return p.body;
+}
+
+std::shared_ptr<const Body> BudgetPlans::unplaced(std::size_t plan) {
+  if (plan == 0) return plain_.steps;
+  return steps_->with_sequence(plans_[plan].sequence);
 }
 
 std::size_t BudgetPlans::bytes(std::size_t plan) { return output_bytes(*body(plan)) + body(plan)->bytes; }
@@ -121,7 +138,11 @@ std::size_t BudgetPlans::smallest() {
   return best;
 }
 
-double BudgetPlans::extra_time_bound(std::size_t bytes) { return steps().bound(bytes + donated_bytes_).extra; }
+double BudgetPlans::extra_time_bound(std::size_t bytes) {
+  const plan::RematGraph& g = steps().graph();
+  const double once = modelled_time(*repeated_) - left_out(g, plan::without_dead_runs(g, plan::plain_sequence(g)));
+  return once - plans_[0].time + steps().bound(bytes + donated_bytes_).extra;
+}
 double BudgetPlans::price(std::size_t bytes) { return steps().bound(bytes + donated_bytes_).price; }
 
 std::vector<BudgetPlans::Repeat> BudgetPlans::repeats(std::size_t plan) const {

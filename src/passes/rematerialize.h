@@ -29,11 +29,12 @@ class BudgetPlans {
   std::size_t size() { return find_plans(), plans_.size(); }
   std::shared_ptr<const Body> body(std::size_t plan);
   std::size_t bytes(std::size_t plan);  // of its arena and the outputs
-  // In seconds, by the model: of all steps without a budget, and besides these.
-  double time() const { return time_; }
-  double extra_time(std::size_t plan) const { return plan == 0 ? 0 : plans_[plan].extra; }
-  double extra_time_bound(std::size_t bytes);
-  double price(std::size_t bytes);  // for a byte
+  // In seconds, by the model: of all its steps, as often as they run.
+  double time(std::size_t plan = 0) const { return plans_[plan].time; }
+  // Its steps before they are placed, of which that is the sum.
+  std::shared_ptr<const Body> unplaced(std::size_t plan);
+  double extra_time_bound(std::size_t bytes);  // besides the first; below 0 where that runs what nobody reads
+  double price(std::size_t bytes);             // for a byte
   // The first within so many bytes of arena and outputs; nothing where there is none.
   std::optional<std::size_t> first_within(std::size_t bytes);
   std::size_t smallest();  // the plan of the fewest bytes
@@ -50,7 +51,7 @@ class BudgetPlans {
  private:
   struct Plan {
     plan::Sequence sequence;  // of the plain one: none
-    double extra = 0;
+    double time = 0;
     std::size_t least = 0;  // no placement has fewer bytes
     std::shared_ptr<const Body> body = {};
   };
@@ -59,13 +60,13 @@ class BudgetPlans {
   const ir::Program& program_;
   std::span<const Strides> inputs_;
   Planned plain_;
+  std::shared_ptr<const Body> repeated_;  // the steps of which plans are sequences
   std::span<const int> donated_;
   std::string disk_;
   double effort_;
   std::size_t donated_bytes_ = 0;
   std::unique_ptr<StepGraph> steps_;
   bool found_ = false;
-  double time_ = 0;
   std::vector<Plan> plans_;
 };
 

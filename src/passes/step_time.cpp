@@ -97,11 +97,22 @@ double time_of_unwind(const Body& body, const Step& s) {
   return advances_of(body, s) * time_of(*s.bodies[0]) + length_of(s.as<Unwind>()->length) * each;
 }
 
+// States that go to a file and come back.
+double time_on_disk(const Body& body, const Step& s) {
+  const Loop& loop = *s.as<Loop>();
+  if (loop.disk.empty() || loop.record.empty()) return 0;
+  std::size_t bytes = 0;
+  for (auto v = s.out.end() - std::ssize(loop.record); v != s.out.end(); ++v) bytes += body.type(*v).bytes();
+  const auto slots = static_cast<double>(std::max<std::int64_t>(loop.slots, 1));
+  const auto state = static_cast<std::size_t>(static_cast<double>(bytes) / slots);
+  return slots * (modelled_time_to_write(state) + modelled_time_to_read(state));
+}
+
 double time_of(const Body& body, const Step& s, Near* near) {
   const double begin = near ? 0 : start;
   if (auto* loop = s.as<Loop>()) {
     const double condition = s.bodies.size() > 1 ? time_of(*s.bodies[1]) : 0;
-    return begin + length_of(loop->length) * (time_of(*s.bodies[0]) + condition);
+    return begin + time_on_disk(body, s) + length_of(loop->length) * (time_of(*s.bodies[0]) + condition);
   }
   if (s.is<Branch>()) {
     double most = 0;

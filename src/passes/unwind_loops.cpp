@@ -28,6 +28,20 @@ ir::ProgramRef leveled(const ir::ProgramRef& p, const LoopsIn& loops, const Loop
   return any_level(loops, levels) ? share(with_levels(*p, loops, levels)) : p;
 }
 
+std::vector<std::size_t> first_numbers(std::size_t count) {
+  std::vector<std::size_t> out(count);
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  return out;
+}
+
+// Of a loop that goes back, with rows of residuals in place of carries.
+const Roles order_of_back{Role::constants, Role::linear_constants, Role::linear_carries, Role::carries,
+                          Role::xs,        Role::linear_xs};
+ir::ProgramRef loop_back(const ir::Program& step, Groups takes, std::size_t rows) {
+  takes.size(Role::carries) = rows;
+  return share(rearranged(step, takes.positions().merge(order_of_back), first_numbers(step.outputs.size())));
+}
+
 // What a step of both scans takes.
 Groups takes_of(const LoopParams& f, const LoopParams& r, const LoopPair& pair) {
   const LoopForm first = form_of(f), second = form_of(r);
@@ -91,8 +105,6 @@ class CutScan {
       cut_ = f_.length;
       return;
     }
-    const Location& at = p.eqns[pair.first].at;
-    taped_ = taped_step(under(level.policy, whole, takes_, count(pair.kept), at), takes_, count(pair.kept), at);
     const LoopBudget there{
         f_.length,
         {std::max(level.keeps - back_.carry, back_.residual), level.disk.empty() ? back_.carry : 0, back_.residual}};
@@ -125,7 +137,7 @@ class CutScan {
       now[Role::xs] = late_rows(in_[Role::xs], at);
       LoopParams q = f_;
       q.length = f_.length - cut_;
-      q.body = share(taped_.tape);
+      q.body = back_.tape;
       const Arrays made = bind_loop(q, now.merge(f.operands.order()), at);
       rows_.assign(made.begin() + static_cast<std::ptrdiff_t>(gives.size()), made.end());
       const Lists<Array> given = gives.partition(made);
@@ -173,10 +185,7 @@ class CutScan {
   LoopParams recording() const {
     LoopParams q = f_;
     q.length = cut_;
-    std::vector<std::size_t> all(f_.body->inputs.size()), outputs(f_.body->outputs.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    std::iota(outputs.begin(), outputs.end(), std::size_t{0});
-    q.body = share(rearranged(*f_.body, all, chosen(outputs, pair_.kept)));
+    q.body = back_.recording;
     if (back_.recorded.empty()) return q;
     if (states_kept_) {
       q.checkpoints = states_kept_;
@@ -191,20 +200,14 @@ class CutScan {
   }
   // The scan back over the residuals that were stacked.
   Arrays bind_over_rows(const Lists<Array>& now, const Location& at) const {
-    Groups takes = takes_;
-    takes.size(Role::carries) = rows_.size();
-    const Roles order{Role::constants, Role::linear_constants, Role::linear_carries, Role::carries,
-                      Role::xs,        Role::linear_xs};
     Lists<Array> in = now;
     in[Role::carries] = rows_;
     for (Role role : {Role::xs, Role::linear_xs}) in[role] = late_rows(now[role], at);
-    std::vector<std::size_t> outputs(taped_.back.outputs.size());
-    std::iota(outputs.begin(), outputs.end(), std::size_t{0});
     LoopParams q = r_;
-    q.constants = f_.constants + r_.constants;
+    q.constants = back_.constants;
     q.length = f_.length - cut_;
-    q.body = share(rearranged(taped_.back, takes.positions().merge(order), outputs));
-    return bind_loop(q, in.merge(order), at);
+    q.body = back_.over_rows;
+    return bind_loop(q, in.merge(order_of_back), at);
   }
   // Rows of the steps before the cut, and of those behind it.
   Arrays early_rows(const Arrays& stacks, const Location& at) const { return rows_of_part(stacks, !f_.reverse, at); }
@@ -231,7 +234,6 @@ class CutScan {
   const LoopParams &f_, &r_;
   Groups takes_;
   ScanBack back_;
-  TapedStep taped_;
   int states_kept_ = 0;               // 0: bytes say what is kept
   std::int64_t bytes_ = 0, cut_ = 0;  // steps that record
   Shape budget_;
@@ -400,8 +402,7 @@ ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::Program
   const Groups takes = takes_of(f, r, pair);
   Lists<std::size_t> in = takes.positions();
   in[Role::carries] = chosen(in[Role::carries], recorded);
-  std::vector<std::size_t> outputs(whole->outputs.size());
-  std::iota(outputs.begin(), outputs.end(), std::size_t{0});
+  std::vector<std::size_t> outputs = first_numbers(whole->outputs.size());
   outputs.erase(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(count(pair.kept)));
   ScanBack b{};
   b.unwind.constants = f.constants;
@@ -416,16 +417,21 @@ ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::Program
   b.unwind.advance = share(rearranged(*whole, in.merge({Role::constants, Role::carries, Role::xs}),
                                       chosen(form.results.positions()[Role::carries], recorded)));
   const Location& at = p.eqns[pair.first].at;
-  b.unwind.step =
-      share(rearranged(*under(policy, whole, takes, count(pair.kept), at), in.merge(takes.order()), outputs));
+  const ir::ProgramRef both = under(policy, whole, takes, count(pair.kept), at);
+  b.unwind.step = share(rearranged(*both, in.merge(takes.order()), outputs));
+  b.recording = share(rearranged(*f.body, first_numbers(f.body->inputs.size()),
+                                 chosen(first_numbers(f.body->outputs.size()), pair.kept)));
   const Types carries = form.operands.partition(f.body->input_types())[Role::carries];
   for (std::size_t i = 0; i < carries.size(); ++i) {
     if (!recorded[i]) continue;
     b.recorded.push_back(static_cast<int>(i));
     b.carry += detail::saturated<std::int64_t>(carries[i].bytes());
   }
-  b.taped = taped_step(b.unwind, at);
-  const Types made = b.taped.tape.output_types();
+  const TapedStep taped = taped_step(both, takes, count(pair.kept), at);
+  b.over_rows = loop_back(taped.back, takes, taped.tape.outputs.size() - count(pair.kept));
+  b.tape = share(taped.tape);
+  b.constants = static_cast<int>(takes.size(Role::constants) + takes.size(Role::linear_constants));
+  const Types made = taped_step(b.unwind, at).tape.output_types();
   for (std::size_t i = b.recorded.size(); i < made.size(); ++i) {
     b.residual += row_bytes(made[i]);
     b.least += detail::saturated<std::int64_t>(made[i].bytes());

@@ -223,7 +223,9 @@ class Donating {
     std::iota(donated.begin(), donated.end(), static_cast<int>(program->inputs.size() - x.size()));
     const std::string below = test::below_least_bytes(*program, strides, donated);
     require(below.empty(), "least: " + below);
-    const std::string above = test::above_a_plan(*program, strides, donated);
+    passes::BudgetChoices choices(*program, strides, donated);
+    const std::string above = test::above_a_plan(choices), time = test::other_time(choices);
+    require(time.empty(), "time: " + time);
     require(above.empty(), "bound: " + above);
   }
 

@@ -1,6 +1,6 @@
 // Laws of bounds. Whatever the planner makes of a Program, in any form of its loops, is placed in no fewer bytes than
 // were said to be the least: plans are passed over by that number. And no plan within a number of bytes takes less time
-// than the bound says.
+// than the bound says. And what a plan is said to take is what its steps take.
 #pragma once
 #include <fmt/format.h>
 
@@ -28,9 +28,7 @@ inline std::string below_least_bytes(const ir::Program& program, std::span<const
 }
 
 // Nothing where the bound of time holds for all plans of the curve and falls as bytes rise, else where it does not.
-inline std::string above_a_plan(const ir::Program& program, std::span<const ir::Strides> inputs,
-                                std::span<const int> donated = {}) {
-  passes::BudgetChoices choices(program, inputs, donated);
+inline std::string above_a_plan(passes::BudgetChoices& choices) {
   double last = 0;
   for (const passes::BudgetChoices::Choice& c : choices.curve()) {
     const double extra = choices.extra_time(c), bound = choices.extra_time_bound(choices.bytes(c));
@@ -40,6 +38,22 @@ inline std::string above_a_plan(const ir::Program& program, std::span<const ir::
       return fmt::format("at {} bytes the bound is {}, with more it is {}", choices.bytes(c), bound, last);
     last = bound;
   }
+  return "";
+}
+
+// Nothing where a plan takes the time that it is said to take, else what its steps take: counted from these, loops as
+// often as they run, by the model.
+inline std::string other_time(passes::BudgetChoices& choices, passes::BudgetChoices::Choice c) {
+  const double plain = passes::modelled_time(*choices.unplaced({}));
+  const double counted = passes::modelled_time(*choices.unplaced(c)) - plain;
+  const double said = choices.extra_time(c) * plain;
+  if (std::abs(said - std::max(counted, 0.0)) <= 1e-9 * (plain + said)) return "";
+  return fmt::format("plan {} of form {}, {} bytes, takes {} of the plain plan more, said to be {}", c.plan, c.form,
+                     choices.bytes(c), counted / plain, said / plain);
+}
+inline std::string other_time(passes::BudgetChoices& choices) {
+  for (const passes::BudgetChoices::Choice& c : choices.curve())
+    if (std::string wrong = other_time(choices, c); !wrong.empty()) return wrong;
   return "";
 }
 
