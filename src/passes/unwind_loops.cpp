@@ -35,11 +35,12 @@ std::vector<std::size_t> first_numbers(std::size_t count) {
 }
 
 // Of a loop that goes back, with rows of residuals in place of carries.
-const Roles order_of_back{Role::constants, Role::linear_constants, Role::linear_carries, Role::carries,
-                          Role::xs,        Role::linear_xs};
+Roles order_of_back() {
+  return {Role::constants, Role::linear_constants, Role::linear_carries, Role::carries, Role::xs, Role::linear_xs};
+}
 ir::ProgramRef loop_back(const ir::Program& step, Groups takes, std::size_t rows) {
   takes.size(Role::carries) = rows;
-  return share(rearranged(step, takes.positions().merge(order_of_back), first_numbers(step.outputs.size())));
+  return share(rearranged(step, takes.positions().merge(order_of_back()), first_numbers(step.outputs.size())));
 }
 
 // What a step of both scans takes.
@@ -207,7 +208,7 @@ class CutScan {
     q.constants = back_.constants;
     q.length = f_.length - cut_;
     q.body = back_.over_rows;
-    return bind_loop(q, in.merge(order_of_back), at);
+    return bind_loop(q, in.merge(order_of_back()), at);
   }
   // Rows of the steps before the cut, and of those behind it.
   Arrays early_rows(const Arrays& stacks, const Location& at) const { return rows_of_part(stacks, !f_.reverse, at); }
