@@ -166,7 +166,7 @@ FourierParts<T> FourierSteps<T>::run(std::int64_t lanes, const T* re, const T* i
   }
   const FourierKernels<T>& kernels = fourier_kernels_here<T>();
   for (const FourierStep<T>& s : steps_) {
-    kernels.step(s, lanes, re, im, distance, a.re, a.im);
+    kernels.step(s, lanes, re, im, distance, a.re, a.im, 0);
     re = a.re, im = a.im, distance = lanes * s.stride * s.radix;
     std::swap(a, b);
   }

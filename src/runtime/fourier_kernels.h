@@ -28,9 +28,10 @@ struct FourierStep {
 template <class T>
 struct FourierKernels {
   // Of `lanes` signals side by side: point j of a signal is re[j * distance + lane] in `from` (distance is
-  // lanes * stride, but for a first step that reads its operand where it lies), and dense in `to`.
+  // lanes * stride, but for a first step that reads its operand where it lies), and dense in `to`. `begin`: 0, or which
+  // neighbours wider vectors have left over.
   using Step = void (*)(const FourierStep<T>& step, std::int64_t lanes, const T* re, const T* im, std::int64_t distance,
-                        T* to_re, T* to_im);
+                        T* to_re, T* to_im, std::int64_t begin);
   // Of a transform of m points z = (x[0], x[1]), (x[2], x[3]), ... to that of x: points 0 to m, in place; cos and sin
   // are half of exp(-2 pi i k / (2 m)), k <= m / 2.
   using Unfold = void (*)(std::int64_t m, std::int64_t lanes, const T* cos, const T* sin, T* re, T* im);

@@ -1,5 +1,6 @@
 // Templates of the kernels of fourier_kernels.h over vectors of `bytes` bytes, by compiler vector extensions. What is
-// left over at the end of a loop is done by the same code with vectors of half the width, down to single elements.
+// left over at the end of a loop is done by the same code with vectors of half the width, down to single elements; of a
+// step, by the table of that width, so that each width is compiled once.
 #pragma once
 #include <cstdint>
 #include <type_traits>
@@ -269,11 +270,13 @@ struct StepOf {
           store_lanes<n>(to_im + at, z.y[k]);
         });
       }
-    if constexpr (n > 1)
-      if (end < count) wide<next(n), turned>(end);
+    if (end == count) return;
+    if constexpr (bytes > 16) rest(end);
+    else if constexpr (n > 1) wide<1, turned>(end);
   }
-  // Half the width, but never two floats.
-  static constexpr int next(int n) { return n * sizeof(T) <= 16 ? 1 : n / 2; }
+  void rest(std::int64_t begin) const {
+    fourier_kernels<T, bytes / 2>()->step(step, lanes, re, im, distance, to_re, to_im, begin);
+  }
 
   // One signal whose stride is small: neighbours of several parts, with factors for each of them.
   template <int n>
@@ -294,8 +297,9 @@ struct StepOf {
       put<n>(z.x, i, to_re);
       put<n>(z.y, i, to_im);
     }
-    if constexpr (n > 1)
-      if (i < count) narrow<next(n)>(i);
+    if (i == count) return;
+    if constexpr (bytes > 16) rest(i);
+    else if constexpr (n > 1) narrow<1>(i);
   }
   template <int n>
   void put(Lanes<T, n>* x, std::int64_t i, T* to) const {
@@ -317,31 +321,30 @@ struct StepOf {
         }
       }
   }
-  template <int n>
-  void narrow_aligned() const {  // vectors that end where a part ends, if they can
-    if constexpr (next(n) > 1)
-      if (step.stride > 1 && step.stride % n != 0 && step.stride % next(n) == 0) return narrow_aligned<next(n)>();
-    narrow<n>(0);
+  void narrow_aligned(std::int64_t begin) const {  // vectors that end where a part ends, if they can
+    if constexpr (bytes > 16 && widest * sizeof(T) > 16)
+      if (step.stride > 1 && step.stride % widest != 0 && step.stride % (widest / 2) == 0) return rest(begin);
+    narrow<widest>(begin);
   }
 
-  void run() const {
-    if (step.parts == 1) return wide<widest, false>(0);
-    if (lanes == 1 && step.stride < fourier_narrow) return narrow_aligned<widest>();
-    wide<widest, true>(0);
+  void run(std::int64_t begin) const {
+    if (step.parts == 1) return wide<widest, false>(begin);
+    if (lanes == 1 && step.stride < fourier_narrow) return narrow_aligned(begin);
+    wide<widest, true>(begin);
   }
 };
 
 template <int bytes, class T>
 void run_step(const FourierStep<T>& step, std::int64_t lanes, const T* re, const T* im, std::int64_t distance, T* to_re,
-              T* to_im) {
+              T* to_im, std::int64_t begin) {
   switch (step.radix) {
-    case 2: return StepOf<2, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run();
-    case 3: return StepOf<3, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run();
-    case 4: return StepOf<4, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run();
-    case 5: return StepOf<5, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run();
-    case 7: return StepOf<7, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run();
-    case 8: return StepOf<8, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run();
-    default: return StepOf<0, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run();
+    case 2: return StepOf<2, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run(begin);
+    case 3: return StepOf<3, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run(begin);
+    case 4: return StepOf<4, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run(begin);
+    case 5: return StepOf<5, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run(begin);
+    case 7: return StepOf<7, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run(begin);
+    case 8: return StepOf<8, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run(begin);
+    default: return StepOf<0, bytes, T>{step, lanes, re, im, distance, to_re, to_im}.run(begin);
   }
 }
 
