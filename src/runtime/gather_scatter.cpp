@@ -151,7 +151,10 @@ void join_row(T* __restrict to, const T* __restrict from, std::int64_t n) {
 
 // Updates whose first element is at an offset in [low, high), in order.
 template <Scatter join, class T>
-void scatter_part(const Plan& plan, const Box& box, T* out, const T* updates, std::int64_t low, std::int64_t high) {
+void scatter_part(const Plan& plan, const Box& box, std::byte* to, const std::byte* from, std::int64_t low,
+                  std::int64_t high) {
+  T* out = reinterpret_cast<T*>(to);
+  const T* updates = reinterpret_cast<const T*>(from);
   const auto mine = [=](std::int64_t operand, bool inside) { return inside && operand >= low && operand < high; };
   if (box.dims().empty())
     return plan.walk(0, plan.count, [=](std::int64_t operand, std::int64_t window, bool inside) {
@@ -174,9 +177,16 @@ void scatter_part(const Plan& plan, const Box& box, T* out, const T* updates, st
 constexpr std::int64_t least_offset = std::numeric_limits<std::int64_t>::min(),
                        largest_offset = std::numeric_limits<std::int64_t>::max();
 
+// One operation on one type: where it goes and comes from, in elements of `size` bytes.
+struct Joining {
+  decltype(&scatter_part<Scatter::set, float>) part;
+  std::byte* out;
+  const std::byte* updates;
+  std::int64_t size;
+};
+
 // Shares out the elements along the longest axis that no index moves, if that is long.
-template <Scatter join, class T>
-bool scatter_slices(const Plan& plan, T* out, const T* updates, std::int64_t parts) {
+bool scatter_slices(const Plan& plan, const Joining& j, std::int64_t parts) {
   std::size_t best = plan.slice.size();
   for (std::size_t i = 0; i < plan.slice.size(); ++i)
     if (plan.own[i] && (best == plan.slice.size() || plan.slice[i].count > plan.slice[best].count)) best = i;
@@ -186,15 +196,14 @@ bool scatter_slices(const Plan& plan, T* out, const T* updates, std::int64_t par
   parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
     std::vector<BoxDim> dims = plan.slice;
     dims[best].count = end - begin;
-    scatter_part<join>(plan, Box(dims), out + begin * dims[best].to, updates + begin * dims[best].from, least_offset,
-                       largest_offset);
+    j.part(plan, Box(dims), j.out + begin * dims[best].to * j.size, j.updates + begin * dims[best].from * j.size,
+           least_offset, largest_offset);
   });
   return true;
 }
 // Shares out the operand by the offsets of slices, which must be apart: everybody reads all indices and leaves out what
 // is another's.
-template <Scatter join, class T>
-bool scatter_ranges(const Plan& plan, T* out, const T* updates, std::int64_t parts) {
+bool scatter_ranges(const Plan& plan, const Joining& j, std::int64_t parts) {
   std::int64_t rows = 0, stride = 0;
   for (const Plan::Component& c : plan.components)
     if (c.last > 0 && c.operand > stride) stride = c.operand, rows = c.last + 1;
@@ -203,38 +212,37 @@ bool scatter_ranges(const Plan& plan, T* out, const T* updates, std::int64_t par
   if (!plan.apart(stride) || rows < 2) return false;
   const std::int64_t grain = std::max<std::int64_t>((rows + parts - 1) / parts, 1);
   parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    scatter_part<join>(plan, Box(plan.slice), out, updates, begin * stride, end * stride);
+    j.part(plan, Box(plan.slice), j.out, j.updates, begin * stride, end * stride);
   });
   return true;
 }
 // Without a way to share it out the work is serial.
-template <Scatter join, class T>
-void scatter_all(const Plan& plan, T* out, const T* updates) {
+void scatter_all(const Plan& plan, const Joining& j) {
   const Box box(plan.slice);
   const std::int64_t total = plan.count * box.size();
   if (total == 0) return;
   constexpr std::int64_t worth = 1 << 15;  // updates
   const std::int64_t parts = std::min<std::int64_t>(total / worth, 16);
-  if (parts > 1 && scatter_slices<join>(plan, out, updates, parts)) return;
+  if (parts > 1 && scatter_slices(plan, j, parts)) return;
   // Everybody reads all indices, so a part for every 16 elements of a slice: more is more looking than joining.
   const std::int64_t ranges = std::min(parts, box.size() / 16);
-  if (ranges > 1 && scatter_ranges<join>(plan, out, updates, ranges)) return;
-  scatter_part<join>(plan, box, out, updates, least_offset, largest_offset);
+  if (ranges > 1 && scatter_ranges(plan, j, ranges)) return;
+  j.part(plan, box, j.out, j.updates, least_offset, largest_offset);
 }
 
 template <class T>
-using Bytes = std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>;
-
-template <class T>
-void scatter_typed(const Plan& plan, std::byte* out, const std::byte* updates, Scatter join) {
-  T* to = reinterpret_cast<T*>(out);
-  const T* from = reinterpret_cast<const T*>(updates);
-  switch (join) {
-    case Scatter::set: return scatter_all<Scatter::set>(plan, to, from);
-    case Scatter::add: return scatter_all<Scatter::add>(plan, to, from);
-    case Scatter::mul: return scatter_all<Scatter::mul>(plan, to, from);
-    case Scatter::min: return scatter_all<Scatter::min>(plan, to, from);
-    case Scatter::max: return scatter_all<Scatter::max>(plan, to, from);
+auto part_of(Scatter join) {
+  if constexpr (std::is_same_v<T, Computed<T>>) {
+    switch (join) {
+      case Scatter::set: break;
+      case Scatter::add: return &scatter_part<Scatter::add, T>;
+      case Scatter::mul: return &scatter_part<Scatter::mul, T>;
+      case Scatter::min: return &scatter_part<Scatter::min, T>;
+      case Scatter::max: return &scatter_part<Scatter::max, T>;
+    }
+    return &scatter_part<Scatter::set, T>;
+  } else {  // only set: stored types are joined in the type they are computed in
+    return &scatter_part<Scatter::set, std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>>;
   }
 }
 
@@ -289,12 +297,8 @@ void gather(const Strided& operand, const Strided& indices, const Places& places
 
 void scatter(const Strided& out, const Strided& indices, const Strided& updates, const Places& places, Scatter join) {
   const Plan plan(out, indices, updates, places);
-  visit(out.dtype, [&]<class T>(std::type_identity<T>) {
-    if constexpr (std::is_same_v<T, Computed<T>>) scatter_typed<T>(plan, out.data, updates.data, join);
-    else  // only set: stored types are joined in the type they are computed in
-      scatter_all<Scatter::set>(plan, reinterpret_cast<Bytes<T>*>(out.data),
-                                reinterpret_cast<const Bytes<T>*>(updates.data));
-  });
+  const auto part = visit(out.dtype, [&]<class T>(std::type_identity<T>) { return part_of<T>(join); });
+  scatter_all(plan, {part, out.data, updates.data, static_cast<std::int64_t>(size_of(out.dtype))});
 }
 
 }  // namespace anew
