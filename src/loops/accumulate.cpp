@@ -60,7 +60,7 @@ struct Accumulate {
     else return r;
   }
 
-  [[gnu::flatten]] static void accumulate(void* lanes_, const void* x_, std::int64_t n, bool first) {
+  [[gnu::noinline, gnu::flatten]] static void accumulate(void* lanes_, const void* x_, std::int64_t n, bool first) {
     auto* lane = static_cast<S*>(lanes_);
     auto* x = static_cast<const S*>(x_);
     std::int64_t i = 0;
@@ -81,7 +81,7 @@ struct Accumulate {
     for (std::int64_t l = 0; i < n; ++l, ++i) lane[l] = apply_one(lane[l], x[i]);
   }
 
-  [[gnu::flatten]] static void join(void* lanes_, std::int64_t present) {
+  [[gnu::noinline, gnu::flatten]] static void join(void* lanes_, std::int64_t present) {
     auto* lane = static_cast<S*>(lanes_);
     if (present == 32) {
       const Vec<T> low = apply(load<T>(lane), load<T>(lane + 2 * width));
