@@ -52,5 +52,5 @@ function(anew_mpi_test name ranks)
            WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   set(environment ANEW_VERIFY=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
       OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 PROCESSORS 2 ENVIRONMENT "${environment}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300 PROCESSORS 1 ENVIRONMENT "${environment}")
 endfunction()
