@@ -20,10 +20,11 @@ template <Math m, class T>
   auto* out = static_cast<T*>(r);
   auto* x = static_cast<const T*>(a);
   auto* y = static_cast<const T*>(arity(m) == 1 ? a : b);
+  constexpr bool wide = sizeof(T) == 8;
   for (std::int64_t i = 0; i < n; i += lanes) {
     const std::int64_t some = std::min<std::int64_t>(lanes, n - i);
     const Vec<T> v = load_some<T>(x + i, some);
-    store_some<T>(out + i, math_function<sizeof(T) == 8>(m, v, arity(m) == 1 ? v : load_some<T>(y + i, some)), some);
+    store_some<T>(out + i, math_function<wide>(m, v, arity(m) == 1 ? v : load_some<T>(y + i, some)), some);
   }
 }
 template <class T, int... ids>
