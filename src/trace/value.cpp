@@ -64,10 +64,10 @@ struct Recycling {
     return static_cast<T*>(p);
   }
   void deallocate(T* p, std::size_t) {
-    std::vector<void*>& free = PerThread<ValueBlocks>::get().free;
-    if (free.size() == ValueBlocks::most) return ::operator delete(p);
+    ValueBlocks* own = PerThread<ValueBlocks>::if_made();  // nothing is made for what goes: that could fail
+    if (!own || own->free.size() == ValueBlocks::most) return ::operator delete(p);
     poison(reinterpret_cast<std::byte*>(p), sizeof(T));
-    free.push_back(p);
+    own->free.push_back(p);
   }
   friend bool operator==(const Recycling&, const Recycling&) { return true; }
 };

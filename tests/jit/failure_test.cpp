@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <thread>
 
 #include "jit/compiled_program.h"
 #include "runtime/buffer.h"
@@ -195,6 +196,17 @@ TEST_P(Failure, OfAnyAllocation) {
   at_every_allocation([](std::int64_t n) { allocations_left = n; },
                       [](bool) { return std::exchange(allocations_left, -1) < 0; }, 200);
   compiled::set_backend(before);
+}
+
+// A thread that only lets go of arrays of others: destructors cannot say that memory has run out.
+TEST(FailureOnAnotherThread, ArraysGoWithoutMemory) {
+  Arrays x{sin(ones(3)), array(2.0), ones({2, 2})[0]};
+  std::thread([&x] {
+    allocations_left = 0;
+    x.clear();
+    allocations_left = -1;
+  }).join();
+  EXPECT_TRUE(x.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Failure, testing::ValuesIn(scenarios()),
