@@ -226,11 +226,14 @@ Value* Emitter::load(std::size_t stream, const Lanes& lanes, int copy) {
                        b.CreateMaskedGather(lanes_of(type, lanes.width), pointers, align, mask,
                                             llvm::Constant::getNullValue(lanes_of(type, lanes.width))));
   }
-  // Small elements have no gather; absent lanes read the first one.
+  // Small elements have no gather; absent lanes read the first one of all copies, which is there: all of this one may
+  // be absent.
   Value* x = llvm::Constant::getNullValue(lanes_of(type, lanes.width));
+  pointer = element(stream, lanes, 0);
   for (int l = 0; l < lanes.width; ++l) {
+    const int at = copy * lanes.width + l;
     Value* there = b.CreateExtractElement(lanes.mask(copy), static_cast<std::uint64_t>(l));
-    Value* offset = l ? b.CreateSelect(there, number(stride * l), number(0)) : number(0);
+    Value* offset = at ? b.CreateSelect(there, number(stride * at), number(0)) : number(0);
     x = b.CreateInsertElement(x, b.CreateAlignedLoad(type, b.CreateGEP(type, pointer, offset), align),
                               static_cast<std::uint64_t>(l));
   }

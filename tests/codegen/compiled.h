@@ -72,7 +72,7 @@ inline Machine plain_machine() {
 inline void run_pieces(const Function& f, const loops::Schedule& p, std::vector<Tensor>& memory, Random& g) {
   std::vector<std::byte*> operands;
   for (Tensor& t : memory) operands.push_back(static_cast<std::byte*>(t.operand().data));
-  std::vector<std::uint64_t> scratch(p.scratch / 8 + 1, 0xabababababababab);
+  anew::test::GuardedVector<std::uint64_t> scratch((p.scratch + 7) / 8, 0xabababababababab);
   auto* bytes = reinterpret_cast<std::byte*>(scratch.data());
   std::vector<Range> ranges;
   const bool whole = uniform(g, 0, 2) == 0;

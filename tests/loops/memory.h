@@ -9,6 +9,7 @@
 
 #include "loops/build.h"
 #include "reference.h"
+#include "support/guarded.h"
 
 namespace anew::loops::test {
 
@@ -24,24 +25,28 @@ const T& pick(Random& g, const std::vector<T>& x) {
 struct Tensor {
   ShapeDtype type;
   std::vector<std::int64_t> strides;
-  std::int64_t origin = 0;  // of element 0, in elements
-  std::vector<std::byte> bytes;
+  std::int64_t origin = 0;                     // of element 0, in elements
+  anew::test::GuardedVector<std::byte> bytes;  // up to the last element
 
   Tensor(const ShapeDtype& t, Random& g, bool plain) : type(t) {
     std::vector<int> order(static_cast<std::size_t>(t.shape.ndim()));
     std::iota(order.begin(), order.end(), 0);
     if (!plain) std::shuffle(order.begin(), order.end(), g);
     strides.resize(order.size());
-    std::int64_t size = 1;
+    std::int64_t size = 1, last = 0;
     for (std::size_t k = order.size(); k-- > 0;) {
       const int d = order[k];
       const bool reversed = !plain && uniform(g, 0, 5) == 0;
       strides[static_cast<std::size_t>(d)] = reversed ? -size : size;
-      if (reversed) origin += size * std::max<std::int64_t>(t.shape[d] - 1, 0);
+      const std::int64_t length = size * std::max<std::int64_t>(t.shape[d] - 1, 0);
+      last += length;
+      if (reversed) origin += length;
       size *= std::max<std::int64_t>(t.shape[d], 1);
       if (!plain && uniform(g, 0, 2) == 0) size += uniform(g, 0, 3);
     }
-    bytes.resize(static_cast<std::size_t>(size) * size_of(t.dtype));
+    using Memory = anew::test::GuardedAllocator<std::byte>;
+    bytes = decltype(bytes)(static_cast<std::size_t>(last + 1) * size_of(t.dtype),
+                            Memory(origin ? anew::test::Side::begin : anew::test::Side::end));
   }
   Operand operand() { return {bytes.data() + origin * static_cast<std::int64_t>(size_of(type.dtype)), strides.data()}; }
 
@@ -98,7 +103,7 @@ inline void check(const Kernel& k, Random& g, bool plain) {
   reference::run(k, operands(memory));
   run(code, operands(whole));
   const Schedule& p = code.schedule();
-  std::vector<std::uint64_t> scratch(p.scratch / 8 + 1, 0xabababababababab);
+  anew::test::GuardedVector<std::uint64_t> scratch((p.scratch + 7) / 8, 0xabababababababab);
   std::vector<Range> ranges;
   for (std::int64_t at = 0; at < p.units;) {
     const std::int64_t n = std::min(p.units - at, uniform(g, 1, std::max<std::int64_t>(1, p.units / 2)));

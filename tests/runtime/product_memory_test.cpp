@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/guarded.h"
 #include "runtime/pages.h"
 #include "runtime/pool.h"
 #include "runtime/product.h"
 #include "runtime/workspace.h"
+#include "support/guarded.h"
 
 namespace anew {
 namespace {
@@ -82,18 +82,18 @@ struct Random {
 template <class T>
 struct Placed {
   std::int64_t row, column;
-  Guarded<T> memory;
+  test::GuardedVector<T> memory;
   Placed(std::int64_t rows, std::int64_t columns, Random& random)
       : Placed(rows, columns, random, random.below(2) == 0, random.below(3) ? 0 : random.below(5)) {}
   Placed(std::int64_t rows, std::int64_t columns, Random& random, bool turned, std::int64_t gap)
       : row(turned ? 1 : columns + gap),
         column(turned ? rows + gap : 1),
         memory(static_cast<std::size_t>((rows - 1) * row + (columns - 1) * column + 1),
-               random.below(3) ? Side::end : Side::begin) {}
+               test::GuardedAllocator<T>(random.below(3) ? test::Side::end : test::Side::begin)) {}
   Matrix<T> matrix() const { return {memory.data(), row, column}; }
-  T& at(std::int64_t i, std::int64_t j) const { return memory.data()[i * row + j * column]; }
+  const T& at(std::int64_t i, std::int64_t j) const { return memory[static_cast<std::size_t>(i * row + j * column)]; }
   void fill(Random& random) {
-    for (T& x : memory.span()) x = static_cast<T>(random.below(2001) - 1000) / 256;
+    for (T& x : memory) x = static_cast<T>(random.below(2001) - 1000) / 256;
   }
 };
 
@@ -148,8 +148,7 @@ void products_keep_to_their_memory(unsigned seed) {
     Placed<T> a(m, k, random), b(k, n, random), c(m, n, random);
     a.fill(random), b.fill(random), c.fill(random);
     const bool onto = random.below(4) == 0;
-    const std::span<const T> got = c.memory.span();
-    const std::vector<T> before(got.begin(), got.end());
+    const std::vector<T> before(c.memory.begin(), c.memory.end());
     MarkedWorkspaces workspaces;
     if (onto) add_product(m, n, k, a.matrix(), b.matrix(), c.memory.data(), c.row, c.column);
     else product(m, n, k, a.matrix(), b.matrix(), c.memory.data(), c.row, c.column);
@@ -166,8 +165,8 @@ void products_keep_to_their_memory(unsigned seed) {
     }
     const auto line = static_cast<std::size_t>(c.row == 1 ? c.column : c.row);
     const auto used = static_cast<std::size_t>(c.row == 1 ? m : n);
-    for (std::size_t i = 0; i < got.size(); ++i)
-      if (i % line >= used) ASSERT_EQ(got[i], before[i]) << where() << ", between its rows";
+    for (std::size_t i = 0; i < before.size(); ++i)
+      if (i % line >= used) ASSERT_EQ(c.memory[i], before[i]) << where() << ", between its rows";
   }
 }
 
