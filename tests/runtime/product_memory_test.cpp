@@ -173,5 +173,31 @@ void products_keep_to_their_memory(unsigned seed) {
 TEST_F(ProductMemoryTest, NothingElseIsTouchedF32) { products_keep_to_their_memory<float>(11); }
 TEST_F(ProductMemoryTest, NothingElseIsTouchedF64) { products_keep_to_their_memory<double>(12); }
 
+// Two callers at once: one of them has the workers, the other one packs and multiplies alone, and neither waits.
+TEST_F(ProductMemoryTest, TwoCallersAtOnce) {
+  for (int t : {1, 2, 4}) {
+    set_threads(t);
+    const auto multiply = [](unsigned seed, bool& right) {
+      Random random{std::mt19937(seed)};
+      right = true;
+      for (int trial = 0; trial < 20; ++trial) {
+        const std::int64_t m = 1 + random.below(150), n = 40 + random.below(150), k = 200 + random.below(200);
+        Placed<float> a(m, k, random), b(k, n, random), c(m, n, random);
+        a.fill(random), b.fill(random);
+        product(m, n, k, a.matrix(), b.matrix(), c.memory.data(), c.row, c.column);
+        for (int e = 0; e < 20; ++e) {
+          const std::int64_t i = random.below(m), j = random.below(n);
+          right = right && c.at(i, j) == dot_of(a, b, i, j, k, false, 0.f);
+        }
+      }
+    };
+    bool right[2];
+    std::thread other([&] { multiply(1, right[1]); });
+    multiply(2, right[0]);
+    other.join();
+    EXPECT_TRUE(right[0] && right[1]) << t << " threads";
+  }
+}
+
 }  // namespace
 }  // namespace anew

@@ -110,8 +110,11 @@ void expect_lanes(DType dtype) {
     for (std::int64_t length = 1; length <= 36; ++length)
       for (bool reverse : {false, true}) {
         std::vector<T> x(static_cast<std::size_t>(lines * length));
-        for (std::size_t i = 0; i < x.size(); ++i)
-          x[i] = static_cast<T>(std::sin(1.3 * static_cast<double>(i)) * 2e9 / 3);  // sums of i32 wrap around
+        for (std::size_t i = 0; i < x.size(); ++i) {
+          const double v = std::sin(1.3 * static_cast<double>(i)) * 2e9 / 3;  // sums of i32 wrap around
+          if constexpr (std::is_integral_v<T>) x[i] = static_cast<T>(static_cast<std::int64_t>(v));
+          else x[i] = static_cast<T>(v);
+        }
         std::vector<T> sum(x), greatest(x), expected_sum(x), expected_greatest(x);
         using U = typename Wrapping<T>::type;
         for (std::int64_t l = 0; l < lines; ++l)
