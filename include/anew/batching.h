@@ -122,7 +122,7 @@ template <class F = detail::Elementwise>
 }
 [[nodiscard]] inline auto vmap(detail::ElementwisePair f, VmapOptions options = {},
                                const Location& at = Location::current()) {
-  return Vmap<detail::ElementwisePair>(std::move(f), std::move(options), at);
+  return Vmap<detail::ElementwisePair>(f, std::move(options), at);
 }
 
 // ---- Jacobians

@@ -176,8 +176,8 @@ consteval std::string_view function_name() {
 template <class R, class... A>
 class Compiled {
  public:
-  Compiled(flat::Compiled code, detail::Pack<A...> arguments, detail::ResultShape<R> result, const Location& at)
-      : code_(std::move(code)), arguments_(std::move(arguments)), result_(std::move(result)), at_(at) {}
+  Compiled(const flat::Compiled& code, detail::Pack<A...> arguments, detail::ResultShape<R> result, const Location& at)
+      : code_(code), arguments_(std::move(arguments)), result_(std::move(result)), at_(at) {}
 
   R operator()(const A&... args) const { return call(std::index_sequence_for<A...>{}, args...); }
   const MemoryPlan& plan() const { return code_.plan(); }

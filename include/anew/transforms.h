@@ -116,11 +116,11 @@ template <std::size_t... I, class F = detail::Elementwise>
 // Of the name of an overloaded function of two arrays, such as atan2.
 template <std::size_t... I>
 [[nodiscard]] auto grad(detail::ElementwisePair f, const Location& at = Location::current()) {
-  return Grad<detail::ElementwisePair, false, I...>(std::move(f), {}, at);
+  return Grad<detail::ElementwisePair, false, I...>(f, {}, at);
 }
 template <std::size_t... I>
 [[nodiscard]] auto value_and_grad(detail::ElementwisePair f, const Location& at = Location::current()) {
-  return Grad<detail::ElementwisePair, true, I...>(std::move(f), {}, at);
+  return Grad<detail::ElementwisePair, true, I...>(f, {}, at);
 }
 
 // ---- checkpoint
@@ -129,7 +129,7 @@ class Checkpoint : public detail::Calls<Checkpoint<F>, detail::params_t<F>> {
  public:
   using anew_params = detail::params_t<F>;
   using anew_function = F;
-  Checkpoint(F f, Policy policy, const Location& at) : f_(std::move(f)), policy_(std::move(policy)), at_(at) {}
+  Checkpoint(F f, const Policy& policy, const Location& at) : f_(std::move(f)), policy_(policy), at_(at) {}
 
   template <class... T>
   auto apply(T&&... args) const {
@@ -149,14 +149,14 @@ class Checkpoint : public detail::Calls<Checkpoint<F>, detail::params_t<F>> {
 };
 // f, whose inner values are recomputed in the backward pass instead of kept, but for those that the policy saves.
 template <class F = detail::Elementwise>
-[[nodiscard]] auto checkpoint(F f, Policy policy = checkpoint_policies::nothing_saveable,
+[[nodiscard]] auto checkpoint(F f, const Policy& policy = checkpoint_policies::nothing_saveable,
                               const Location& at = Location::current()) {
-  return Checkpoint<F>(std::move(f), std::move(policy), at);
+  return Checkpoint<F>(std::move(f), policy, at);
 }
 template <class F = detail::Elementwise>
-[[nodiscard]] auto remat(F f, Policy policy = checkpoint_policies::nothing_saveable,
+[[nodiscard]] auto remat(F f, const Policy& policy = checkpoint_policies::nothing_saveable,
                          const Location& at = Location::current()) {
-  return Checkpoint<F>(std::move(f), std::move(policy), at);
+  return Checkpoint<F>(std::move(f), policy, at);
 }
 
 // The same tree, its arrays named for policies.

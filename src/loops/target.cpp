@@ -58,7 +58,8 @@ Codes compile(const Target& target, std::span<const LaidKernel> kernels) {
   Codes made;
   try {
     made = target.compile(possible);
-  } catch (const std::bad_alloc&) {  // the interpreter needs less
+  } catch (const std::bad_alloc&) {
+    made.clear();  // the interpreter needs less
   }
   Codes codes;
   std::size_t next = 0;

@@ -235,7 +235,8 @@ Primitive irfft_row() {
   p.facts.flops = transform_flops(2.5, true);
   p.samples = [] {
     std::vector<ir::Sample> out;
-    for (auto [n, shape] : {std::pair<std::int64_t, Shape>{8, {5}}, {7, {2, 4}}, {1, {1}}, {2, {2}}, {6, {0, 4}}})
+    for (const auto& [n, shape] :
+         {std::pair<std::int64_t, Shape>{8, {5}}, {7, {2, 4}}, {1, {1}}, {2, {2}}, {6, {0, 4}}})
       for (const ir::Sample& s : signal_samples(2, {shape}, make_params(IrfftParams(n)))) out.push_back(s);
     return out;
   };

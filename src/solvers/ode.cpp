@@ -203,7 +203,8 @@ class Integrator {
     next[event_] = c[event_];
     next[stopped_] = c[stopped_];
     if (user_event_) {
-      const Array g = stop_gradient(event(s.y, t)), before = c[event_];
+      const Array g = stop_gradient(event(s.y, t));
+      const Array& before = c[event_];
       keep(event_, g);
       next[stopped_] = taken & (before != 0) & (sign(g) != sign(before));
     }

@@ -58,7 +58,7 @@ Values write_scan(const Context& c, const LoopParams& p) {
   Writer& w = c.w;
   const LoopForm f = form_of(p);
   const Lists<Value> in = f.operands.partition(c.in);
-  const auto constants = in[Role::constants], carries = in[Role::carries], xs = in[Role::xs];
+  const Values &constants = in[Role::constants], &carries = in[Role::carries], &xs = in[Role::xs];
   Values ys, states;
   for (const Type& t : f.results.partition(p.body->output_types())[Role::ys])
     ys.push_back(w.constant(with_rows(t, p.length), 0));

@@ -5,12 +5,12 @@ namespace anew::stablehlo {
 namespace {
 
 Value before(Writer& w, const Value& a, const Value& b) {
-  const Value less = w.compare("LT", a, b);
+  Value less = w.compare("LT", a, b);
   if (!is_float(a.type.dtype)) return less;
   return w.binary("or", less, w.binary("and", w.is_nan(b), w.unary("not", w.is_nan(a))));
 }
 Value alike(Writer& w, const Value& a, const Value& b) {
-  const Value same = w.compare("EQ", a, b);
+  Value same = w.compare("EQ", a, b);
   if (!is_float(a.type.dtype)) return same;
   return w.binary("or", same, w.binary("and", w.is_nan(a), w.is_nan(b)));
 }
