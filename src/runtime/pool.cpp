@@ -199,10 +199,12 @@ class Pool {
     stopping_.store(false, std::memory_order_relaxed);
     // More threads than cores: spinning would only steal time from those that work.
     const bool crowded = threads() > static_cast<int>(std::thread::hardware_concurrency());
-    try {
-      for (int i = 1; i < threads() && room_for_worker(); ++i)
+    for (int i = 1; i < threads() && room_for_worker(); ++i) {
+      try {
         workers_.emplace_back([this, i, crowded] { loop(i, crowded); });
-    } catch (const std::exception&) {  // the system has no more threads
+      } catch (const std::exception&) {
+        break;  // the system has no more threads
+      }
     }
     threads_.store(static_cast<int>(workers_.size()) + 1, std::memory_order_relaxed);  // the threads at hand do it
   }

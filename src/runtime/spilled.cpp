@@ -47,7 +47,7 @@ class SpillFile {
       const std::lock_guard lock(mutex_);
       unread_.erase(key);
       files_.drop(key);
-    } catch (...) {  // of a file that has failed: it is gone with all that is in it
+    } catch (...) {  // NOLINT(bugprone-empty-catch): of a file that has failed, which is gone with all that is in it
     }
   }
 
