@@ -138,7 +138,8 @@ Array dot_product_attention(const ArrayLike& q, const ArrayLike& k, const ArrayL
   if (options.mask.value()) scores = where(options.mask, scores, hidden);
   if (options.is_causal) {
     const Shape square{queries, keys};
-    scores = where(lax::iota(square, 0) >= lax::iota(square, 1), scores, hidden);
+    const Array key = lax::iota(square, 1), query = lax::iota(square, 0);
+    scores = where(query >= key, scores, hidden);
   }
   Array weights = astype(softmax(scores), dtype), y;
   if (group == 1) y = einsum("bnts,bsnh->btnh", weights, all[2]);

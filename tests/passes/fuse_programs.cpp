@@ -1,3 +1,5 @@
+// Compilers evaluate the operands of an operation in different orders: where both operands bind equations, the first
+// to come has a name, so that all compilers make the programs that are recorded.
 #include "passes/fuse_programs.h"
 
 #include "support/random.h"
@@ -12,29 +14,33 @@ Array gelu_layer(const Array& x, const Array& w, const Array& b) { return nn::ge
 // One step of u_tt = c^2 (u_xx + u_yy) on a torus.
 Arrays wave_step(In a) {
   const Array &now = a[0], &before = a[1];
-  Array around = roll(now, 1, 0) + roll(now, -1, 0) + roll(now, 1, 1) + roll(now, -1, 1);
-  return {2.0 * now - before + 0.1 * (around - 4.0 * now), now};
+  Array right = roll(now, -1, 1), left = roll(now, 1, 1), below = roll(now, -1, 0), above = roll(now, 1, 0);
+  Array around = above + below + left + right, force = 0.1 * (around - 4.0 * now);
+  return {2.0 * now - before + force, now};
 }
 
 Arrays lstm_cell(In a) {
   const Array &x = a[0], &h = a[1], &c = a[2], &w = a[3], &u = a[4], &b = a[5];
-  std::vector<Array> gates = split(matmul(x, w) + matmul(h, u) + b, 4, 1);
-  Array next = nn::sigmoid(gates[0]) * c + nn::sigmoid(gates[1]) * tanh(gates[2]);
-  return {nn::sigmoid(gates[3]) * tanh(next), next};
+  Array recurrent = matmul(h, u);
+  std::vector<Array> gates = split(matmul(x, w) + recurrent + b, 4, 1);
+  Array candidate = tanh(gates[2]), added = nn::sigmoid(gates[1]) * candidate;
+  Array next = nn::sigmoid(gates[0]) * c + added, shown = tanh(next);
+  return {nn::sigmoid(gates[3]) * shown, next};
 }
 
 Arrays adam(In a) {
   const Array &p = a[0], &g = a[1], &t = a[4];
-  Array m = 0.9 * a[2] + 0.1 * g, v = 0.999 * a[3] + 0.001 * g * g;
-  Array m_hat = m / (1.0 - pow(0.9, t)), v_hat = v / (1.0 - pow(0.999, t));
-  return {p - 0.001 * m_hat / (sqrt(v_hat) + 1e-8), m, v};
+  Array first = 0.1 * g, m = 0.9 * a[2] + first, second = 0.001 * g * g, v = 0.999 * a[3] + second;
+  Array m_hat = m / (1.0 - pow(0.9, t)), v_hat = v / (1.0 - pow(0.999, t)), scale = sqrt(v_hat) + 1e-8;
+  return {p - 0.001 * m_hat / scale, m, v};
 }
 
 // The inside of a heat equation's step, edges kept as they are.
 Arrays stencil(In a) {
   auto part = [&](std::int64_t i, std::int64_t j) { return a[0][{Slice(1 + i, 31 + i), Slice(1 + j, 63 + j)}]; };
-  Array middle = part(0, 0);
-  Array inside = middle + 0.1 * (part(1, 0) + part(-1, 0) + part(0, 1) + part(0, -1) - 4.0 * middle);
+  Array middle = part(0, 0), four = 4.0 * middle;
+  Array left = part(0, -1), right = part(0, 1), above = part(-1, 0), below = part(1, 0);
+  Array inside = middle + 0.1 * (below + above + right + left - four);
   return {pad(inside, {{1, 1}, {1, 1}}, 0.0), sum(inside * inside)};
 }
 
@@ -46,11 +52,12 @@ Arrays conv_block(In a) {
 }
 
 Array cross_entropy(const Array& logits, const Array& labels) {
-  return mean(logsumexp(logits, -1) - sum(logits * labels, -1));
+  Array chosen = sum(logits * labels, -1);
+  return mean(logsumexp(logits, -1) - chosen);
 }
 
 Arrays short_floats(In a) {
-  Array y = tanh(a[0] * a[1] + 0.5) - exp(-a[0]);
+  Array decay = exp(-a[0]), y = tanh(a[0] * a[1] + 0.5) - decay;
   return {y * y, astype(sum(y, -1), f32)};
 }
 
