@@ -60,16 +60,19 @@ inline V fused(V a, V b, V c) {
   else {
     constexpr bool single = sizeof(a[0]) == 4;
 #if defined(__AVX512F__)
-    if constexpr (sizeof(V) == 64 && single) return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-    else if constexpr (sizeof(V) == 64) return (V)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
-    else
+    if constexpr (sizeof(V) == 64) {
+      if constexpr (single) return (V)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+      else return (V)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+    }
 #endif
 #if defined(__AVX2__) && defined(__FMA__)
-        if constexpr (sizeof(V) == 32 && single)
-      return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-    else if constexpr (sizeof(V) == 32) return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
-    else if constexpr (single) return (V)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
-    else return (V)_mm_fmadd_pd((__m128d)a, (__m128d)b, (__m128d)c);
+    if constexpr (sizeof(V) == 32) {
+      if constexpr (single) return (V)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+      else return (V)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+    } else if constexpr (sizeof(V) == 16) {
+      if constexpr (single) return (V)_mm_fmadd_ps((__m128)a, (__m128)b, (__m128)c);
+      else return (V)_mm_fmadd_pd((__m128d)a, (__m128d)b, (__m128d)c);
+    }
 #else
     for (unsigned i = 0; i < sizeof(V) / sizeof(a[0]); ++i)
       a[i] = single ? __builtin_fmaf(a[i], b[i], c[i]) : __builtin_fma(a[i], b[i], c[i]);
