@@ -8,7 +8,7 @@ namespace anew::plan {
 
 class Flow {
  public:
-  explicit Flow(int vertices) : edges_of_(static_cast<std::size_t>(vertices)) {}
+  explicit Flow(int vertices) : vertices_(static_cast<std::size_t>(vertices)) {}
   static constexpr double unbounded = 1e30;
   int add_edge(int from, int to, double capacity);
   void raise(int edge, double by) { edges_[static_cast<std::size_t>(edge)].left += by; }
@@ -22,11 +22,14 @@ class Flow {
     int to;
     double left;
   };
+  void sort_edges();
   bool level(int source, int sink, double least);
   double advance(int source, int sink, double least);
+  std::size_t vertices_;
   std::vector<Edge> edges_;  // an edge and its reverse stand side by side
-  std::vector<std::vector<int>> edges_of_;
-  std::vector<int> level_, next_;
+  // Edges by the vertex they leave, and where those of a vertex begin: two plain lists, for it is copied often.
+  std::vector<int> by_vertex_, begin_;
+  std::vector<int> level_, next_, path_, queue_;
   double flow_ = 0;
 };
 

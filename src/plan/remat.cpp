@@ -121,7 +121,7 @@ class Ladder {
       found(remove_repeats(g_, best(budget)->sequence, budget, work));
   }
   void search() {
-    if (g_.size() > 8 * small) return;
+    if (g_.size() > 4 * small) return;  // the share of one rung would do nothing
     const std::int64_t share = work_ / 3 / most_rungs;
     const RematBounds bounds(g_);
     for (auto budget = rungs_.rbegin(); budget != rungs_.rend(); ++budget) {

@@ -80,6 +80,9 @@ TEST(Remat, FlowRises) {
   EXPECT_EQ(f.source_side(0, 0), (std::vector<char>{1, 0, 1, 0}));
   f.raise(narrow, 5);
   EXPECT_EQ(f.run(0, 1, 0), 2);
+  Flow nothing(2);  // where nothing is needed later there are no edges
+  EXPECT_EQ(nothing.run(0, 1, 0), 0);
+  EXPECT_EQ(nothing.source_side(0, 0), (std::vector<char>{1, 0}));
 }
 
 TEST(Remat, CutsKeepWhatIsDearAndSmall) {
