@@ -1,7 +1,7 @@
 // What plans within budgets say they take and what they take: for 90, 80 ... 40 % of the plain peak one JSON line each,
 // of which extra_time.py makes a table and a picture. Calls of all plans take turns, and the least time of each counts,
 // so that whatever else the machine does meets all of them. `steps` is the model itself: of each step of the plain
-// plan what it should take and what it takes.
+// plan what it should take and what it takes. `goals` is the model alone: what the planner is held to.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 #include "jit/compiled_program.h"
 #include "measure.h"
-#include "passes/step_graph.h"
+#include "passes/budget_choices.h"
 #include "workloads.h"
 
 namespace workloads {
@@ -27,6 +27,12 @@ void call(Plan& p, const Case& c) {
   (void)p.code(c.inputs);
   p.wall = std::min(p.wall, wall_seconds() - wall);
   p.cpu = std::min(p.cpu, cpu_seconds() - cpu);
+}
+
+std::vector<anew::ir::Strides> strides_of(const anew::Program& p) {
+  std::vector<anew::ir::Strides> out;
+  for (const anew::Type& t : p.code()->input_types()) out.push_back(anew::row_major(t.shape));
+  return out;
 }
 
 }  // namespace
@@ -56,10 +62,28 @@ void print_extra_time(const std::string& workload, const std::string& variant, c
   }
 }
 
+bool meets_goals(const Case& c) {
+  const anew::Program p = anew::flat::make_program(c.flat, c.inputs);
+  const std::vector<anew::ir::Strides> inputs = strides_of(p);
+  std::size_t outside = 0;
+  for (const anew::Type& t : p.code()->input_types()) outside += t.bytes();
+  anew::passes::BudgetChoices choices(*p.code(), inputs, {});
+  const std::size_t plain = outside + choices.bytes({});
+  bool good = true;
+  for (const auto& [percent, goal] : {std::pair(90, 0.6), {80, 1.3}, {70, 2.0}, {60, 3.8}, {50, 6.5}, {40, 11.0}}) {
+    const std::size_t bytes = plain / 100 * static_cast<std::size_t>(percent) - outside;
+    const auto choice = choices.first_within(bytes);
+    const double extra = choice ? 100 * choices.extra_time(*choice) : std::numeric_limits<double>::infinity();
+    good &= extra <= goal;
+    std::cout << fmt::format("{} %: {:.2f} % more time by the model, at least {:.2f} %, goal {:.1f} %{}\n", percent,
+                             extra, 100 * choices.extra_time_bound(bytes), goal, extra <= goal ? "" : ": NOT MET");
+  }
+  return good;
+}
+
 void print_steps(const Case& c) {
   const anew::Program p = anew::flat::make_program(c.flat, c.inputs);
-  std::vector<anew::ir::Strides> inputs;
-  for (const anew::Type& t : p.code()->input_types()) inputs.push_back(anew::row_major(t.shape));
+  const std::vector<anew::ir::Strides> inputs = strides_of(p);
   const anew::compiled::CompiledProgram code(p.code(), inputs);
   const anew::MemoryReport report = anew::flat::memory_report(c.flat, c.inputs);
   double modelled = 0, measured = 0;

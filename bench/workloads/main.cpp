@@ -143,6 +143,10 @@ int run(const Arguments& a) {
     });
     return 0;
   }
+  if (command == "goals") {
+    const Workload& w = find(all, "transformer");
+    return meets_goals(w.build("plain", a.sizes(w))) ? 0 : 1;
+  }
   if (command == "within" && a.words.size() > 3) {
     const Workload& w = find(all, a.words[1]);
     print_within(w.build(a.words[2], a.sizes(w)), std::span(a.words).subspan(3), a.run.repeat);
@@ -178,7 +182,7 @@ int run(const Arguments& a) {
          "       workloads serve <workload> <variant> [--threads n] [--size name=n,...] [--small]\n"
          "       workloads list [--json] | check [workload [variant]] | plan | curve <workload> <variant> [--small]\n"
          "       workloads budgets [workload [variant]] [--small] [--budgets n] [--one]\n"
-         "       workloads extra_time [workload [variant]] | steps <workload> <variant> [--small]\n"
+         "       workloads extra_time [workload [variant]] | goals | steps <workload> <variant> [--small]\n"
          "       workloads within <workload> <variant> <bytes>... [--repeat n] [--threads n]\n";
   return 2;
 }

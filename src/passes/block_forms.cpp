@@ -181,16 +181,23 @@ class Blocks {
   std::vector<char> kept_, wanted_;
 };
 
-// Those that no other beats in both, by rising time; at most so many.
-std::vector<Blocks::Choice> front(std::vector<Blocks::Choice> all, std::size_t most) {
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return a.flops != b.flops ? a.flops < b.flops : a.bytes < b.bytes;
-  });
-  std::vector<Blocks::Choice> best, out;
-  for (const Blocks::Choice& c : all)
-    if (c.flops > 0 && (best.empty() || c.bytes < best.back().bytes)) best.push_back(c);
-  for (std::size_t i = 0; i < best.size(); ++i)
-    if ((i + 1) * most / best.size() > i * most / best.size()) out.push_back(best[i]);
+// Of the choices of each policy those that no other beats in both time and bytes, evenly, the smallest among them; at
+// most so many in all, one more of the policies that come first. Sorted by time: what repeats few operations is seen
+// to first.
+std::vector<Blocks::Choice> front(std::vector<Blocks::Choice> all, std::span<const Policy* const> policies,
+                                  std::size_t most) {
+  auto sooner = [](const auto& a, const auto& b) { return a.flops != b.flops ? a.flops < b.flops : a.bytes < b.bytes; };
+  std::stable_sort(all.begin(), all.end(), sooner);
+  std::vector<Blocks::Choice> out;
+  for (std::size_t k = 0; k < policies.size(); ++k) {
+    std::vector<Blocks::Choice> best;
+    for (const Blocks::Choice& c : all)
+      if (c.policy == policies[k] && c.flops > 0 && (best.empty() || c.bytes < best.back().bytes)) best.push_back(c);
+    const std::size_t share = (most + policies.size() - 1 - k) / policies.size();
+    for (std::size_t i = 0; i < best.size(); ++i)
+      if ((i + 1) * share / best.size() > i * share / best.size()) out.push_back(best[i]);
+  }
+  std::stable_sort(out.begin(), out.end(), sooner);
   return out;
 }
 
@@ -212,14 +219,16 @@ std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::str
   const std::vector<std::vector<int>> groups = plan::block_groups(blocks.graph());
   std::vector<Blocks::Choice> choices;
   std::set<std::vector<char>> known;
+  const Policy* const policies[] = {&checkpoint_policies::nothing_saveable,
+                                    &checkpoint_policies::dots_with_no_batch_dims_saveable,
+                                    &checkpoint_policies::dots_saveable};
   for (const std::vector<int>& group : groups)
-    for (const Policy* policy : {&checkpoint_policies::nothing_saveable, &checkpoint_policies::dots_saveable,
-                                 &checkpoint_policies::dots_with_no_batch_dims_saveable}) {
+    for (const Policy* policy : policies) {
       Blocks::Choice c{&group, policy};
       if (known.insert(blocks.weigh(c)).second) choices.push_back(c);
     }
   std::vector<BlockForm> out;
-  for (const Blocks::Choice& c : front(std::move(choices), most)) out.push_back(blocks.form(c));
+  for (const Blocks::Choice& c : front(std::move(choices), policies, most)) out.push_back(blocks.form(c));
   return out;
 }
 
