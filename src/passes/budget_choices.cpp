@@ -68,27 +68,47 @@ BudgetChoices::Choice BudgetChoices::smallest() {
 
 std::vector<BudgetChoices::Choice> BudgetChoices::curve() {
   const Choice last = smallest();
-  std::vector<Choice> all;
-  std::size_t repeating = 0;
-  for (std::size_t form = 0; form < form_count(); ++form) repeating += plan_count(form) - 1;
-  for (std::size_t form = 0, n = 0; form < form_count(); ++form) {
-    all.push_back({form, 0});
-    for (std::size_t plan = 1; plan < plan_count(form); ++plan)  // each is placed
-      if (n++ % (1 + repeating / most_points) == 0) all.push_back({form, plan});
-  }
-  std::stable_sort(all.begin(), all.end(), [&](Choice a, Choice b) { return seconds(a) < seconds(b); });
-  std::vector<Choice> front;
-  for (const Choice& c : all) {
-    if (seconds(c) >= seconds(last)) break;
-    const std::size_t before = front.empty() ? static_cast<std::size_t>(-1) : bytes(front.back());
-    if (plans(c.form).least_bytes(c.plan) < before && bytes(c) < before) front.push_back(c);
-  }
-  while (!front.empty() && bytes(front.back()) <= bytes(last)) front.pop_back();
-  std::vector<Choice> out;
-  for (std::size_t i = 0; i < front.size(); ++i)
-    if (i % (1 + front.size() / most_points) == 0) out.push_back(front[i]);
+  std::vector<Choice> all, repeating;
+  for (std::size_t form = 0; form < form_count(); ++form)
+    for (std::size_t plan = 0; plan < plan_count(form); ++plan)
+      if (seconds({form, plan}) < seconds(last)) (plan > 0 ? repeating : all).push_back({form, plan});
+  // Each that stays is placed.
+  auto least = [&](Choice c) { return plans(c.form).least_bytes(c.plan); };
+  for (Choice c : thinned(front(std::move(repeating), least), least)) all.push_back(c);
+  auto placed = [&](Choice c) { return bytes(c); };
+  std::vector<Choice> out = front(std::move(all), placed);
+  while (!out.empty() && bytes(out.back()) <= bytes(last)) out.pop_back();
   out.push_back(last);
+  return thinned(out, placed);
+}
+
+// Those that no other beats, by rising time and falling bytes.
+std::vector<BudgetChoices::Choice> BudgetChoices::front(std::vector<Choice> all, const Bytes& bytes) {
+  std::stable_sort(all.begin(), all.end(), [&](Choice a, Choice b) { return seconds(a) < seconds(b); });
+  std::vector<Choice> out;
+  for (const Choice& c : all) {
+    const std::size_t before = out.empty() ? static_cast<std::size_t>(-1) : bytes(out.back());
+    if (plans(c.form).least_bytes(c.plan) < before && bytes(c) < before) out.push_back(c);
+  }
   return out;
+}
+
+// Of a front at most so many, the first and the last among them. A point goes where the others say much the same: of
+// any number of bytes that a call takes a little more time, of any time that it takes a few more bytes.
+std::vector<BudgetChoices::Choice> BudgetChoices::thinned(const std::vector<Choice>& front, const Bytes& bytes) {
+  auto time = [&](std::size_t i) { return plans(0).time() + seconds(front[i]); };
+  auto size = [&](std::size_t i) { return static_cast<double>(bytes(front[i])); };
+  for (double more = 0.005;; more *= 1.5) {
+    std::vector<std::size_t> kept;
+    for (std::size_t i = 0; i < front.size(); ++i)
+      if (i == 0 || i + 1 == front.size() || time(i + 1) > (1 + more) * time(kept.back() + 1) ||
+          size(kept.back()) > (1 + more) * size(i))
+        kept.push_back(i);
+    if (kept.size() > most_points) continue;
+    std::vector<Choice> out;
+    for (std::size_t i : kept) out.push_back(front[i]);
+    return out;
+  }
 }
 
 double BudgetChoices::extra_time_bound(std::size_t bytes) {

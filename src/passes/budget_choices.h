@@ -4,6 +4,8 @@
 // larger peak, and a larger one never takes more time. The time is that of the steps that will run, by the model; a
 // form is lowered only where it could take less than what was found.
 #pragma once
+#include <functional>
+
 #include "passes/block_forms.h"
 #include "passes/loop_forms.h"
 #include "passes/rematerialize.h"
@@ -55,6 +57,9 @@ class BudgetChoices {
       add_equations(std::size_t form, std::vector<Again>& again);
   bool repeats_steps(std::size_t form);  // whether steps of this form may run again
   std::size_t plan_count(std::size_t form) { return repeats_steps(form) ? plans(form).size() : 1; }
+  using Bytes = std::function<std::size_t(Choice)>;
+  std::vector<Choice> front(std::vector<Choice> all, const Bytes& bytes);
+  std::vector<Choice> thinned(const std::vector<Choice>& front, const Bytes& bytes);
 
   const ir::Program& program_;
   std::span<const Strides> inputs_;

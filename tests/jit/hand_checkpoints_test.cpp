@@ -1,7 +1,8 @@
 // A budget does at least what a user does by hand. Models of many kinds, each with ways to save memory that one would
 // write: every block in a checkpoint, groups of blocks, policies, loops with so many states. The peak of each is given
 // to the model without them as a budget: it is met, and takes no more time by the model, to a percent of the call: what
-// runs again is fused in other places than by hand. And every plan takes the time that it is said to take.
+// runs again is fused in other places than by hand. And every plan takes the time that it is said to take, and the curve
+// of all of them has no holes.
 #include <fmt/format.h>
 
 #include "jit/compiled_program.h"
@@ -278,6 +279,7 @@ TEST_P(HandCheckpoints, AreNoBetter) {
   }
   EXPECT_EQ(test::other_time(choices), "");
   EXPECT_EQ(test::above_a_plan(choices), "");
+  EXPECT_EQ(test::hole_in_curve(choices), "");
 }
 INSTANTIATE_TEST_SUITE_P(All, HandCheckpoints, testing::Range(std::size_t{0}, models().size()),
                          [](const auto& test) { return models()[test.param].name; });

@@ -1,10 +1,11 @@
 // Laws of bounds. Whatever the planner makes of a Program, in any form of its loops, is placed in no fewer bytes than
 // were said to be the least: plans are passed over by that number. And no plan within a number of bytes takes less time
-// than the bound says. And what a plan is said to take is what its steps take.
+// than the bound says. And what a plan is said to take is what its steps take. And a curve has no holes.
 #pragma once
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "passes/budget_choices.h"
 
@@ -54,6 +55,25 @@ inline std::string other_time(passes::BudgetChoices& choices, passes::BudgetChoi
 inline std::string other_time(passes::BudgetChoices& choices) {
   for (const passes::BudgetChoices::Choice& c : choices.curve())
     if (std::string wrong = other_time(choices, c); !wrong.empty()) return wrong;
+  return "";
+}
+
+// Nothing where the curve says of a budget about what the plan within it takes, else of which it does not: it has few
+// of many plans. The time of the call, not what is added to it: of that nothing is little.
+inline std::string hole_in_curve(passes::BudgetChoices& choices) {
+  constexpr int budgets = 24;
+  constexpr double most = 1.3;
+  const std::vector<passes::BudgetChoices::Choice> curve = choices.curve();
+  const auto first = static_cast<double>(choices.bytes(curve.front()));
+  const double ratio = static_cast<double>(choices.bytes(curve.back())) / std::max(first, 1.0);
+  for (int i = 1; i < budgets; ++i) {
+    const auto budget = static_cast<std::size_t>(first * std::pow(ratio, static_cast<double>(i) / budgets));
+    const auto point = std::find_if(curve.begin(), curve.end(), [&](auto c) { return choices.bytes(c) <= budget; });
+    if (point == curve.end()) continue;  // rounding
+    const double taken = 1 + choices.extra_time(*choices.first_within(budget)), said = 1 + choices.extra_time(*point);
+    if (said > most * taken)
+      return fmt::format("within {} bytes a call takes {} of the plain one, by the curve {}", budget, taken, said);
+  }
   return "";
 }
 
