@@ -66,7 +66,10 @@ std::vector<Recomputed> recomputed(const std::vector<passes::BudgetChoices::Agai
 
 Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> inputs, const PlanOptions& options) {
   passes::BudgetChoices choices(program, inputs, options.donated, options.disk);
-  const std::size_t budget = *options.budget;
+  return plan_within(program, choices, *options.budget);
+}
+
+Budgeted plan_within(const ir::Program& program, passes::BudgetChoices& choices, std::size_t budget) {
   const std::size_t outside = outside_of(program);
   const auto chosen = budget < outside ? std::nullopt : choices.first_within(budget - outside);
   if (!chosen) refuse(program, choices, budget);

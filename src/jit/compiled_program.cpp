@@ -85,22 +85,31 @@ const loops::Target& target() {
   return machine_code;
 }
 
+namespace {
+
+// Without a budget, or within it.
+Budgeted plan_by(const ir::Program& program, std::span<const ir::Strides> inputs, const PlanOptions& options) {
+  check_countable(program);
+  if (options.budget) return plan_within(program, inputs, options);
+  std::shared_ptr<const passes::Body> body = passes::plan_program(program, inputs, options.donated).placed;
+  return {body, plan_of(program, *body)};
+}
+
+}  // namespace
+
 CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options)
+    : CompiledProgram(program, inputs, options, plan_by(*program, inputs, options)) {}
+
+CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options,
+                                 Budgeted within)
     : target_(compiled::target()),
       program_(std::move(program)),
       inputs_(std::move(inputs)),
-      options_(std::move(options)) {
-  check_countable(*program_);
+      options_(std::move(options)),
+      body_(std::move(within.body)),
+      plan_(std::move(within.plan)) {
   // What a callback allocates is the user's.
   measured_ = environment::verifies() && !ir::must_run(*program_) && !ir::runs_user(*program_);
-  if (options_.budget) {
-    Budgeted within = plan_within(*program_, inputs_, options_);
-    body_ = std::move(within.body);
-    plan_ = std::move(within.plan);
-  } else {
-    body_ = passes::plan_program(*program_, inputs_, options_.donated).placed;
-    plan_ = plan_of(*program_, *body_);
-  }
   for (passes::ValueId v : body_->outputs) {
     const Type& t = body_->type(v);
     const passes::Storage& s = body_->storage_of(v);

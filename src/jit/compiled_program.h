@@ -15,6 +15,9 @@
 #include "runtime/executable.h"
 #include "trace/trace.h"
 
+namespace anew::passes {
+class BudgetChoices;
+}
 namespace anew::compiled {
 
 // Who runs kernels. Tests compare the two; the environment's ANEW_BACKEND=interpreter chooses the second for good.
@@ -32,9 +35,17 @@ struct PlanOptions {
   friend bool operator==(const PlanOptions&, const PlanOptions&) = default;
 };
 
+// A Program within a budget, and what that costs.
+struct Budgeted {
+  std::shared_ptr<const passes::Body> body;
+  MemoryPlan plan;
+};
+
 class CompiledProgram {
  public:
   CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options = {});
+  // Where the plan has been found.
+  CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options, Budgeted within);
   CompiledProgram(const CompiledProgram&) = delete;
 
   // `inputs`: concrete, of the Program's types and laid out as said; donated ones are overwritten. Gives the measured
@@ -84,12 +95,9 @@ MemoryPlan plan_of(const ir::Program& program, const passes::Body& body);
 // "layers[3].w", "d layers[3].w" of a backward pass; nothing where no leaf is known.
 std::string path_of(int leaf, bool backward, const std::vector<std::string>& paths);
 
-// A Program within a budget, and what that costs.
-struct Budgeted {
-  std::shared_ptr<const passes::Body> body;
-  MemoryPlan plan;
-};
 Budgeted plan_within(const ir::Program& program, std::span<const ir::Strides> inputs, const PlanOptions& options);
+// The same of choices that several budgets share, which are those of the Program.
+Budgeted plan_within(const ir::Program& program, passes::BudgetChoices& choices, std::size_t budget);
 std::vector<BudgetPoint> budget_curve(const ir::Program& program, std::span<const ir::Strides> inputs,
                                       const PlanOptions& options);
 
