@@ -1,6 +1,6 @@
-// The tiles of a convolution. Rows of the product are output positions in the order they lie in memory; columns are
-// output features. A tile gathers some rows of some k, as [row][k] where channels are neighbours in memory and as
-// [k][row] else, so that what is copied comes in runs.
+// The tiles of a convolution that windows do not serve: other layouts, short lines, integers. Rows of the product are
+// output positions in the order they lie in memory; columns are output features. A tile gathers some rows of some k, as
+// [row][k] where channels are neighbours in memory and as [k][row] else, so that what is copied comes in runs.
 #include "runtime/convolution.h"
 
 #include <fmt/format.h>
@@ -12,6 +12,8 @@
 #include <utility>
 
 #include "base/dtype.h"
+#include "runtime/convolution_parts.h"
+#include "runtime/convolution_windows.h"
 #include "runtime/pool.h"
 #include "runtime/product.h"
 #include "runtime/workspace.h"
@@ -21,43 +23,23 @@ namespace {
 
 using std::int64_t;
 
-constexpr int64_t tile_bytes = workspace_half;  // of the gathered tile: it stays in the second cache
 constexpr int64_t tile_depth = 512;   // k of a tile where there are more: a multiple of a chain of the product
 constexpr int64_t few_channels = 16;  // below which neighbouring positions make longer runs than channels
 constexpr int64_t hole = std::numeric_limits<int64_t>::min();  // an offset outside of x
 
-// One dimension of output positions: where it leads in the output and, for a kernel position, in x. The batch is one
-// too, that pads, steps and dilates nothing.
-struct RowDim {
-  int64_t size, out_stride, kernel, in, stride, before, lhs_dilation, rhs_dilation, x_stride;
-
-  explicit RowDim(const ConvShape::Spatial& s)
-      : size(s.out),
-        out_stride(s.out_stride),
-        kernel(s.kernel),
-        in(s.in),
-        stride(s.stride),
-        before(s.before),
-        lhs_dilation(s.lhs_dilation),
-        rhs_dilation(s.rhs_dilation),
-        x_stride(s.x_stride) {}
-  static RowDim batch(const ConvShape& s) {
-    return RowDim(ConvShape::Spatial{s.batch, 1, s.batch, 1, 0, 1, 1, s.x_batch, 0, s.out_batch});
-  }
-  // Of output position o and kernel position p; `hole` where nothing is.
-  int64_t offset(int64_t o, int64_t p) const {
-    const int64_t at = o * stride + p * rhs_dilation - before;
-    if (at < 0) return hole;
-    if (lhs_dilation == 1) return at < in ? at * x_stride : hole;
-    return at % lhs_dilation == 0 && at / lhs_dilation < in ? at / lhs_dilation * x_stride : hole;
-  }
-};
+// Of output position o and kernel position p in x; `hole` where nothing is.
+int64_t offset_in_x(const RowDim& d, int64_t o, int64_t p) {
+  const int64_t at = o * d.stride + p * d.rhs_dilation - d.before;
+  if (at < 0) return hole;
+  if (d.lhs_dilation == 1) return at < d.in ? at * d.x_stride : hole;
+  return at % d.lhs_dilation == 0 && at / d.lhs_dilation < d.in ? at / d.lhs_dilation * d.x_stride : hole;
+}
 
 // Rows that are `step` apart in x; offset `hole`: zeros.
-struct Run {
+struct RowRun {
   int64_t row, count, offset, step;
   // Whether the next one, right behind this, is more of the same; then it is taken in.
-  bool join(const Run& next) {
+  bool join(const RowRun& next) {
     if ((offset == hole) != (next.offset == hole)) return false;
     if (offset != hole) {
       const int64_t by = count > 1 ? step : next.offset - offset;
@@ -69,46 +51,12 @@ struct Run {
   }
 };
 
-int64_t positions_of(const ConvShape& s) {
-  int64_t n = 1;
-  for (const auto& d : s.spatial) n *= d.kernel;
-  return n;
-}
-
-// How tiles find the kernel, which as a matrix is (k, feature): where it lies, if k runs through it in steps of one
-// stride; else as a copy in scratch. A large one whose features are neighbours (that of a weight's gradient is a whole
-// activation) can do without: tiles gather some of it at a time, beside themselves.
-enum class KernelForm : std::uint8_t { in_place, copied, copied_or_gathered };
-
-struct KernelView {
-  KernelForm form;
-  int64_t k_stride;  // in_place
-};
-KernelView view_kernel(const ConvShape& s, std::size_t element) {
-  int64_t stride = s.w_channel, size = s.channels;
-  bool whole = true;
-  for (std::size_t d = s.spatial.size(); d-- > 0;) {
-    if (s.spatial[d].kernel == 1) continue;
-    if (size == 1) stride = s.spatial[d].w_stride;
-    else if (s.spatial[d].w_stride != size * stride) whole = false;
-    size *= s.spatial[d].kernel;
-  }
-  if (whole) return {KernelForm::in_place, stride};
-  const bool large = s.groups * size * s.features * static_cast<int64_t>(element) > tile_bytes;
-  return {large && s.w_feature == 1 ? KernelForm::copied_or_gathered : KernelForm::copied, 0};
-}
-
 template <class T>
 class Convolution {
  public:
   Convolution(const ConvShape& shape, const T* x, const T* w, T* out) : s_(shape), x_(x), w_(w), out_(out) {
-    dims_.push_back(RowDim::batch(shape));
-    for (const auto& d : shape.spatial) dims_.emplace_back(d);
-    depth_ = positions_of(shape) * s_.channels;
-    for (std::size_t i = 0; i < dims_.size(); ++i) order_.push_back(i);
-    std::sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-      return std::pair(-dims_[a].out_stride, a) < std::pair(-dims_[b].out_stride, b);
-    });
+    dims_ = row_dims(shape), order_ = memory_order(dims_);
+    depth_ = kernel_depth(shape);
     // The last dimensions of the output that follow each other without a gap are the rows of one matrix.
     std::size_t first = order_.size() - 1;
     rows_ = dims_[order_[first]].size;
@@ -123,11 +71,20 @@ class Convolution {
 
   void run(T* scratch) {
     if (s_.groups * outer_ * rows_ * s_.features == 0) return;
+    if constexpr (std::is_floating_point_v<T>) {
+      const WindowCut cut = cut_windows(s_, sizeof(T), threads());
+      if (cut.possible()) {
+        const bool gathers = view_kernel(s_, sizeof(T)).form == KernelForm::copied_or_gathered;
+        if (gathers) kernel_.data = nullptr;
+        else place_kernel(scratch);
+        return convolve_windows(s_, cut, x_, w_, kernel_, kernel_group_, out_);
+      }
+    }
     part_ = depth_ <= 2 * tile_depth ? depth_ : tile_depth;
     place_kernel(scratch);
     // Beside a tile lies what it gathers of the kernel, which every tile does again: then a few large ones.
     const auto row_bytes = std::max<int64_t>(1, part_) * int64_t{sizeof(T)};
-    const int64_t most = tile_bytes / (gathers_ ? 2 : 1) / row_bytes;
+    const int64_t most = conv_tile_bytes / (gathers_ ? 2 : 1) / row_bytes;
     tile_ = std::clamp<int64_t>(most, 16, rows_ + 15);
     const int64_t wanted = (gathers_ ? 1 : 4) * threads(), units = s_.groups * outer_;
     if (units < wanted) tile_ = std::min(tile_, std::max<int64_t>(48, ceil_div(rows_ * units, wanted)));
@@ -145,22 +102,14 @@ class Convolution {
     if (gathers_ || view.form == KernelForm::in_place) return;
     const int64_t grain = std::max<int64_t>(1, (8 << 10) / s_.features);
     parallel_for(s_.groups * depth_, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        gather_kernel(i / depth_, i % depth_, 0, s_.features, scratch + i * s_.features);
+      for (int64_t i = begin; i < end;) {
+        const int64_t group = i / depth_, first = i % depth_, some = std::min(end - i, depth_ - first);
+        gather_kernel(s_, w_ + group * s_.w_group, first, first + some, 0, s_.features, scratch + i * s_.features);
+        i += some;
+      }
     });
     kernel_ = {scratch, s_.features, 1};
     kernel_group_ = depth_ * s_.features;
-  }
-
-  // Row k of the kernel's matrix, `count` features from the first on.
-  void gather_kernel(int64_t group, int64_t k, int64_t first, int64_t count, T* to) const {
-    const T* from = w_ + group * s_.w_group + first * s_.w_feature + k % s_.channels * s_.w_channel;
-    int64_t p = k / s_.channels;
-    for (std::size_t d = s_.spatial.size(); d-- > 0; p /= s_.spatial[d].kernel)
-      from += p % s_.spatial[d].kernel * s_.spatial[d].w_stride;
-    if (s_.w_feature == 1) std::copy_n(from, count, to);
-    else
-      for (int64_t f = 0; f < count; ++f) to[f] = from[f * s_.w_feature];
   }
 
   void one_tile(int64_t unit, int64_t first) const {
@@ -189,11 +138,11 @@ class Convolution {
 
   // With [begin, end) of the kernel's rows, as many features at a time as fit behind the tile.
   void multiply_gathered(int64_t group, int64_t rows, int64_t begin, int64_t end, const T* a, T* c) const {
-    T* b = reinterpret_cast<T*>(unit_workspace() + tile_bytes / 2);
-    const int64_t some = std::min(s_.features, tile_bytes / 2 / int64_t{sizeof(T)} / part_);
+    T* b = reinterpret_cast<T*>(unit_workspace() + conv_tile_bytes / 2);
+    const int64_t some = std::min(s_.features, conv_tile_bytes / 2 / int64_t{sizeof(T)} / part_);
     for (int64_t f = 0; f < s_.features; f += some) {
       const int64_t count = std::min(some, s_.features - f);
-      for (int64_t k = begin; k < end; ++k) gather_kernel(group, k, f, count, b + (k - begin) * count);
+      gather_kernel(s_, w_ + group * s_.w_group, begin, end, f, count, b);
       multiply(rows, end - begin, a, {b, count, 1}, count, c + f * s_.out_feature, begin > 0);
     }
   }
@@ -207,8 +156,8 @@ class Convolution {
       at[order_[i]] = first % dims_[order_[i]].size;
     const std::size_t inner = order_.back();
     const RowDim& line = dims_[inner];
-    Run last{0, 0, hole, 0};
-    const auto add = [&](const Run& next) {
+    RowRun last{0, 0, hole, 0};
+    const auto add = [&](const RowRun& next) {
       if (next.count == 0) return;
       if (last.count == 0) last = next;
       else if (!last.join(next)) f(std::exchange(last, next));
@@ -217,7 +166,7 @@ class Convolution {
       int64_t base = 0;
       for (std::size_t d = 0; d < dims_.size() && base != hole; ++d) {
         if (d == inner) continue;
-        const int64_t offset = dims_[d].offset(at[d], kernel[d]);
+        const int64_t offset = offset_in_x(dims_[d], at[d], kernel[d]);
         base = offset == hole ? hole : base + offset;
       }
       const int64_t begin = at[inner], end = std::min(line.size, begin + rows - row);
@@ -235,7 +184,7 @@ class Convolution {
         add({row + to - begin, end - to, hole, 0});
       } else {
         for (int64_t o = begin; o < end; ++o) {
-          const int64_t offset = line.offset(o, kernel[inner]);
+          const int64_t offset = offset_in_x(line, o, kernel[inner]);
           add({row + o - begin, 1, offset == hole ? hole : base + offset, 0});
         }
       }
@@ -254,7 +203,7 @@ class Convolution {
     const int64_t depth = end - begin;
     for (int64_t k = begin; k < end;) {
       const int64_t position = k / s_.channels, c = k % s_.channels, count = std::min(end - k, s_.channels - c);
-      each_run(position, first, rows, [&](const Run& run) {
+      each_run(position, first, rows, [&](const RowRun& run) {
         const T* from = x + (run.offset == hole ? 0 : run.offset + c * s_.x_channel);
         if (channels_last_) {
           T* row = to + run.row * depth + (k - begin);
@@ -308,6 +257,20 @@ class Convolution {
 
 }  // namespace
 
+KernelView view_kernel(const ConvShape& s, std::size_t element) {
+  int64_t stride = s.w_channel, size = s.channels;
+  bool whole = true;
+  for (std::size_t d = s.spatial.size(); d-- > 0;) {
+    if (s.spatial[d].kernel == 1) continue;
+    if (size == 1) stride = s.spatial[d].w_stride;
+    else if (s.spatial[d].w_stride != size * stride) whole = false;
+    size *= s.spatial[d].kernel;
+  }
+  if (whole) return {KernelForm::in_place, stride};
+  const bool large = s.groups * size * s.features * static_cast<int64_t>(element) > conv_tile_bytes;
+  return {large && s.w_feature == 1 ? KernelForm::copied_or_gathered : KernelForm::copied, 0};
+}
+
 void convolution(DType dtype, const ConvShape& shape, const void* x, const void* w, void* out, std::byte* scratch) {
   visit_arithmetic(dtype, [&]<class T>(T) {
     if constexpr (!std::is_same_v<T, bool>)  // which rows do not take
@@ -323,8 +286,9 @@ ConvScratch convolution_scratch(DType dtype, const ConvShape& s) {
   return visit_arithmetic(dtype, [&]<class T>(T) -> ConvScratch {
     const KernelForm form = view_kernel(s, sizeof(T)).form;
     if (form == KernelForm::in_place) return {};
-    return {scratch_bytes<T>(s.groups * positions_of(s) * s.channels * s.features),
-            form == KernelForm::copied_or_gathered};
+    if constexpr (std::is_floating_point_v<T>)
+      if (form == KernelForm::copied_or_gathered && cut_windows(s, sizeof(T), 1).possible()) return {};
+    return {scratch_bytes<T>(s.groups * kernel_depth(s) * s.features), form == KernelForm::copied_or_gathered};
   });
 }
 std::size_t most_convolution_scratch(DType dtype, const ConvShape& s) {
@@ -332,8 +296,7 @@ std::size_t most_convolution_scratch(DType dtype, const ConvShape& s) {
   int64_t rows = s.batch;
   for (const auto& d : s.spatial) longer += d.kernel > 1, rows *= d.out;
   if (longer < 2 || rows == 0) return 0;
-  return visit_arithmetic(
-      dtype, [&]<class T>(T) { return scratch_bytes<T>(s.groups * positions_of(s) * s.channels * s.features); });
+  return visit_arithmetic(dtype, [&]<class T>(T) { return scratch_bytes<T>(s.groups * kernel_depth(s) * s.features); });
 }
 
 }  // namespace anew

@@ -77,6 +77,23 @@ const Kernels<T>& kernels() {
   return *portable_kernels<T>();
 }
 
+// to[k * to_k + i] = from[i * stride + k * k_stride] for i < count.
+template <class T>
+void pack_panel(const Kernels<T>& kernels, int64_t count, int64_t depth, const T* from, int64_t stride,
+                int64_t k_stride, T* to, int64_t to_k) {
+  const int64_t lanes = kernels.lanes;
+  if (stride == 1) {
+    kernels.copy(count, depth, from, k_stride, to, to_k);
+  } else if (k_stride == 1) {
+    // From the back: a square of fewer rows may write into the next k, which the squares before it then set right.
+    for (int64_t i = (count - 1) / lanes * lanes; i >= 0; i -= lanes)
+      kernels.transpose(std::min(lanes, count - i), depth, from + i * stride, stride, to + i, to_k);
+  } else {
+    for (int64_t k = 0; k < depth; ++k)
+      for (int64_t i = 0; i < count; ++i) to[k * to_k + i] = from[i * stride + k * k_stride];
+  }
+}
+
 // One product with unit column stride of c.
 template <class T>
 class Product {
@@ -179,22 +196,6 @@ class Product {
     }
   }
 
-  // to[k * to_k + i] = from[i * stride + k * k_stride] for i < count.
-  void pack_panel(int64_t count, int64_t depth, const T* from, int64_t stride, int64_t k_stride, T* to,
-                  int64_t to_k) const {
-    if (stride == 1) {
-      kernels_.copy(count, depth, from, k_stride, to, to_k);
-    } else if (k_stride == 1) {
-      // From the back: a square of fewer rows may write into the next k, which the squares before it then set right.
-      for (int64_t i = (count - 1) / kernels_.lanes * kernels_.lanes; i >= 0; i -= kernels_.lanes)
-        kernels_.transpose(std::min<int64_t>(kernels_.lanes, count - i), depth, from + i * stride, stride, to + i,
-                           to_k);
-    } else {
-      for (int64_t k = 0; k < depth; ++k)
-        for (int64_t i = 0; i < count; ++i) to[k * to_k + i] = from[i * stride + k * k_stride];
-    }
-  }
-
   bool starts(int64_t k) const { return k == 0 && !onto_; }  // whether the block at k is the first of c
   // Of the block that starts at k: its length, its packed rows of a.
   static int64_t depth_at(const Piece& piece, int64_t k) { return std::min(block, piece.k_end - k); }
@@ -244,23 +245,24 @@ class Product {
     const bool keeps = pack_b_ && b_.column_stride == 1 && full && piece.rows && !first;
     T* own = pack_b_ ? workspace() : nullptr;
     if (pack_b_ && !keeps) {
-      pack_panel(columns, depth, b, b_.column_stride, b_.row_stride, own, width_);
+      pack_panel(kernels_, columns, depth, b, b_.column_stride, b_.row_stride, own, width_);
       b = own, b_k = width_;
     }
+    const Run run{0, depth};
     for (int64_t p = piece.first, i = 0; p < piece.last; ++p, ++i) {
       const int64_t row = row_of(p), rows = row_of(p + 1) - row;
       const T* a = a_.data + row * a_.row_stride + k * a_.column_stride;
       T *c = c_ + row * c_row_ + j, *packed = piece.rows ? packed_rows(piece, row, k) : nullptr;
       if (ahead.lines) ahead.fetch(ahead.lines * i / n, ahead.lines * (i + 1) / n);
       if (!packed)
-        kernels_.tile[vectors][whole][rows](depth, a, a_.row_stride, a_.column_stride, b, b_k, c, c_row_, columns,
+        kernels_.tile[vectors][whole][rows](&run, 1, a, a_.row_stride, a_.column_stride, b, b_k, c, c_row_, columns,
                                             update, nullptr);
       else if (first)
-        kernels_.keep_a[vectors][rows](depth, a, a_.row_stride, a_.column_stride, b, b_k, c, c_row_, columns, update,
+        kernels_.keep_a[vectors][rows](&run, 1, a, a_.row_stride, a_.column_stride, b, b_k, c, c_row_, columns, update,
                                        packed);
       else if (keeps && i == 0)
-        kernels_.keep_b[vectors][rows](depth, packed, 1, rows, b, b_k, c, c_row_, columns, update, own);
-      else kernels_.packed[vectors][whole][rows](depth, packed, 1, rows, b, b_k, c, c_row_, columns, update, nullptr);
+        kernels_.keep_b[vectors][rows](&run, 1, packed, 1, rows, b, b_k, c, c_row_, columns, update, own);
+      else kernels_.packed[vectors][whole][rows](&run, 1, packed, 1, rows, b, b_k, c, c_row_, columns, update, nullptr);
       if (keeps && i == 0) b = own, b_k = vectors * kernels_.lanes;
     }
   }
@@ -289,12 +291,13 @@ class Product {
         for (int64_t i = k; i < stop; i += step)
           for (int64_t j = 0; j < length; j += width_) {
             const int64_t columns = std::min(width_, length - j), vectors = ceil_div(columns, kernels_.lanes);
+            const Run chain{0, std::min(step, stop - i)};
             for (int64_t p = first; p < last; ++p) {
               const int64_t row = row_of(p), rows = row_of(p + 1) - row;
               kernels_.tile[vectors][columns == vectors * kernels_.lanes][rows](
-                  std::min(step, stop - i), a_.data + row * a_.row_stride + i * a_.column_stride, a_.row_stride,
-                  a_.column_stride, b_.data + i * b_.row_stride + s + j, b_.row_stride, to + (row - top) * to_row + j,
-                  to_row, columns, i == k ? Update::set : Update::extend, nullptr);
+                  &chain, 1, a_.data + row * a_.row_stride + i * a_.column_stride, a_.row_stride, a_.column_stride,
+                  b_.data + i * b_.row_stride + s + j, b_.row_stride, to + (row - top) * to_row + j, to_row, columns,
+                  i == k ? Update::set : Update::extend, nullptr);
             }
           }
         if (starts(k)) continue;
@@ -394,6 +397,31 @@ void one_product(const Kernels<T>& kernels, int64_t m, int64_t n, int64_t k, Mat
   Product<T>(kernels, m, n, k, a, b, c, c_row, parallel, onto, epilogue).run();
 }
 
+// Windows, all of whose k are in `runs`, by columns of b that lie behind each other, `width` apart.
+template <class T>
+void windows_by_panel(const Kernels<T>& kernels, const Windows& w, std::span<const Run> runs, const T* a, const T* b,
+                      int64_t columns, int64_t width, T* c, bool onto) {
+  constexpr int64_t line_elements = 64 / sizeof(T);
+  const auto& tiles = kernels.tile[ceil_div(columns, kernels.lanes)][1];
+  const int64_t panels = ceil_div(w.rows, kernels.rows);
+  for (const Windows::Line& line : w.lines)
+    for (int64_t p = 0; p < panels; ++p) {
+      const int64_t row = w.rows * p / panels, rows = w.rows * (p + 1) / panels - row;
+      const T* from = a + line.a + row * w.a_row;
+      T* to = c + line.c + row * w.c_row;
+      for (int64_t r = 0; r < rows && !onto; ++r)
+        for (int64_t j = 0; j < columns; j += line_elements) __builtin_prefetch(to + r * w.c_row + j, 1);
+      int64_t k = 0;
+      for (auto run = runs.begin(); run != runs.end();) {
+        const auto first = run;
+        const int64_t begin = k;
+        while (run != runs.end() && k < begin + block) k += (run++)->k;
+        tiles[rows](&*first, run - first, from, w.a_row, w.a_k, b + begin * width, width, to, w.c_row, columns,
+                    onto || begin > 0 ? Update::add : Update::set, nullptr);
+      }
+    }
+}
+
 }  // namespace
 
 bool has_isa(Isa isa) { return isa <= best_isa(); }
@@ -434,6 +462,43 @@ void add_product(int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c
 }
 
 template <class T>
+void window_product(const Windows& w, int64_t n, const T* a, Matrix<T> b, T* c, bool onto) {
+  const FloatMode mode;
+  const Kernels<T>& table = kernels<T>();
+  const int64_t width = table.lanes * (n <= table.lanes ? 1 : 2);
+  const bool is_panel = b.column_stride == 1 && b.row_stride == width && n == width;
+  // Columns of many k at once, so that a tile of c is finished while it is near.
+  const int64_t most = std::max(block, packing_bytes / 4 / int64_t{sizeof(T)} / width / block * block);
+  for (int64_t j = 0; j < n; j += width) {
+    int64_t k = 0;
+    for (auto run = w.runs.begin(); run != w.runs.end();) {
+      const auto first = run;
+      const int64_t columns = std::min(width, n - j), begin = k;
+      while (run != w.runs.end() && k < begin + most) k += (run++)->k;
+      const T* panel = b.data + begin * b.row_stride + j * b.column_stride;
+      if (!is_panel) {
+        T* packed = reinterpret_cast<T*>(product_workspace());
+        pack_panel(table, columns, k - begin, panel, b.column_stride, b.row_stride, packed, width);
+        panel = packed;
+      }
+      windows_by_panel(table, w, std::span(first, run), a, panel, columns, width, c + j, onto || begin > 0);
+    }
+  }
+}
+
+template <class T>
+int64_t window_columns() {
+  return int64_t{2} * kernels<T>().lanes;
+}
+
+template <class T>
+void copy_rows(int64_t rows, int64_t count, const T* from, int64_t from_row, T* to, int64_t to_row) {
+  const Kernels<T>& table = kernels<T>();
+  if (count >= table.lanes || to_row == count) return table.copy(count, rows, from, from_row, to, to_row);
+  for (int64_t r = 0; r < rows; ++r) std::copy_n(from + r * from_row, count, to + r * to_row);
+}
+
+template <class T>
 void batched_product(std::span<const BatchDim> batch, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
                      int64_t c_row_stride, int64_t c_column_stride) {
   int64_t count = 1;
@@ -468,6 +533,9 @@ void batched_product(std::span<const BatchDim> batch, int64_t m, int64_t n, int6
 #define ANEW_PRODUCTS(T)                                                                                          \
   template void product(int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*, int64_t, int64_t, ProductEpilogue*); \
   template void add_product(int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*, int64_t, int64_t);               \
+  template void window_product(const Windows&, int64_t, const T*, Matrix<T>, T*, bool);                           \
+  template int64_t window_columns<T>();                                                                           \
+  template void copy_rows(int64_t, int64_t, const T*, int64_t, T*, int64_t);                                      \
   template void batched_product(std::span<const BatchDim>, int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*,   \
                                 int64_t, int64_t)
 ANEW_PRODUCTS(float);

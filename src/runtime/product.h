@@ -10,6 +10,7 @@
 #include <span>
 
 #include "runtime/pool.h"
+#include "runtime/product_kernels.h"
 
 namespace anew {
 
@@ -35,6 +36,29 @@ void product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix
 template <class T>
 void add_product(std::int64_t m, std::int64_t n, std::int64_t k, Matrix<T> a, Matrix<T> b, T* c,
                  std::int64_t c_row_stride, std::int64_t c_column_stride);
+
+// A product whose rows of a are windows: they come in lines, may overlap, and k leads through each in runs. Line i has
+// its first row at a + lines[i].a and puts it at c + lines[i].c; further rows are a_row and c_row apart. No run goes
+// beyond a block of 256 k. On one thread; columns of c are neighbours.
+struct Windows {
+  struct Line {
+    std::int64_t a, c;
+  };
+  std::span<const Line> lines;
+  std::int64_t rows;  // of a line
+  std::int64_t a_row, a_k, c_row;
+  std::span<const Run> runs;
+};
+template <class T>
+void window_product(const Windows& rows, std::int64_t n, const T* a, Matrix<T> b, T* c, bool onto);
+
+// Columns of b that a window_product reads fastest where they lie: so many, behind each other.
+template <class T>
+std::int64_t window_columns();
+
+// to[r * to_row + i] = from[r * from_row + i] for r < rows and i < count; nothing else is written.
+template <class T>
+void copy_rows(std::int64_t rows, std::int64_t count, const T* from, std::int64_t from_row, T* to, std::int64_t to_row);
 
 // One dimension that all three share: a product for each of its indices.
 struct BatchDim {

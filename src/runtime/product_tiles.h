@@ -21,9 +21,9 @@ template <class V, int rows, int vectors, class C, class F>
 }
 
 template <class V, int rows, int vectors, bool packed, bool whole, Keep keep = Keep::none>
-void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t a_row, std::int64_t a_k,
-          const typename V::Element* __restrict b, std::int64_t b_k, typename V::Element* __restrict c,
-          std::int64_t c_row, std::int64_t columns, Update update,
+void tile(const Run* runs, std::int64_t count, const typename V::Element* __restrict first, std::int64_t a_row,
+          std::int64_t a_k, const typename V::Element* __restrict b, std::int64_t b_k,
+          typename V::Element* __restrict c, std::int64_t c_row, std::int64_t columns, Update update,
           [[maybe_unused]] typename V::Element* __restrict kept) {
   using Element = typename V::Element;
   constexpr int last = vectors - 1;
@@ -39,9 +39,11 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
     each([&](int r, int v, Element* at, bool masked) __attribute__((always_inline)) { x[r][v] = loaded(at, masked); });
   else each([&](int r, int v, Element*, bool) __attribute__((always_inline)) { x[r][v] = V::zero(); });
   // The tile of c is needed at the end; a long chain is time enough to fetch it. Where a is packed, c is large.
-  if (packed && update != Update::extend && k >= 32)
+  const bool is_long = count > 1 || runs->k >= 32;
+  if (packed && update != Update::extend && is_long)
     each([](int, int, Element* at, bool) { V::prefetch_to_write(at); });
-  else if (update == Update::add && k >= 32) each([](int, int, Element* at, bool) { V::prefetch(at); });
+  else if (update == Update::add && is_long) each([](int, int, Element* at, bool) { V::prefetch(at); });
+  const Element* a = first;
   const auto step = [&]() __attribute__((always_inline)) {
     typename V::Register y[vectors];
 #pragma GCC unroll 4
@@ -61,12 +63,16 @@ void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t 
     b += b_k;
     if constexpr (keep != Keep::none) kept += keep == Keep::a ? rows : vectors * V::lanes;
   };
-  if constexpr (packed) {
-    for (; k > 0; --k) step();
-  } else {
-    // Many row pointers: their arithmetic should not compete with the chains.
+  for (const Run* run = runs; run != runs + count; ++run) {
+    a = first + run->offset;
+    std::int64_t k = run->k;
+    if constexpr (packed) {
+      for (; k > 0; --k) step();
+    } else {
+      // Many row pointers: their arithmetic should not compete with the chains.
 #pragma GCC unroll 4
-    for (; k > 0; --k) step();
+      for (; k > 0; --k) step();
+    }
   }
   if (update == Update::add)
     each([&](int r, int v, Element* at, bool masked)

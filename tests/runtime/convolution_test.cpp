@@ -10,6 +10,7 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/convolution_windows.h"
 #include "runtime/lent_scratch.h"
 #include "runtime/pool.h"
 #include "runtime/product.h"
@@ -19,11 +20,8 @@ namespace {
 
 using std::int64_t;
 
-// Strides of a dense array whose dimensions lie in memory in a random order; a dimension of another size has -1.
-std::vector<int64_t> random_layout(const std::vector<int64_t>& sizes, std::mt19937& bits) {
-  std::vector<std::size_t> order(sizes.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::shuffle(order.begin(), order.end(), bits);
+// Strides of a dense array whose dimensions lie in memory in a given order, the fastest first.
+std::vector<int64_t> layout(const std::vector<int64_t>& sizes, const std::vector<std::size_t>& order) {
   std::vector<int64_t> strides(sizes.size());
   int64_t stride = 1;
   for (std::size_t d : order) {
@@ -32,11 +30,36 @@ std::vector<int64_t> random_layout(const std::vector<int64_t>& sizes, std::mt199
   }
   return strides;
 }
+std::vector<int64_t> random_layout(const std::vector<int64_t>& sizes, std::mt19937& bits) {
+  std::vector<std::size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), bits);
+  return layout(sizes, order);
+}
+// The first so many of these, then the spatial dimensions from the last on, then the others.
+std::vector<int64_t> layout_around(const std::vector<int64_t>& sizes, const std::vector<std::size_t>& others,
+                                   std::size_t inner) {
+  std::vector<std::size_t> order(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(inner));
+  for (std::size_t d = sizes.size(); d-- > others.size();) order.push_back(d);
+  order.insert(order.end(), others.begin() + static_cast<std::ptrdiff_t>(inner), others.end());
+  return layout(sizes, order);
+}
 
 struct Problem {
   ConvShape shape;
   int64_t x_size, w_size, out_size;
+  void set_strides(const std::vector<int64_t>& x, const std::vector<int64_t>& w, const std::vector<int64_t>& out) {
+    ConvShape& s = shape;
+    s.x_group = x[0], s.x_batch = x[1], s.x_channel = x[2];
+    s.w_group = w[0], s.w_feature = w[1], s.w_channel = w[2];
+    s.out_batch = out[0], s.out_feature = out[1], s.out_group = s.features * out[1];
+    for (std::size_t d = 0; d < s.spatial.size(); ++d)
+      s.spatial[d].x_stride = x[d + 3], s.spatial[d].w_stride = w[d + 3], s.spatial[d].out_stride = out[d + 2];
+  }
 };
+int64_t size_of(const std::vector<int64_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+}
 
 Problem random_problem(std::mt19937& bits, bool long_sums) {
   auto upto = [&](int64_t lo, int64_t hi) {
@@ -60,16 +83,8 @@ Problem random_problem(std::mt19937& bits, bool long_sums) {
     s.spatial.push_back(q);
     x.push_back(q.in), w.push_back(q.kernel), out.push_back(q.out);
   }
-  auto size = [](const std::vector<int64_t>& v) {
-    return std::accumulate(v.begin(), v.end(), int64_t{1}, std::multiplies<>());
-  };
-  p.x_size = size(x), p.w_size = size(w), p.out_size = size(out);
-  const auto xs = random_layout(x, bits), ws = random_layout(w, bits), os = random_layout(out, bits);
-  s.x_group = xs[0], s.x_batch = xs[1], s.x_channel = xs[2];
-  s.w_group = ws[0], s.w_feature = ws[1], s.w_channel = ws[2];
-  s.out_batch = os[0], s.out_feature = os[1], s.out_group = s.features * os[1];
-  for (std::size_t d = 0; d < s.spatial.size(); ++d)
-    s.spatial[d].x_stride = xs[d + 3], s.spatial[d].w_stride = ws[d + 3], s.spatial[d].out_stride = os[d + 2];
+  p.x_size = size_of(x), p.w_size = size_of(w), p.out_size = size_of(out);
+  p.set_strides(random_layout(x, bits), random_layout(w, bits), random_layout(out, bits));
   return p;
 }
 
@@ -209,6 +224,53 @@ TEST_F(ConvolutionTest, GradientsByWeightsNeedNoScratch) {
   }
 }
 
+// What is read through windows of a box: layouts with channels last, as of values and cotangents of inputs, and those
+// of gradients by weights, where the batch is last. Some boxes see a part of k only, some a part of the rows.
+Problem windows(std::mt19937& bits, bool of_weight) {
+  auto upto = [&](int64_t lo, int64_t hi) {
+    return lo + static_cast<int64_t>(bits() % static_cast<unsigned>(hi - lo + 1));
+  };
+  Problem p;
+  ConvShape& s = p.shape;
+  s.groups = upto(0, 2) == 0 ? 2 : 1;
+  s.batch = of_weight ? upto(3, 40) : upto(1, 3);
+  s.channels = upto(0, 3) == 0 ? upto(1, 3) : upto(4, of_weight ? 13 : 70);
+  s.features = upto(2, 70);
+  std::vector<int64_t> x{s.groups, s.batch, s.channels}, w{s.groups, s.features, s.channels},
+      out{s.batch, s.groups * s.features};
+  for (int64_t d = upto(1, of_weight ? 2 : 3), n = d; d-- > 0;) {
+    ConvShape::Spatial q{};
+    q.kernel = of_weight ? upto(5, n == 1 ? 300 : 20) : upto(1, 4);
+    q.out = upto(of_weight ? 1 : 3, n == 1 ? 40 : n == 2 ? 14 : 5);
+    if (of_weight) q.out = upto(1, 4);
+    q.stride = upto(1, 2), q.before = upto(-1, 2), q.lhs_dilation = upto(0, 3) == 0 ? 2 : 1,
+    q.rhs_dilation = upto(1, 2);
+    const int64_t seen = (q.out - 1) * q.stride + (q.kernel - 1) * q.rhs_dilation + 1;
+    q.in = std::max<int64_t>(1, (seen - q.before - upto(0, 2)) / q.lhs_dilation);  // the rest is padding
+    s.spatial.push_back(q);
+    x.push_back(q.in), w.push_back(q.kernel), out.push_back(q.out);
+  }
+  p.x_size = size_of(x), p.w_size = size_of(w), p.out_size = size_of(out);
+  if (of_weight)
+    p.set_strides(layout_around(x, {1, 0, 2}, 2), layout_around(w, {1, 0, 2}, 2), layout_around(out, {1, 0}, 2));
+  else
+    p.set_strides(layout_around(x, {2, 0, 1}, 2), upto(0, 1) ? layout_around(w, {1, 2, 0}, 3) : random_layout(w, bits),
+                  layout_around(out, {1, 0}, 1));
+  return p;
+}
+
+TEST_F(ConvolutionTest, WindowsAgreeWithTheMeaning) {
+  std::mt19937 bits(5);
+  for (int i = 0; i < 120; ++i) {
+    SCOPED_TRACE(i);
+    set_threads(1 + i % 3);
+    const Problem p = windows(bits, i % 2 == 0);
+    ASSERT_EQ(cut_windows(p.shape, sizeof(float), threads()).possible(), p.shape.spatial.back().out >= 3 || i % 2 == 0);
+    if (i % 4 > 1) check<double>(f64, p, bits);
+    else check<float>(f32, p, bits);
+  }
+}
+
 TEST_F(ConvolutionTest, InstructionSetsDoNotMatter) {
   const Isa best = product_isa();
   for (Isa isa : {Isa::portable, Isa::avx2, Isa::avx512}) {
@@ -216,6 +278,7 @@ TEST_F(ConvolutionTest, InstructionSetsDoNotMatter) {
     set_product_isa(isa);
     std::mt19937 bits(2);
     for (int i = 0; i < 20; ++i) check<float>(f32, random_problem(bits, i % 2 == 0), bits);
+    for (int i = 0; i < 10; ++i) check<double>(f64, windows(bits, i % 2 == 0), bits);
   }
   set_product_isa(best);
 }
