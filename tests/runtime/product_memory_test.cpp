@@ -166,7 +166,9 @@ void products_keep_to_their_memory(unsigned seed) {
     const auto line = static_cast<std::size_t>(c.row == 1 ? c.column : c.row);
     const auto used = static_cast<std::size_t>(c.row == 1 ? m : n);
     for (std::size_t i = 0; i < before.size(); ++i)
-      if (i % line >= used) ASSERT_EQ(c.memory[i], before[i]) << where() << ", between its rows";
+      if (i % line >= used) {
+        ASSERT_EQ(c.memory[i], before[i]) << where() << ", between its rows";
+      }
   }
 }
 
