@@ -7,3 +7,5 @@ void save_policies();            // what to keep, said by policy; and being told
 void recursive_checkpointing();  // memory that grows with the logarithm of the depth
 void deep_stack();               // layers in a loop
 void two_spirals();              // training a network
+
+int run_alone(void (*chapter)());  // one of them as a program of its own: its exit code

@@ -7,11 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <iostream>
 #include <map>
 #include <set>
 #include <sstream>
 #include <utility>
+
+#include "chapters.h"
 
 namespace show {
 namespace {
@@ -196,3 +199,13 @@ void progress(int step, int steps, const std::string& what) {
 }
 
 }  // namespace show
+
+int run_alone(void (*chapter)()) try {
+  show::keep_warnings();
+  chapter();
+  return show::failures() ? 1 : 0;
+} catch (const std::exception& e) {
+  std::cout << std::flush;
+  std::cerr << "the chapter stopped: " << e.what() << '\n';
+  return 1;
+}
