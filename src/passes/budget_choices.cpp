@@ -114,9 +114,11 @@ std::vector<BudgetChoices::Choice> BudgetChoices::thinned(const std::vector<Choi
 double BudgetChoices::extra_time_bound(std::size_t bytes) {
   if (loop_forms() == 1) {
     double least = std::max(0.0, plans(0).extra_time_bound(bytes));
-    for (std::size_t form = 1; form < form_count(); ++form)
-      if (least_form_time(form) < least)
-        least = std::clamp(form_time(form) + plans(form).extra_time_bound(bytes), least_form_time(form), least);
+    for (std::size_t form = 1; form < form_count(); ++form) {
+      if (least_form_time(form) >= least) continue;
+      const double as_it_is = plans(form).time() - plans(0).time();  // a form may take less than the plain one
+      least = std::clamp(as_it_is + plans(form).extra_time_bound(bytes), least_form_time(form), least);
+    }
     return least / plans(0).time();
   }
   return forms().least_time(static_cast<std::int64_t>(bytes + plans(0).donated_bytes())) / plans(0).time();

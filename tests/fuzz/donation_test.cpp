@@ -298,6 +298,19 @@ out 22 ;
   EXPECT_EQ(check_donation(b, 111), "");
 }
 
+// The bound was above a plan: of a form that takes less time than the plain one, which paid for what it repeats.
+TEST(FuzzDonations, BoundOfAFasterForm) {
+  const Block b = parse(R"(
+in 0:f64[16] 1:f64[24,1] ;
+3 = atan2 0 1 ;
+4 = outer 3 1 ;
+5 = cos 4 ;
+6 = vdot 5 4 ;
+out 6 ;
+)");
+  EXPECT_EQ(check_donation(b, 481), "");
+}
+
 constexpr std::uint64_t shards = 4;
 class FuzzDonation : public testing::TestWithParam<std::uint64_t> {};
 
