@@ -76,11 +76,18 @@ bool as_by_hand(const Form& f) {
   return !f.levels.empty() && (f.levels.back().second.states || f.levels.back().second.whole);
 }
 
+// Whether a form takes the last steps back from their residuals, and the others as an unwind.
+bool in_parts(const Form& f) {
+  return !f.levels.empty() && !f.levels.back().second.states && !f.levels.back().second.as_one;
+}
+
 // By rising time: only what no other beats in both, behind the first, which is the loop as it is; the price of a byte
 // rises as less is kept. Bytes are estimates, so what one would write by hand stays where it is beaten by less than
-// `slack`.
-Menu front(Menu points, double slack) {
+// `slack`. Of a loop that stacks rows nobody knows whether its parts, put together, take memory of their own or lie in
+// that of a result: forms in parts are then held against each other alone.
+Menu front(Menu points, double slack, bool stacks) {
   auto beats = [&](const Form& a, const Form& b) {
+    if (stacks && in_parts(a) != in_parts(b)) return false;
     const double more = as_by_hand(b) && !as_by_hand(a) ? slack : 0;
     return a.time <= b.time && a.bytes + more <= b.bytes && (a.time < b.time || a.bytes < b.bytes || &a < &b);
   };
@@ -213,7 +220,7 @@ class Menus {
     for (int k = 0; k < loop.carries; ++k)
       state += static_cast<double>(p.type(p.eqns[pair.first].outputs[static_cast<std::size_t>(k)]).bytes());
     for (Form& f : points) f.bytes += static_cast<double>(floor.back);
-    return {front(std::move(points), 2 * state), std::move(floor)};
+    return {front(std::move(points), 2 * state, stacks_rows(scan)), std::move(floor)};
   }
 
   // A scan, and what a step of it takes: there, back, there where states are kept, and there again for a state.
@@ -327,16 +334,14 @@ class Menus {
     return bytes;
   }
 
-  // Bytes of what both scans stack, which are made in two parts where the loop is.
-  static double rows_of(const Scan& scan) {
-    double rows = 0;
+  // Whether the scans stack anything but residuals: rows that are made in two parts where the loop is.
+  static bool stacks_rows(const Scan& scan) {
     for (const std::size_t eqn : {scan.pair.first, scan.pair.second}) {
       const ir::Eqn& e = scan.p.eqns[eqn];
       for (auto k = static_cast<std::size_t>(loop_of(e.params).carries); k < e.outputs.size(); ++k)
-        if (eqn == scan.pair.second || scan.pair.kept[k])
-          rows += static_cast<double>(scan.p.type(e.outputs[k]).bytes());
+        if ((eqn == scan.pair.second || scan.pair.kept[k]) && scan.p.type(e.outputs[k]).bytes() > 0) return true;
     }
-    return rows;
+    return false;
   }
 
   // States and residuals of steps, in so many bytes: from all residuals down to those of one step.
@@ -369,8 +374,8 @@ class Menus {
                           const std::string& disk, Menu& points) {
     const std::int64_t length = scan.length();
     const plan::MixedSchedule schedule(length, {level.keeps - b.carry, b.carry, b.residual}, 1e6);
-    const double bytes = static_cast<double>(level.keeps) + parts.scratch, rows = rows_of(scan);
-    const bool one = rows > 0 && level.policy == checkpoint_policies::everything_saveable;
+    const double bytes = static_cast<double>(level.keeps) + parts.scratch;
+    const bool one = stacks_rows(scan) && level.policy == checkpoint_policies::everything_saveable;
     // Steps whose residuals are made on the way back, and those that only lead to such.
     auto add_one = [&](bool as_one, const std::string& folder, std::int64_t recorded, std::int64_t passed,
                        double moves) {
@@ -379,7 +384,7 @@ class Menus {
       const auto again = static_cast<double>(recorded), past = static_cast<double>(passed);
       const double time =
           again * parts.again + static_cast<double>(length - recorded) * parts.kept + past * scan.step.time;
-      add(scan, inner, level, bytes + (as_one ? 0 : rows), again + past, time, points).time += moves;
+      add(scan, inner, level, bytes, again + past, time, points).time += moves;
     };
     const std::int64_t recorded = schedule.forward().taped, passed = schedule.extra_steps() - recorded;
     add_one(false, {}, recorded, passed, 0);
@@ -410,7 +415,7 @@ class Menus {
       points.push_back(
           {state * static_cast<double>(slots), time, 0, {{pair.number, {slots}}}, {{"while", e.at, again, time}}});
     }
-    return front(std::move(points), 0);
+    return front(std::move(points), 0, false);
   }
 
   LoopLevels levels_;  // all as they are
