@@ -1,6 +1,6 @@
 // Convolution as a matrix product whose left side is never laid out as a whole: tiles of it are windows of a box
-// (runtime/convolution_windows.h), or are gathered through the index map (strides, padding, dilation), and multiplied by
-// the kernel. Invariant: an output is one sum over k =
+// (runtime/convolution_windows.h), or are gathered through the index map (strides, padding, dilation), and multiplied
+// by the kernel. Invariant: an output is one sum over k =
 // (kernel positions row-major, input channels) in the order of product.h; padding and the holes of a dilated input are
 // zeros that take part in it. Tiles, layouts and threads cannot change a bit.
 #pragma once

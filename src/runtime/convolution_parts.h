@@ -64,15 +64,6 @@ struct KernelView {
 };
 KernelView view_kernel(const ConvShape& s, std::size_t element);
 
-// to[r * to_row + f] = from[r * from_row + f * stride] for f < count.
-template <class T>
-void copy_features(std::int64_t rows, std::int64_t count, const T* from, std::int64_t from_row, std::int64_t stride,
-                   T* to, std::int64_t to_row) {
-  if constexpr (std::is_floating_point_v<T>)
-    if (stride == 1) return copy_rows(rows, count, from, from_row, to, to_row);
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t f = 0; f < count; ++f) to[r * to_row + f] = from[r * from_row + f * stride];
-}
 // Rows [begin, end) of the kernel's matrix, `count` features from the first on, behind each other.
 template <class T>
 void gather_kernel(const ConvShape& s, const T* w, std::int64_t begin, std::int64_t end, std::int64_t first,
@@ -83,17 +74,26 @@ void gather_kernel(const ConvShape& s, const T* w, std::int64_t begin, std::int6
     std::int64_t p = k / s.channels;
     for (std::size_t d = s.spatial.size(); d-- > 0; p /= s.spatial[d].kernel)
       from += p % s.spatial[d].kernel * s.spatial[d].w_stride;
-    // Whole positions of a line, along which w lies, or what is left of the channels of one.
-    const std::int64_t left =
-        s.spatial.empty() ? 1 : s.spatial.back().kernel - k / s.channels % s.spatial.back().kernel;
-    const std::int64_t positions = c == 0 ? std::min(left, (end - k) / s.channels) : 0;
-    const std::int64_t channels = positions > 0 ? s.channels : std::min(end - k, s.channels - c);
-    const std::int64_t step = positions > 1 ? s.spatial.back().w_stride : 0,
-                       rows = std::max<std::int64_t>(1, positions);
-    for (std::int64_t i = 0; i < channels; ++i)
-      copy_features(rows, count, from + i * s.w_channel, step, s.w_feature, to + i * count, s.channels * count);
-    to += rows * channels * count;
-    k += rows * channels;
+    std::int64_t positions = 1, channels = std::min(end - k, s.channels - c);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (s.w_feature == 1) {
+        // Whole positions of a line at once, along which w lies.
+        if (c == 0 && channels == s.channels && !s.spatial.empty()) {
+          const std::int64_t line = s.spatial.back().kernel;
+          positions = std::min(line - k / s.channels % line, (end - k) / s.channels);
+        }
+        const std::int64_t step = positions > 1 ? s.spatial.back().w_stride : 0;
+        for (std::int64_t i = 0; i < channels; ++i)
+          copy_rows(positions, count, from + i * s.w_channel, step, to + i * count, s.channels * count);
+      } else {
+        turn_rows(channels, count, from, s.w_channel, s.w_feature, to);
+      }
+    } else {
+      for (std::int64_t i = 0; i < channels; ++i)
+        for (std::int64_t f = 0; f < count; ++f) to[i * count + f] = from[i * s.w_channel + f * s.w_feature];
+    }
+    to += positions * channels * count;
+    k += positions * channels;
   }
 }
 

@@ -19,6 +19,7 @@ using std::int64_t;
 
 constexpr int64_t shortest_line = 3;    // rows that a tile of the product can have, below which it idles
 constexpr int64_t enough_rows = 48;     // of a tile, to be worth a thread
+constexpr int64_t many_rows = 256;      // of a tile, to be worth fetching a kernel that does not stay in the cache
 constexpr int64_t most_depth = 1024;    // of the k of a box that does not see all of them
 constexpr int64_t fewest_in_piece = 8;  // rows of a line that is cut
 constexpr int64_t box_bytes = conv_tile_bytes / 4 * 3;  // of the workspace; the rest is for columns of the kernel
@@ -282,13 +283,17 @@ WindowCut cut_windows(const ConvShape& s, std::size_t element, int threads) {
   // Every tile gathers the kernel again: then a few large ones.
   const int64_t least = (gathers ? 1 : 4) * threads;
   const int64_t limit = box_bytes / static_cast<int64_t>(element);
-  const auto fits = [&](const WindowCut& c) {
+  const auto size = [&](const WindowCut& c) {
     std::array<Span, most_dims> ranges;
     const std::array<int64_t, 3> pieces{c.line, c.second, c.third};
     for (std::size_t back = 0; back < order.size(); ++back)
       ranges[order[order.size() - 1 - back]] = {0, back < pieces.size() ? pieces[back] : 1};
-    return WindowBox(s, dims, inner, ranges, longest_reach(s, dims, c.depth)).size() <= limit;
+    return WindowBox(s, dims, inner, ranges, longest_reach(s, dims, c.depth)).size();
   };
+  const auto rows = [](const WindowCut& c) { return c.third * c.second * c.line; };
+  const auto fits = [&](const WindowCut& c) { return size(c) <= limit; };
+  // Strides may leave more out than windows share.
+  const auto saves = [&](const WindowCut& c) { return size(c) < rows(c) * c.depth; };
   const auto tiles = [&](const WindowCut& c) {
     return others * ceil_div(size_of(0), c.line) * ceil_div(size_of(1), c.second) * ceil_div(size_of(2), c.third);
   };
@@ -299,13 +304,14 @@ WindowCut cut_windows(const ConvShape& s, std::size_t element, int threads) {
     const auto grow = [&](int64_t& piece, int64_t most) {
       for (int64_t n = 1; n <= most; ++n) {
         const int64_t before = std::exchange(piece, ceil_div(most, n));
-        if (fits(cut) && (tiles(cut) >= least || cut.third * cut.second * cut.line <= enough_rows)) return n == 1;
+        if (fits(cut) && (tiles(cut) >= least || rows(cut) <= enough_rows)) return n == 1;
         piece = before;
       }
       return false;
     };
     if (grow(cut.second, size_of(1))) grow(cut.third, size_of(2));
-    return cut;
+    const bool large = depth * s.features * static_cast<int64_t>(element) > conv_tile_bytes;
+    return saves(cut) && (!large || rows(cut) >= many_rows) ? cut : WindowCut{};
   }
   // All rows, or pieces of their lines, by some of k at a time.
   cut = {size_of(2), size_of(1), size_of(0), std::min(depth, product_block)};
@@ -315,6 +321,7 @@ WindowCut cut_windows(const ConvShape& s, std::size_t element, int threads) {
   };
   while (!fits(cut))
     if (!halve()) return {};
+  if (!saves(cut)) return {};
   while (tiles(cut) < least && halve()) continue;
   while (cut.depth < std::min(depth, most_depth)) {
     const int64_t before = std::exchange(cut.depth, std::min(depth, cut.depth + product_block));

@@ -14,7 +14,8 @@ struct WindowCut {
   std::int64_t depth = 0;                        // of k
   bool possible() const { return line > 0; }
 };
-// The largest boxes that fit, and give so many threads something to do. Whether there are any is said by shape.
+// The largest boxes that fit, and give so many threads something to do. Whether there are any for a kernel that tiles
+// gather is said by shape.
 WindowCut cut_windows(const ConvShape& shape, std::size_t element, int threads);
 
 // `kernel` is the matrix (k, feature) of the first group, `kernel_group` leads to the next one; if its data is null,

@@ -248,21 +248,20 @@ class Product {
       pack_panel(kernels_, columns, depth, b, b_.column_stride, b_.row_stride, own, width_);
       b = own, b_k = width_;
     }
-    const Run run{0, depth};
     for (int64_t p = piece.first, i = 0; p < piece.last; ++p, ++i) {
       const int64_t row = row_of(p), rows = row_of(p + 1) - row;
       const T* a = a_.data + row * a_.row_stride + k * a_.column_stride;
       T *c = c_ + row * c_row_ + j, *packed = piece.rows ? packed_rows(piece, row, k) : nullptr;
       if (ahead.lines) ahead.fetch(ahead.lines * i / n, ahead.lines * (i + 1) / n);
       if (!packed)
-        kernels_.tile[vectors][whole][rows](&run, 1, a, a_.row_stride, a_.column_stride, b, b_k, c, c_row_, columns,
+        kernels_.tile[vectors][whole][rows](depth, a, a_.row_stride, a_.column_stride, b, b_k, c, c_row_, columns,
                                             update, nullptr);
       else if (first)
-        kernels_.keep_a[vectors][rows](&run, 1, a, a_.row_stride, a_.column_stride, b, b_k, c, c_row_, columns, update,
+        kernels_.keep_a[vectors][rows](depth, a, a_.row_stride, a_.column_stride, b, b_k, c, c_row_, columns, update,
                                        packed);
       else if (keeps && i == 0)
-        kernels_.keep_b[vectors][rows](&run, 1, packed, 1, rows, b, b_k, c, c_row_, columns, update, own);
-      else kernels_.packed[vectors][whole][rows](&run, 1, packed, 1, rows, b, b_k, c, c_row_, columns, update, nullptr);
+        kernels_.keep_b[vectors][rows](depth, packed, 1, rows, b, b_k, c, c_row_, columns, update, own);
+      else kernels_.packed[vectors][whole][rows](depth, packed, 1, rows, b, b_k, c, c_row_, columns, update, nullptr);
       if (keeps && i == 0) b = own, b_k = vectors * kernels_.lanes;
     }
   }
@@ -291,13 +290,12 @@ class Product {
         for (int64_t i = k; i < stop; i += step)
           for (int64_t j = 0; j < length; j += width_) {
             const int64_t columns = std::min(width_, length - j), vectors = ceil_div(columns, kernels_.lanes);
-            const Run chain{0, std::min(step, stop - i)};
             for (int64_t p = first; p < last; ++p) {
               const int64_t row = row_of(p), rows = row_of(p + 1) - row;
               kernels_.tile[vectors][columns == vectors * kernels_.lanes][rows](
-                  &chain, 1, a_.data + row * a_.row_stride + i * a_.column_stride, a_.row_stride, a_.column_stride,
-                  b_.data + i * b_.row_stride + s + j, b_.row_stride, to + (row - top) * to_row + j, to_row, columns,
-                  i == k ? Update::set : Update::extend, nullptr);
+                  std::min(step, stop - i), a_.data + row * a_.row_stride + i * a_.column_stride, a_.row_stride,
+                  a_.column_stride, b_.data + i * b_.row_stride + s + j, b_.row_stride, to + (row - top) * to_row + j,
+                  to_row, columns, i == k ? Update::set : Update::extend, nullptr);
             }
           }
         if (starts(k)) continue;
@@ -402,7 +400,7 @@ template <class T>
 void windows_by_panel(const Kernels<T>& kernels, const Windows& w, std::span<const Run> runs, const T* a, const T* b,
                       int64_t columns, int64_t width, T* c, bool onto) {
   constexpr int64_t line_elements = 64 / sizeof(T);
-  const auto& tiles = kernels.tile[ceil_div(columns, kernels.lanes)][1];
+  const auto& tiles = kernels.window[ceil_div(columns, kernels.lanes)];
   const int64_t panels = ceil_div(w.rows, kernels.rows);
   for (const Windows::Line& line : w.lines)
     for (int64_t p = 0; p < panels; ++p) {
@@ -417,7 +415,7 @@ void windows_by_panel(const Kernels<T>& kernels, const Windows& w, std::span<con
         const int64_t begin = k;
         while (run != runs.end() && k < begin + block) k += (run++)->k;
         tiles[rows](&*first, run - first, from, w.a_row, w.a_k, b + begin * width, width, to, w.c_row, columns,
-                    onto || begin > 0 ? Update::add : Update::set, nullptr);
+                    onto || begin > 0 ? Update::add : Update::set);
       }
     }
 }
@@ -499,6 +497,11 @@ void copy_rows(int64_t rows, int64_t count, const T* from, int64_t from_row, T* 
 }
 
 template <class T>
+void turn_rows(int64_t rows, int64_t count, const T* from, int64_t from_row, int64_t stride, T* to) {
+  pack_panel(kernels<T>(), count, rows, from, stride, from_row, to, count);
+}
+
+template <class T>
 void batched_product(std::span<const BatchDim> batch, int64_t m, int64_t n, int64_t k, Matrix<T> a, Matrix<T> b, T* c,
                      int64_t c_row_stride, int64_t c_column_stride) {
   int64_t count = 1;
@@ -536,6 +539,7 @@ void batched_product(std::span<const BatchDim> batch, int64_t m, int64_t n, int6
   template void window_product(const Windows&, int64_t, const T*, Matrix<T>, T*, bool);                           \
   template int64_t window_columns<T>();                                                                           \
   template void copy_rows(int64_t, int64_t, const T*, int64_t, T*, int64_t);                                      \
+  template void turn_rows(int64_t, int64_t, const T*, int64_t, int64_t, T*);                                      \
   template void batched_product(std::span<const BatchDim>, int64_t, int64_t, int64_t, Matrix<T>, Matrix<T>, T*,   \
                                 int64_t, int64_t)
 ANEW_PRODUCTS(float);

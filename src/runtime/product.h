@@ -59,6 +59,9 @@ std::int64_t window_columns();
 // to[r * to_row + i] = from[r * from_row + i] for r < rows and i < count; nothing else is written.
 template <class T>
 void copy_rows(std::int64_t rows, std::int64_t count, const T* from, std::int64_t from_row, T* to, std::int64_t to_row);
+// to[r * count + i] = from[r * from_row + i * stride]: elements in other steps, rows behind each other.
+template <class T>
+void turn_rows(std::int64_t rows, std::int64_t count, const T* from, std::int64_t from_row, std::int64_t stride, T* to);
 
 // One dimension that all three share: a product for each of its indices.
 struct BatchDim {

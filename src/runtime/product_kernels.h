@@ -10,8 +10,7 @@ constexpr std::int64_t product_block = 256;  // k per chain; fixed by the meanin
 
 // What a tile does with c: set = chain from +0, add = c + (chain from +0), extend = continue the chain in c.
 enum class Update { set, add, extend };
-// Neighbouring k of a chain: `k` of them, from a + offset on. A chain is one run where a is a matrix, several where its
-// rows are windows of an array.
+// Neighbouring k of a chain: `k` of them, from a + offset on.
 struct Run {
   std::int64_t offset, k;
 };
@@ -23,10 +22,14 @@ struct Kernels {
   static constexpr int max_rows = 14, max_vectors = 4;
 
   // c[r][j] for r < rows and j < columns, where (vectors - 1) * lanes < columns <= vectors * lanes.
-  // Within a run a(r, k) = a[r * a_row + k * a_k], b(k, j) = b[k * b_k + j]; packed tiles have a_row 1 and a_k = rows.
-  using Tile = void (*)(const Run* runs, std::int64_t count, const T* a, std::int64_t a_row, std::int64_t a_k,
-                        const T* b, std::int64_t b_k, T* c, std::int64_t c_row, std::int64_t columns, Update update,
-                        T* kept);
+  // a(r, k) = a[r * a_row + k * a_k], b(k, j) = b[k * b_k + j]; packed tiles have a_row 1 and a_k = rows.
+  using Tile = void (*)(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_k, const T* b, std::int64_t b_k,
+                        T* c, std::int64_t c_row, std::int64_t columns, Update update, T* kept);
+  // The same for a whose k come in runs, a(r, k) of the first k of one being a[r * a_row + offset]; b has whole
+  // vectors.
+  using WindowTile = void (*)(const Run* runs, std::int64_t count, const T* a, std::int64_t a_row, std::int64_t a_k,
+                              const T* b, std::int64_t b_k, T* c, std::int64_t c_row, std::int64_t columns,
+                              Update update);
   // One row of a by up to `lanes` columns of b: a(k) = a[k * a_k], b(k, j) = b[j * b_column + k]; never extends.
   using Dot = void (*)(std::int64_t k, const T* a, std::int64_t a_k, const T* b, std::int64_t b_column, T* c,
                        std::int64_t columns, Update update);
@@ -42,6 +45,7 @@ struct Kernels {
   Tile tile[max_vectors + 1][2][max_rows + 1];  // [vectors][b has `vectors` whole vectors][rows]
   Tile packed[3][2][max_rows + 1];
   Tile keep_a[3][max_rows + 1], keep_b[3][max_rows + 1];  // of whole vectors; the latter of packed a
+  WindowTile window[3][max_rows + 1];
   Dot dot;
   Transpose transpose;
   Copy copy;

@@ -20,11 +20,13 @@ template <class V, int rows, int vectors, class C, class F>
     for (int v = 0; v < vectors; ++v) f(r, v, c + r * c_row + v * V::lanes, v == vectors - 1);
 }
 
-template <class V, int rows, int vectors, bool packed, bool whole, Keep keep = Keep::none>
-void tile(const Run* runs, std::int64_t count, const typename V::Element* __restrict first, std::int64_t a_row,
-          std::int64_t a_k, const typename V::Element* __restrict b, std::int64_t b_k,
-          typename V::Element* __restrict c, std::int64_t c_row, std::int64_t columns, Update update,
-          [[maybe_unused]] typename V::Element* __restrict kept) {
+// What all tiles do; `chains` calls what it is given for each k, with a pointer to the first row of a, which that moves
+// on to the next k.
+template <class V, int rows, int vectors, bool packed, bool whole, Keep keep, class Chains>
+[[gnu::always_inline]] inline void any_tile(Chains chains, bool is_long, std::int64_t a_row, std::int64_t a_k,
+                                            const typename V::Element* __restrict b, std::int64_t b_k,
+                                            typename V::Element* __restrict c, std::int64_t c_row, std::int64_t columns,
+                                            Update update, [[maybe_unused]] typename V::Element* __restrict kept) {
   using Element = typename V::Element;
   constexpr int last = vectors - 1;
   if constexpr (packed) a_row = 1, a_k = rows;
@@ -39,12 +41,10 @@ void tile(const Run* runs, std::int64_t count, const typename V::Element* __rest
     each([&](int r, int v, Element* at, bool masked) __attribute__((always_inline)) { x[r][v] = loaded(at, masked); });
   else each([&](int r, int v, Element*, bool) __attribute__((always_inline)) { x[r][v] = V::zero(); });
   // The tile of c is needed at the end; a long chain is time enough to fetch it. Where a is packed, c is large.
-  const bool is_long = count > 1 || runs->k >= 32;
   if (packed && update != Update::extend && is_long)
     each([](int, int, Element* at, bool) { V::prefetch_to_write(at); });
   else if (update == Update::add && is_long) each([](int, int, Element* at, bool) { V::prefetch(at); });
-  const Element* a = first;
-  const auto step = [&]() __attribute__((always_inline)) {
+  chains([&](auto& a) __attribute__((always_inline)) {
     typename V::Register y[vectors];
 #pragma GCC unroll 4
     for (int v = 0; v < vectors; ++v) {
@@ -62,23 +62,43 @@ void tile(const Run* runs, std::int64_t count, const typename V::Element* __rest
     a += a_k;
     b += b_k;
     if constexpr (keep != Keep::none) kept += keep == Keep::a ? rows : vectors * V::lanes;
-  };
-  for (const Run* run = runs; run != runs + count; ++run) {
-    a = first + run->offset;
-    std::int64_t k = run->k;
-    if constexpr (packed) {
-      for (; k > 0; --k) step();
-    } else {
-      // Many row pointers: their arithmetic should not compete with the chains.
-#pragma GCC unroll 4
-      for (; k > 0; --k) step();
-    }
-  }
+  });
   if (update == Update::add)
     each([&](int r, int v, Element* at, bool masked)
              __attribute__((always_inline)) { x[r][v] = V::add(loaded(at, masked), x[r][v]); });
   each([&](int r, int v, Element* at, bool masked)
            __attribute__((always_inline)) { masked ? V::store(at, x[r][v], mask) : V::store(at, x[r][v]); });
+}
+
+template <class V, int rows, int vectors, bool packed, bool whole, Keep keep = Keep::none>
+void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t a_row, std::int64_t a_k,
+          const typename V::Element* __restrict b, std::int64_t b_k, typename V::Element* __restrict c,
+          std::int64_t c_row, std::int64_t columns, Update update, typename V::Element* __restrict kept) {
+  const auto chain = [&](auto step) __attribute__((always_inline)) {
+    if constexpr (packed) {
+      for (; k > 0; --k) step(a);
+    } else {
+      // Many row pointers: their arithmetic should not compete with the chains.
+#pragma GCC unroll 4
+      for (; k > 0; --k) step(a);
+    }
+  };
+  any_tile<V, rows, vectors, packed, whole, keep>(chain, k >= 32, a_row, a_k, b, b_k, c, c_row, columns, update, kept);
+}
+
+template <class V, int rows, int vectors>
+void window_tile(const Run* runs, std::int64_t count, const typename V::Element* __restrict first, std::int64_t a_row,
+                 std::int64_t a_k, const typename V::Element* __restrict b, std::int64_t b_k,
+                 typename V::Element* __restrict c, std::int64_t c_row, std::int64_t columns, Update update) {
+  const auto chain = [&](auto step) __attribute__((always_inline)) {
+    for (const Run* run = runs; run != runs + count; ++run) {
+      const typename V::Element* a = first + run->offset;
+#pragma GCC unroll 4
+      for (std::int64_t k = run->k; k > 0; --k) step(a);
+    }
+  };
+  any_tile<V, rows, vectors, false, true, Keep::none>(chain, true, a_row, a_k, b, b_k, c, c_row, columns, update,
+                                                      nullptr);
 }
 
 // Rows beyond the last repeat it, so that nothing is read that is not there.
@@ -174,6 +194,17 @@ struct FillKeepers {
   }
 };
 
+template <class V, int vectors, int max>
+struct FillWindows {
+  template <class Tiles>
+  static void run(Tiles& tiles) {
+    if constexpr (max > 0) {
+      tiles[max] = &window_tile<V, max, vectors>;
+      FillWindows<V, vectors, max - 1>::run(tiles);
+    }
+  }
+};
+
 template <class V, int rows, int wide_rows>
 const Kernels<typename V::Element>* make_kernels() {
   static const Kernels<typename V::Element> kernels = [] {
@@ -187,6 +218,8 @@ const Kernels<typename V::Element>* make_kernels() {
     FillTiles<V, 2, true, rows>::run(t.packed[2]);
     FillKeepers<V, 1, rows>::run(t.keep_a[1], t.keep_b[1]);
     FillKeepers<V, 2, rows>::run(t.keep_a[2], t.keep_b[2]);
+    FillWindows<V, 1, rows>::run(t.window[1]);
+    FillWindows<V, 2, rows>::run(t.window[2]);
     t.dot = &dot<V>;
     t.transpose = &transpose<V>;
     t.copy = &copy<V>;
