@@ -112,7 +112,7 @@ class Product {
     stream_ = !pack_b_ && b_bytes > blocking_.in_place;
     const bool wide = !pack_b_ && m <= kernels.wide_rows && n > 2 * kernels.lanes;
     width_ = kernels.lanes * (wide ? 4 : n <= kernels.lanes ? 1 : 2);
-    pack_a_ = !dot_ && pack_b_ && n > 2 * width_;
+    pack_a_ = pack_b_ && n > 2 * width_ && height_ >= kernels.fewest_packed(kernels.rows) && !dot_;
   }
 
   void run() {

@@ -43,6 +43,8 @@ struct Kernels {
 
   int lanes, rows, wide_rows;                   // elements of a vector; largest tiles of 1 and 2, of 3 and 4 vectors
   Tile tile[max_vectors + 1][2][max_rows + 1];  // [vectors][b has `vectors` whole vectors][rows]
+  // Of panels that are packed: many rows are cut evenly, so those have at least half of the largest tile's.
+  static constexpr int fewest_packed(int rows) { return rows / 2; }
   Tile packed[3][2][max_rows + 1];
   Tile keep_a[3][max_rows + 1], keep_b[3][max_rows + 1];  // of whole vectors; the latter of packed a
   WindowTile window[3][max_rows + 1];

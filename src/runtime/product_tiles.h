@@ -170,26 +170,28 @@ void copy(std::int64_t columns, std::int64_t k, const typename V::Element* from,
   for (; i < k; ++i) V::store(to + i * to_k, V::load(from + i * from_k, mask), mask);
 }
 
-template <class V, int vectors, bool packed, int max>
+template <class V, int vectors, int max>
 struct FillTiles {
   template <class Tiles>
   static void run(Tiles& tiles) {
     if constexpr (max > 0) {
-      tiles[0][max] = &tile<V, max, vectors, packed, false>;
-      tiles[1][max] = &tile<V, max, vectors, packed, true>;
-      FillTiles<V, vectors, packed, max - 1>::run(tiles);
+      tiles[0][max] = &tile<V, max, vectors, false, false>;
+      tiles[1][max] = &tile<V, max, vectors, false, true>;
+      FillTiles<V, vectors, max - 1>::run(tiles);
     }
   }
 };
 
-template <class V, int vectors, int max>
-struct FillKeepers {
-  template <class Tiles>
-  static void run(Tiles& a, Tiles& b) {
-    if constexpr (max > 0) {
-      a[max] = &tile<V, max, vectors, false, true, Keep::a>;
-      b[max] = &tile<V, max, vectors, true, true, Keep::b>;
-      FillKeepers<V, vectors, max - 1>::run(a, b);
+// Those of packed rows, down to `min`.
+template <class V, int vectors, int min, int max>
+struct FillPacked {
+  static void run(Kernels<typename V::Element>& t) {
+    if constexpr (max >= min) {
+      t.packed[vectors][0][max] = &tile<V, max, vectors, true, false>;
+      t.packed[vectors][1][max] = &tile<V, max, vectors, true, true>;
+      t.keep_a[vectors][max] = &tile<V, max, vectors, false, true, Keep::a>;
+      t.keep_b[vectors][max] = &tile<V, max, vectors, true, true, Keep::b>;
+      FillPacked<V, vectors, min, max - 1>::run(t);
     }
   }
 };
@@ -210,14 +212,12 @@ const Kernels<typename V::Element>* make_kernels() {
   static const Kernels<typename V::Element> kernels = [] {
     Kernels<typename V::Element> t{};
     t.lanes = V::lanes, t.rows = rows, t.wide_rows = wide_rows;
-    FillTiles<V, 1, false, rows>::run(t.tile[1]);
-    FillTiles<V, 2, false, rows>::run(t.tile[2]);
-    FillTiles<V, 3, false, wide_rows>::run(t.tile[3]);
-    FillTiles<V, 4, false, wide_rows>::run(t.tile[4]);
-    FillTiles<V, 1, true, rows>::run(t.packed[1]);
-    FillTiles<V, 2, true, rows>::run(t.packed[2]);
-    FillKeepers<V, 1, rows>::run(t.keep_a[1], t.keep_b[1]);
-    FillKeepers<V, 2, rows>::run(t.keep_a[2], t.keep_b[2]);
+    FillTiles<V, 1, rows>::run(t.tile[1]);
+    FillTiles<V, 2, rows>::run(t.tile[2]);
+    FillTiles<V, 3, wide_rows>::run(t.tile[3]);
+    FillTiles<V, 4, wide_rows>::run(t.tile[4]);
+    FillPacked<V, 1, Kernels<typename V::Element>::fewest_packed(rows), rows>::run(t);
+    FillPacked<V, 2, Kernels<typename V::Element>::fewest_packed(rows), rows>::run(t);
     FillWindows<V, 1, rows>::run(t.window[1]);
     FillWindows<V, 2, rows>::run(t.window[2]);
     t.dot = &dot<V>;
