@@ -178,13 +178,13 @@ struct Svd {
 template <class T>
 struct Schur {
   Int size;
-  T *a = nullptr, *z = nullptr, *w = nullptr;  // w: real parts, then imaginary ones
+  T *a = nullptr, *z = nullptr, *real = nullptr, *imaginary = nullptr;  // parts of eigenvalues
   Int info = 0;
   explicit Schur(std::int64_t n) : size(static_cast<Int>(n)) {}
   void run(T* work, Int lwork) {
     Int sorted = 0;
-    Routines<T>::gees("V", "N", nullptr, &size, a, &size, &sorted, w, w + size, z, &size, work, &lwork, nullptr, &info,
-                      1, 1);
+    Routines<T>::gees("V", "N", nullptr, &size, a, &size, &sorted, real, imaginary, z, &size, work, &lwork, nullptr,
+                      &info, 1, 1);
   }
   std::int64_t work() {
     return work_size<T>([&](T* work, Int lwork) { run(work, lwork); });
@@ -229,7 +229,7 @@ void lapack_schur(std::int64_t n, T* a, T* z, std::byte* scratch) {
     Schur<T> schur(n);
     const std::int64_t count = schur.work();
     Pieces pieces(scratch);
-    schur.a = a, schur.z = z, schur.w = pieces.take<T>(2 * n);
+    schur.a = a, schur.z = z, schur.real = pieces.take<T>(2 * n), schur.imaginary = schur.real + n;
     transpose_in_place(n, a);
     schur.run(pieces.take<T>(count), static_cast<Int>(count));
     found = schur.info == 0;
