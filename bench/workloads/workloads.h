@@ -104,7 +104,8 @@ std::string difference(const Arrays& a, const Arrays& b);  // empty: the same bi
 void print_extra_time(const std::string& workload, const std::string& variant, const Case& c, int repeat,
                       double max_seconds);
 void print_steps(const Case& c);
-// Whether plans within 90, 80 ... 40 % of the plain peak take no more time, by the model, than the goals of the transformer.
+// Whether plans within 90, 80 ... 40 % of the plain peak take no more time, by the model, than the goals of the
+// transformer.
 bool meets_goals(const Case& c);
 
 // checkpoint(f) as the end of the variant's name says: _ckpt everything is recomputed, _dots products are kept.

@@ -1,8 +1,8 @@
 // A budget does at least what a user does by hand. Models of many kinds, each with ways to save memory that one would
-// write: every block in a checkpoint, groups of blocks, policies, loops with so many states or bytes. The peak of each is
-// given to the model without them as a budget: it is met, and takes no more time by the model, to a percent of the call: what
-// runs again is fused in other places than by hand. And every plan takes the time that it is said to take, and the curve
-// of all of them has no holes.
+// write: every block in a checkpoint, groups of blocks, policies, loops with so many states or bytes. The peak of each
+// is given to the model without them as a budget: it is met, and takes no more time by the model, to a percent of the
+// call: what runs again is fused in other places than by hand. And every plan takes the time that it is said to take,
+// and the curve of all of them has no holes.
 #include <fmt/format.h>
 
 #include "jit/compiled_program.h"
