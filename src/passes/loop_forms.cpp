@@ -84,10 +84,10 @@ bool in_parts(const Form& f) {
 // By rising time: only what no other beats in both, behind the first, which is the loop as it is; the price of a byte
 // rises as less is kept. Bytes are estimates, so what one would write by hand stays where it is beaten by less than
 // `slack`. Of a loop that stacks rows nobody knows whether its parts, put together, take memory of their own or lie in
-// that of a result: forms in parts are then held against each other alone.
+// that of a result: forms in parts are counted without it, and beat only their like.
 Menu front(Menu points, double slack, bool stacks) {
   auto beats = [&](const Form& a, const Form& b) {
-    if (stacks && in_parts(a) != in_parts(b)) return false;
+    if (stacks && in_parts(a) && !in_parts(b)) return false;
     const double more = as_by_hand(b) && !as_by_hand(a) ? slack : 0;
     return a.time <= b.time && a.bytes + more <= b.bytes && (a.time < b.time || a.bytes < b.bytes || &a < &b);
   };
