@@ -235,6 +235,18 @@ template <std::size_t... I, class F = detail::Elementwise>
 [[nodiscard]] auto hessian(F f, const Location& at = Location::current()) {
   return Hessian<F, I...>(std::move(f), at);
 }
+template <class F, detail::ArgumentNumbers N = std::initializer_list<int>>
+auto jacfwd(F, N) {
+  detail::refuse_argument_numbers<F>();
+}
+template <class F, detail::ArgumentNumbers N = std::initializer_list<int>>
+auto jacrev(F, N) {
+  detail::refuse_argument_numbers<F>();
+}
+template <class F, detail::ArgumentNumbers N = std::initializer_list<int>>
+auto hessian(F, N) {
+  detail::refuse_argument_numbers<F>();
+}
 
 namespace detail {
 template <class Ps>

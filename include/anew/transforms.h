@@ -48,6 +48,14 @@ consteval bool check_loss() {
   return scalar;
 }
 
+// Numbers of arguments as in JAX, which C++ wants to know when it compiles: the result's type depends on them.
+template <class N>
+concept ArgumentNumbers = std::integral<N> || std::same_as<N, std::initializer_list<int>>;
+template <class F>
+consteval void refuse_argument_numbers() {
+  static_assert(!sizeof(F), "anew: arguments to differentiate stand in angle brackets: grad<0, 1>(f), jacrev<1>(f)");
+}
+
 }  // namespace detail
 
 struct GradOptions {
@@ -112,6 +120,14 @@ template <std::size_t... I, class F = detail::Elementwise>
 template <std::size_t... I, class F = detail::Elementwise>
 [[nodiscard]] auto value_and_grad(F f, const GradOptions& options, const Location& at = Location::current()) {
   return Grad<F, true, I...>(std::move(f), options, at);
+}
+template <class F, detail::ArgumentNumbers N = std::initializer_list<int>>
+auto grad(F, N) {
+  detail::refuse_argument_numbers<F>();
+}
+template <class F, detail::ArgumentNumbers N = std::initializer_list<int>>
+auto value_and_grad(F, N) {
+  detail::refuse_argument_numbers<F>();
 }
 // Of the name of an overloaded function of two arrays, such as atan2.
 template <std::size_t... I>
