@@ -206,7 +206,7 @@ void save_npz(const FilePath& file, const FileLeaves& tree, bool compressed) {
   for (std::size_t i = 0; i < parts.size(); ++i) add_entry(call, archive.get(), tree.names[i], parts[i], compressed);
   if (file_fails("write")) cannot_pack(call, std::strerror(errno));
   if (zip_close(archive.get()) != 0) cannot_pack(call, zip_strerror(archive.get()));
-  static_cast<void>(archive.release());  // closed
+  static_cast<void>(archive.release());  // NOLINT(bugprone-unused-return-value): closed
   out.replaced();
   out.commit();
 }
