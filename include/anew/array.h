@@ -265,6 +265,7 @@ struct IndexItem {
   IndexItem(Slice s) : kind(Kind::range), s(s) {}
   IndexItem(ellipsis_t) : kind(Kind::rest) {}
   IndexItem(newaxis_t) : kind(Kind::insert) {}
+  IndexItem(none_t) : kind(Kind::insert) {}
   IndexItem(Array a) : kind(Kind::array), a(std::move(a)) {}
 };
 class Index {

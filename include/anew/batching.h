@@ -6,12 +6,13 @@
 
 namespace anew {
 
-// Axes of one argument, or of one element of a result: a number for all its leaves (no_axis: not mapped), or a tree of
-// the argument's type that holds numbers in place of its arrays: Params{.w = 0, .b = no_axis}.
+// Axes of one argument, or of one element of a result: a number for all its leaves (none or no_axis: not mapped), or a
+// tree of the argument's type that holds numbers in place of its arrays: Params{.w = 0, .b = no_axis}.
 class ArgumentAxes {
  public:
   template <std::integral T>
   ArgumentAxes(T axis) : ArgumentAxes(One{detail::saturated<int>(axis)}) {}
+  ArgumentAxes(none_t) : ArgumentAxes(One{no_axis}) {}
   template <class T>
     requires detail::holds_arrays<T>
   ArgumentAxes(const T& axes, const Location& at = Location::current())

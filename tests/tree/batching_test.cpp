@@ -19,6 +19,7 @@ TEST(Vmap, MapsTreesAndSkipsStaticArguments) {
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(same_bits(y[i], affine(m, xs[i])));
   auto scaled = [](Array x, int n, const std::string&) { return x * n; };
   EXPECT_TRUE(same_bits(vmap(scaled, {.in_axes = {1, no_axis, no_axis}})(xs, 3, "static"), transpose(xs) * 3));
+  EXPECT_TRUE(same_bits(vmap(affine, {.in_axes = {none, 0}})(m, xs), y));
   EXPECT_TRUE(same_bits(vmap(scaled)(xs, 3, "static"), xs * 3));
   Model both = vmap([](Array x) { return Model{x * 2, sum(x)}; })(xs);
   EXPECT_TRUE(same_bits(both.w, xs * 2));
