@@ -112,6 +112,7 @@ std::vector<BudgetChoices::Choice> BudgetChoices::thinned(const std::vector<Choi
 }
 
 double BudgetChoices::extra_time_bound(std::size_t bytes) {
+  if (plans(0).bytes(0) <= bytes) return 0;  // where names are kept, steps of other plans are not the plain ones
   if (loop_forms() == 1) {
     double least = std::max(0.0, plans(0).extra_time_bound(bytes));
     for (std::size_t form = 1; form < form_count(); ++form) {

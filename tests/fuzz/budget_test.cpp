@@ -62,6 +62,8 @@ out 156 125 ;
 // A kernel that runs again makes an output once more, which nobody reads: that took the place of an operand, and
 // another output the place of both.
 TEST(FuzzBudget, WhatNobodyReadsHasAPlace) { EXPECT_EQ(check_budgets(program(500308), 500308), ""); }
+// The plain plan was within the bytes, and the bound was that of the steps of other plans, where names are kept.
+TEST(FuzzBudget, BoundOfThePlainPlan) { EXPECT_EQ(check_budgets(program(500021), 500021), ""); }
 INSTANTIATE_TEST_SUITE_P(All, FuzzBudgets, testing::Range(std::uint64_t{0}, shards));
 
 }  // namespace
