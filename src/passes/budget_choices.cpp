@@ -48,7 +48,7 @@ std::optional<BudgetChoices::Choice> BudgetChoices::first_within(std::size_t byt
   if (plans(0).bytes(0) <= bytes) return Choice{};
   std::optional<Choice> best;
   for (std::size_t form = 0; form < form_count(); ++form) {
-    if (best && (least_form_time(form) >= seconds(*best) || form_time(form) >= seconds(*best))) continue;
+    if (best && (least_form_time(form) >= seconds(*best) || least_seconds(form) >= seconds(*best))) continue;
     std::optional<std::size_t> plan;
     if (repeats_steps(form)) plan = plans(form).first_within(bytes);
     else if (plans(form).bytes(0) <= bytes) plan = 0;
@@ -156,10 +156,14 @@ double BudgetChoices::least_form_time(std::size_t form) {
   return share * modelled_time_of_products(blocks()[form - loop_forms()].flops);
 }
 double BudgetChoices::form_time(std::size_t form) { return seconds({form, 0}); }
-double BudgetChoices::seconds(Choice c) {
-  const double plain = plans(0).time(), more = plans(c.form).time(c.plan) - plain;
+double BudgetChoices::seconds(Choice c) { return beside_plain(c.form, plans(c.form).time(c.plan)); }
+double BudgetChoices::least_seconds(std::size_t form) {
+  return repeats_steps(form) ? beside_plain(form, plans(form).least_time()) : form_time(form);
+}
+double BudgetChoices::beside_plain(std::size_t form, double time) {
+  const double plain = plans(0).time(), more = time - plain;
   constexpr double rounding = 1e-12;
-  return std::max(least_form_time(c.form), more > rounding * plain ? more : 0);
+  return std::max(least_form_time(form), more > rounding * plain ? more : 0);
 }
 
 // The time that a form adds, shared out as menus have it. Some loops take none: their steps do nothing.

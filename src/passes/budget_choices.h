@@ -52,7 +52,9 @@ class BudgetChoices {
   std::size_t form_count() { return loop_forms() + blocks().size(); }
   const std::vector<BlockForm>& blocks();
   double least_form_time(std::size_t form), form_time(std::size_t form);
-  double seconds(Choice c);  // more than the plain plan
+  double seconds(Choice c);                // more than the plain plan
+  double least_seconds(std::size_t form);  // of all plans of a form
+  double beside_plain(std::size_t form, double time);
   void add_loops(std::size_t form, std::vector<Again>& again),
       add_equations(std::size_t form, std::vector<Again>& again);
   bool repeats_steps(std::size_t form);  // whether steps of this form may run again

@@ -48,6 +48,23 @@ double left_out(const plan::RematGraph& g, const plan::Sequence& sequence) {
   return time;
 }
 
+// Whether there are steps whose results nobody reads.
+bool runs_unread(const Body& body) {
+  Table<StorageId, char> read(body.storages.size());
+  for (const Step& s : body.steps)
+    for (ValueId in : s.in) {
+      const StorageId from = body.values[in].storage;
+      if (std::none_of(s.out.begin(), s.out.end(), [&](ValueId v) { return body.values[v].storage == from; }))
+        read[from] = true;
+    }
+  auto unread = [&](ValueId v) {
+    const StorageId s = body.values[v].storage;
+    return body.storages[s].kind == Storage::Kind::temporary && !read[s];
+  };
+  return std::any_of(body.steps.begin(), body.steps.end(),
+                     [&](const Step& s) { return std::all_of(s.out.begin(), s.out.end(), unread); });
+}
+
 }  // namespace
 
 std::set<std::string> kept_names(const ir::Program& program) {
@@ -99,14 +116,27 @@ void BudgetPlans::find_plans() {
   std::vector<plan::RematPlan> found = thinned(plan::budget_curve(steps_->graph(), effort_));
   if (const plan::RematGraph* alone = steps_->without_lending())
     for (plan::RematPlan& p : thinned(plan::budget_curve(*alone, 0.5 * effort_))) found.push_back(std::move(p));
-  // The cheapest that fits is taken, whichever graph it comes from.
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.extra < b.extra; });
   const double once = modelled_time(*repeated_);
   for (plan::RematPlan& p : found) {
     const std::size_t least = steps_->least_bytes(p.sequence);
     const double time = once - left_out(steps_->graph(), p.sequence) + p.extra;
     plans_.push_back({std::move(p.sequence), time, least - std::min(least, donated_bytes_)});
   }
+  // The cheapest that fits is taken, whichever graph it comes from.
+  std::stable_sort(plans_.begin() + 1, plans_.end(), [](const Plan& a, const Plan& b) { return a.time < b.time; });
+}
+
+double BudgetPlans::time_once() {
+  const plan::RematGraph& g = steps().graph();
+  return modelled_time(*repeated_) - left_out(g, plan::without_dead_runs(g, plan::plain_sequence(g)));
+}
+
+double BudgetPlans::least_time() {
+  if (!least_time_) {
+    const bool same = kept_names(program_).empty() && !runs_unread(*plain_.steps);
+    least_time_ = same ? plans_[0].time : std::min(plans_[0].time, time_once());
+  }
+  return *least_time_;
 }
 
 std::shared_ptr<const Body> BudgetPlans::body(std::size_t plan) {
@@ -123,11 +153,12 @@ std::shared_ptr<const Body> BudgetPlans::unplaced(std::size_t plan) {
 std::size_t BudgetPlans::bytes(std::size_t plan) { return output_bytes(*body(plan)) + body(plan)->bytes; }
 
 std::optional<std::size_t> BudgetPlans::first_within(std::size_t most) {
-  if (plans_[0].least <= most) return 0;
+  const bool plain = plans_[0].least <= most;
+  if (plain && least_time() >= plans_[0].time) return 0;
   find_plans();
-  for (std::size_t i = 1; i < plans_.size(); ++i)
+  for (std::size_t i = 1; i < plans_.size() && !(plain && plans_[i].time >= plans_[0].time); ++i)
     if (plans_[i].least <= most && bytes(i) <= most) return i;
-  return std::nullopt;
+  return plain ? std::optional<std::size_t>(0) : std::nullopt;
 }
 
 std::size_t BudgetPlans::smallest() {
@@ -139,9 +170,7 @@ std::size_t BudgetPlans::smallest() {
 }
 
 double BudgetPlans::extra_time_bound(std::size_t bytes) {
-  const plan::RematGraph& g = steps().graph();
-  const double once = modelled_time(*repeated_) - left_out(g, plan::without_dead_runs(g, plan::plain_sequence(g)));
-  return once - plans_[0].time + steps().bound(bytes + donated_bytes_).extra;
+  return time_once() - plans_[0].time + steps().bound(bytes + donated_bytes_).extra;
 }
 double BudgetPlans::price(std::size_t bytes) { return steps().bound(bytes + donated_bytes_).price; }
 

@@ -64,6 +64,8 @@ out 156 125 ;
 TEST(FuzzBudget, WhatNobodyReadsHasAPlace) { EXPECT_EQ(check_budgets(program(500308), 500308), ""); }
 // The plain plan was within the bytes, and the bound was that of the steps of other plans, where names are kept.
 TEST(FuzzBudget, BoundOfThePlainPlan) { EXPECT_EQ(check_budgets(program(500021), 500021), ""); }
+// Steps of a plan that ran nothing again were not the plain ones, and took more time.
+TEST(FuzzBudget, NamesMakeOtherSteps) { EXPECT_EQ(check_budgets(program(500282), 500282), ""); }
 INSTANTIATE_TEST_SUITE_P(All, FuzzBudgets, testing::Range(std::uint64_t{0}, shards));
 
 }  // namespace
