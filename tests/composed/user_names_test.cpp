@@ -5,32 +5,22 @@
 
 using namespace anew;
 
+// clang-format off
+#define NAMES(of) \
+  of(block) of(layer) of(model) of(network) of(cell) of(head) of(body) of(encoder) of(decoder) of(embed) \
+  of(attend) of(predict) of(forward) of(backward) of(apply) of(loss) of(cost) of(objective) of(misfit) \
+  of(error) of(residual) of(residuals) of(energy) of(potential) of(force) of(hamiltonian) of(likelihood) \
+  of(log_density) of(density) of(prior) of(step) of(advance) of(update) of(train) of(simulate) of(integrate) \
+  of(rollout) of(rate) of(derivative) of(gradient) of(flux) of(laplacian) of(divergence) of(stencil) \
+  of(solve) of(policy) of(reward) of(dynamics) of(control) of(sample) of(draw) of(normalize) of(activation) \
+  of(dense) of(linear) of(conv)
+// clang-format on
 #define OWN(name)                                            \
   static Array name(const Array& x) { return sin(x) * 2.0; } \
   static bool name##_is_mine() { return array_equal(grad(checkpoint(name))(0.5), 2 * cos(Array(0.5))); }
-// clang-format off
-OWN(block)
-OWN(layer)
-OWN(model) OWN(network) OWN(cell) OWN(head) OWN(body) OWN(encoder) OWN(decoder) OWN(embed) OWN(attend) OWN(predict)
-OWN(forward) OWN(backward) OWN(apply) OWN(loss) OWN(cost) OWN(objective) OWN(misfit) OWN(error) OWN(residual)
-OWN(residuals) OWN(energy) OWN(potential) OWN(force) OWN(hamiltonian) OWN(likelihood) OWN(log_density)
-OWN(density) OWN(prior) OWN(step) OWN(advance) OWN(update) OWN(train) OWN(simulate) OWN(integrate)
-OWN(rollout) OWN(rate) OWN(derivative) OWN(gradient) OWN(flux) OWN(laplacian) OWN(divergence)
-OWN(stencil) OWN(solve) OWN(policy) OWN(reward) OWN(dynamics) OWN(control) OWN(sample) OWN(draw)
-OWN(normalize) OWN(activation) OWN(dense) OWN(linear) OWN(conv)
-    // clang-format on
+NAMES(OWN)
 
-    TEST(UserNames, StayTheirs) {
+TEST(UserNames, StayTheirs) {
 #define MINE(name) EXPECT_TRUE(name##_is_mine());
-  MINE(block)
-  MINE(layer)
-  MINE(model)
-  MINE(network) MINE(cell) MINE(head) MINE(body) MINE(encoder) MINE(decoder) MINE(embed) MINE(attend) MINE(predict)
-      MINE(forward) MINE(backward) MINE(apply) MINE(loss) MINE(cost) MINE(objective) MINE(misfit) MINE(error)
-          MINE(residual) MINE(residuals) MINE(energy) MINE(potential) MINE(force) MINE(hamiltonian) MINE(likelihood)
-              MINE(log_density) MINE(density) MINE(prior) MINE(step) MINE(advance) MINE(update) MINE(train)
-                  MINE(simulate) MINE(integrate) MINE(rollout) MINE(rate) MINE(derivative) MINE(gradient) MINE(flux)
-                      MINE(laplacian) MINE(divergence) MINE(stencil) MINE(solve) MINE(policy) MINE(reward)
-                          MINE(dynamics) MINE(control) MINE(sample) MINE(draw) MINE(normalize) MINE(activation)
-                              MINE(dense) MINE(linear) MINE(conv)
+  NAMES(MINE)
 }
