@@ -15,7 +15,7 @@ TEST_P(Fuzz, Shard) {
   auto program = [](std::uint64_t seed) {
     return generate(seed, {.scale = seed % 6 == 5 ? 2 : 1, .attention = seed % 3 == 2});
   };
-  Shard{GetParam(), shards, 2.5, 1250, program, check}.run();
+  Shard{GetParam(), shards, 1.5, 1250, program, check}.run();
 }
 INSTANTIATE_TEST_SUITE_P(All, Fuzz, testing::Range(std::uint64_t{0}, shards));
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <optional>
 
 #include "ir/program.h"
 #include "jit/compiled_program.h"
@@ -58,7 +59,7 @@ class BudgetSweep {
         return fmt::format("point {} of the curve", i);
     const std::size_t least = curve.back().peak_bytes;
     passes::BudgetChoices choices(*program_, strides_, {}, disk);
-    constexpr int planned_again = 3;
+    const int again_every = budgets < 12 ? budgets : budgets / 3;
     const bool named = !passes::kept_names(*program_).empty();
     std::size_t peak = most;
     double extra = -1;
@@ -69,7 +70,7 @@ class BudgetSweep {
       const MemoryPlan& p = c.plan();
       const std::string at =
           fmt::format(" with {} of {} bytes: peak {}, extra {}", budget, most, p.peak_bytes, p.extra_time);
-      if (i % std::max(1, budgets / planned_again) == 0) {
+      if (i > 0 && i % again_every == 0) {
         const MemoryPlan again = compiled::plan_within(*program_, strides_, {budget, {}, disk}).plan;
         if (again.peak_bytes != p.peak_bytes || again.extra_time != p.extra_time)
           return "another plan than before" + at;
@@ -87,16 +88,19 @@ class BudgetSweep {
       extra = p.extra_time;
       if (known) continue;
       ++plans_;
-      if (std::string wrong = run_one(c, budget, interpreted); !wrong.empty()) return wrong + at;
+      std::optional<compiled::Budgeted> same;
+      if (i < budgets) same = compiled::plan_within(*program_, choices, budget);  // the last is planned again
+      if (std::string wrong = run_one(c, budget, interpreted, std::move(same)); !wrong.empty()) return wrong + at;
     }
     return "";
   }
-  std::string run_one(const Code& c, std::size_t budget, bool interpreted) {
+  std::string run_one(const Code& c, std::size_t budget, bool interpreted, std::optional<compiled::Budgeted> planned) {
     for (int threads : {1, 2, 4})
       if (std::string wrong = compare(c, threads); !wrong.empty()) return wrong;
     if (!interpreted || compiled::backend() == compiled::Backend::interpreter) return "";
     compiled::set_backend(compiled::Backend::interpreter);
-    const Code again(program_, strides_, {budget, {}, disk});
+    const Code again = planned ? Code(program_, strides_, {budget, {}, disk}, std::move(*planned))
+                               : Code(program_, strides_, {budget, {}, disk});
     compiled::set_backend(compiled::Backend::machine_code);
     if (again.plan().peak_bytes != c.plan().peak_bytes) return "another plan by the interpreter";
     for (int threads : {1, 2})
