@@ -118,7 +118,9 @@ double BudgetChoices::extra_time_bound(std::size_t bytes) {
     for (std::size_t form = 1; form < form_count(); ++form) {
       if (least_form_time(form) >= least) continue;
       const double as_it_is = plans(form).time() - plans(0).time();  // a form may take less than the plain one
-      least = std::clamp(as_it_is + plans(form).extra_time_bound(bytes), least_form_time(form), least);
+      double here = as_it_is + plans(form).extra_time_bound(bytes);
+      if (plans(form).bytes(0) <= bytes) here = std::min(here, as_it_is);  // where names are kept, its steps are others
+      least = std::clamp(here, least_form_time(form), least);
     }
     return least / plans(0).time();
   }

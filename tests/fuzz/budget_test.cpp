@@ -66,6 +66,8 @@ TEST(FuzzBudget, WhatNobodyReadsHasAPlace) { EXPECT_EQ(check_budgets(program(500
 TEST(FuzzBudget, BoundOfThePlainPlan) { EXPECT_EQ(check_budgets(program(500021), 500021), ""); }
 // Steps of a plan that ran nothing again were not the plain ones, and took more time.
 TEST(FuzzBudget, NamesMakeOtherSteps) { EXPECT_EQ(check_budgets(program(500282), 500282), ""); }
+// A form of blocks fitted as it is, and the bound was that of other steps, where names are kept.
+TEST(FuzzBudget, BoundOfAFormAsItIs) { EXPECT_EQ(check_budgets(program(500261), 500261), ""); }
 INSTANTIATE_TEST_SUITE_P(All, FuzzBudgets, testing::Range(std::uint64_t{0}, shards));
 
 }  // namespace
