@@ -1,5 +1,5 @@
 // How a product is cut: panels of a few rows, column panels of two vectors, k in blocks of 256; when operands are read
-// where they lie and when they are packed; what the threads share out.
+// where they lie and when they are packed, what is fetched for that meanwhile; what the threads share out.
 // Invariant: every element of c is made by the kernels in the order of product.h. All choices here are rules over
 // shape, strides, the second cache and the number of threads, never over time, and none of them can change a bit.
 #include "runtime/product.h"
@@ -204,65 +204,71 @@ class Product {
     return piece.rows + (k - piece.k_begin) * (end - begin) + (row - begin) * depth_at(piece, k);
   }
 
-  // A panel of b that will be packed next, asked for while another is multiplied.
-  struct Ahead {
-    const T* data = nullptr;
-    int64_t lines = 0, stride = 0, length = 0;  // lines of neighbouring elements
-    void fetch(int64_t begin, int64_t end) const {
-      constexpr std::uintptr_t line = 64;
-      for (int64_t i = begin; i < end; ++i) {
-        const auto from = reinterpret_cast<std::uintptr_t>(data + i * stride);
-        const auto to = from + static_cast<std::uintptr_t>(length) * sizeof(T);
-        for (std::uintptr_t at = from / line * line; at < to; at += line)
-          __builtin_prefetch(reinterpret_cast<const void*>(at), 0, 2);
-      }
-    }
+  // Neighbouring elements, `count` at each of `runs` places that are `stride` apart, or none where these are the
+  // neighbours.
+  struct Lines {
+    Ahead ahead;
+    int64_t all = 0;
   };
-  Ahead ahead(const Piece& piece, int64_t j, int64_t k, int64_t end) const {
+  static Lines lines(const T* from, int64_t runs, int64_t stride, int64_t count, int64_t step) {
+    if (step != 1 && stride == 1) std::swap(runs, count), std::swap(stride, step);
+    if (step != 1) return {};
+    const int64_t bytes = count * int64_t{sizeof(T)}, line = Ahead::line_bytes;
+    const auto address = reinterpret_cast<std::uintptr_t>(from);
+    const bool aligned = address % line == 0 && stride * int64_t{sizeof(T)} % line == 0;
+    const int64_t each = ceil_div(bytes, line) + !aligned;
+    return {{reinterpret_cast<const char*>(from), stride * int64_t{sizeof(T)}, each, 0, each}, runs * each};
+  }
+  // Of b: what the column panel at j is at k, or what comes behind it.
+  Lines next_columns(const Piece& piece, int64_t j, int64_t k, int64_t end) const {
     if (k >= piece.k_end) k = piece.k_begin, j += width_;
-    if (j >= end) return {};
-    const T* from = b_.data + k * b_.row_stride + j * b_.column_stride;
-    const int64_t count = std::min(width_, end - j), depth = depth_at(piece, k);
-    if (b_.column_stride == 1) return {from, depth, b_.row_stride, count};
-    if (b_.row_stride == 1) return {from, count, b_.column_stride, depth};
-    return {};
+    if (j >= end || !pack_b_) return {};
+    return lines(b_.data + k * b_.row_stride + j * b_.column_stride, depth_at(piece, k), b_.row_stride,
+                 std::min(width_, end - j), b_.column_stride);
+  }
+  // Of a: a row panel at k.
+  Lines next_rows(int64_t panel, int64_t k, int64_t depth) const {
+    return lines(a_.data + row_of(panel) * a_.row_stride + k * a_.column_stride, row_of(panel + 1) - row_of(panel),
+                 a_.row_stride, depth, a_.column_stride);
   }
 
   // Column panels one after the other; the first one packs the rows on the way.
   void columns(const Piece& piece, int64_t begin, int64_t end) const {
     for (int64_t j = begin; j < end; j += width_)
       for (int64_t k = piece.k_begin; k < piece.k_end; k += block)
-        column(piece, j, std::min(width_, end - j), k, j == begin, pack_b_ ? ahead(piece, j, k + block, end) : Ahead{});
+        column(piece, j, std::min(width_, end - j), k, j == begin, next_columns(piece, j, k + block, end));
   }
 
-  // All row panels against one column panel and the block that starts at k. The first one packs b on the way.
-  void column(const Piece& piece, int64_t j, int64_t columns, int64_t k, bool first, const Ahead& ahead) const {
+  // All row panels against one column panel and the block that starts at k.
+  void column(const Piece& piece, int64_t j, int64_t columns, int64_t k, bool first, Lines next) const {
     const Update update = starts(k) ? Update::set : Update::add;
     const int64_t vectors = ceil_div(columns, kernels_.lanes), depth = depth_at(piece, k), n = piece.last - piece.first;
-    const bool full = columns == vectors * kernels_.lanes, whole = pack_b_ || full;
+    const bool whole = pack_b_ || columns == vectors * kernels_.lanes;
     const T* b = b_.data + k * b_.row_stride + j * b_.column_stride;
-    int64_t b_k = b_.row_stride;
-    const bool keeps = pack_b_ && b_.column_stride == 1 && full && piece.rows && !first;
-    T* own = pack_b_ ? workspace() : nullptr;
-    if (pack_b_ && !keeps) {
-      pack_panel(kernels_, columns, depth, b, b_.column_stride, b_.row_stride, own, width_);
-      b = own, b_k = width_;
+    if (pack_b_) {
+      pack_panel(kernels_, columns, depth, b, b_.column_stride, b_.row_stride, workspace(), width_);
+      b = workspace();
     }
+    const int64_t b_k = pack_b_ ? width_ : b_.row_stride;
     for (int64_t p = piece.first, i = 0; p < piece.last; ++p, ++i) {
       const int64_t row = row_of(p), rows = row_of(p + 1) - row;
       const T* a = a_.data + row * a_.row_stride + k * a_.column_stride;
-      T *c = c_ + row * c_row_ + j, *packed = piece.rows ? packed_rows(piece, row, k) : nullptr;
-      if (ahead.lines) ahead.fetch(ahead.lines * i / n, ahead.lines * (i + 1) / n);
-      if (!packed)
+      T* c = c_ + row * c_row_ + j;
+      if (!piece.rows) {
         kernels_.tile[vectors][whole][rows](depth, a, a_.row_stride, a_.column_stride, b, b_k, c, c_row_, columns,
-                                            update, nullptr);
-      else if (first)
-        kernels_.keep_a[vectors][rows](depth, a, a_.row_stride, a_.column_stride, b, b_k, c, c_row_, columns, update,
-                                       packed);
-      else if (keeps && i == 0)
-        kernels_.keep_b[vectors][rows](depth, packed, 1, rows, b, b_k, c, c_row_, columns, update, own);
-      else kernels_.packed[vectors][whole][rows](depth, packed, 1, rows, b, b_k, c, c_row_, columns, update, nullptr);
-      if (keeps && i == 0) b = own, b_k = vectors * kernels_.lanes;
+                                            update);
+        continue;
+      }
+      T* packed = packed_rows(piece, row, k);
+      next.ahead.now = next.all * (i + 1) / n - next.all * i / n;
+      if (first) {
+        pack_panel(kernels_, rows, depth, a, a_.row_stride, a_.column_stride, packed, rows);
+        Lines more = p + 1 < piece.last ? next_rows(p + 1, k, depth) : next;
+        more.ahead.now = more.all;
+        kernels_.packed[vectors][whole][rows](depth, packed, b, b_k, c, c_row_, columns, update, more.ahead);
+      } else {
+        kernels_.packed[vectors][whole][rows](depth, packed, b, b_k, c, c_row_, columns, update, next.ahead);
+      }
     }
   }
 
@@ -295,7 +301,7 @@ class Product {
               kernels_.tile[vectors][columns == vectors * kernels_.lanes][rows](
                   std::min(step, stop - i), a_.data + row * a_.row_stride + i * a_.column_stride, a_.row_stride,
                   a_.column_stride, b_.data + i * b_.row_stride + s + j, b_.row_stride, to + (row - top) * to_row + j,
-                  to_row, columns, i == k ? Update::set : Update::extend, nullptr);
+                  to_row, columns, i == k ? Update::set : Update::extend);
             }
           }
         if (starts(k)) continue;

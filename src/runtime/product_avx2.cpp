@@ -23,7 +23,6 @@ struct F32 {
   static Register load(const float* p, Mask m) { return _mm256_maskload_ps(p, m); }
   static void store(float* p, Register x) { _mm256_storeu_ps(p, x); }
   static void store(float* p, Register x, Mask m) { _mm256_maskstore_ps(p, m, x); }
-  static void store_first(float* p, Register x) { *p = x[0]; }
   static Register broadcast(const float* p) { return _mm256_broadcast_ss(p); }
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm256_add_ps(a, b); }
@@ -58,7 +57,6 @@ struct F64 {
   static Register load(const double* p, Mask m) { return _mm256_maskload_pd(p, m); }
   static void store(double* p, Register x) { _mm256_storeu_pd(p, x); }
   static void store(double* p, Register x, Mask m) { _mm256_maskstore_pd(p, m, x); }
-  static void store_first(double* p, Register x) { *p = x[0]; }
   static Register broadcast(const double* p) { return _mm256_broadcast_sd(p); }
   static Register fma(Register a, Register b, Register c) { return _mm256_fmadd_pd(a, b, c); }
   static Register add(Register a, Register b) { return _mm256_add_pd(a, b); }

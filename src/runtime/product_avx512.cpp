@@ -23,7 +23,6 @@ struct F32 {
   static Register load(const float* p, Mask m) { return _mm512_maskz_loadu_ps(m, p); }
   static void store(float* p, Register x) { _mm512_storeu_ps(p, x); }
   static void store(float* p, Register x, Mask m) { _mm512_mask_storeu_ps(p, m, x); }
-  static void store_first(float* p, Register x) { *p = x[0]; }
   static Register broadcast(const float* p) { return _mm512_set1_ps(*p); }
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_ps(a, b, c); }
   static Register add(Register a, Register b) { return _mm512_add_ps(a, b); }
@@ -60,7 +59,6 @@ struct F64 {
   static Register load(const double* p, Mask m) { return _mm512_maskz_loadu_pd(m, p); }
   static void store(double* p, Register x) { _mm512_storeu_pd(p, x); }
   static void store(double* p, Register x, Mask m) { _mm512_mask_storeu_pd(p, m, x); }
-  static void store_first(double* p, Register x) { *p = x[0]; }
   static Register broadcast(const double* p) { return _mm512_set1_pd(*p); }
   static Register fma(Register a, Register b, Register c) { return _mm512_fmadd_pd(a, b, c); }
   static Register add(Register a, Register b) { return _mm512_add_pd(a, b); }

@@ -14,17 +14,26 @@ enum class Update { set, add, extend };
 struct Run {
   std::int64_t offset, k;
 };
-// Which of its operands a tile packs on the way, at `kept`: k after k, the rows of a, or the whole vectors of b.
-enum class Keep { none, a, b };
+// Lines of the cache that will be packed next: runs of `lines` of them, `stride` bytes apart. A tile asks for `now` of
+// them, a few at a time between its multiplications, where a burst would hold up what it reads itself.
+struct Ahead {
+  static constexpr std::int64_t line_bytes = 64;
+  const char* at = nullptr;
+  std::int64_t stride = 0, lines = 1, now = 0;
+  std::int64_t left = lines;  // of the run at hand
+};
 
 template <class T>
 struct Kernels {
   static constexpr int max_rows = 14, max_vectors = 4;
 
   // c[r][j] for r < rows and j < columns, where (vectors - 1) * lanes < columns <= vectors * lanes.
-  // a(r, k) = a[r * a_row + k * a_k], b(k, j) = b[k * b_k + j]; packed tiles have a_row 1 and a_k = rows.
+  // a(r, k) = a[r * a_row + k * a_k], b(k, j) = b[k * b_k + j].
   using Tile = void (*)(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_k, const T* b, std::int64_t b_k,
-                        T* c, std::int64_t c_row, std::int64_t columns, Update update, T* kept);
+                        T* c, std::int64_t c_row, std::int64_t columns, Update update);
+  // The same for packed rows, a(r, k) = a[r + k * rows], of a large product; never extends.
+  using PackedTile = void (*)(std::int64_t k, const T* a, const T* b, std::int64_t b_k, T* c, std::int64_t c_row,
+                              std::int64_t columns, Update update, Ahead& ahead);
   // The same for a whose k come in runs, a(r, k) of the first k of one being a[r * a_row + offset]; b has whole
   // vectors.
   using WindowTile = void (*)(const Run* runs, std::int64_t count, const T* a, std::int64_t a_row, std::int64_t a_k,
@@ -45,8 +54,7 @@ struct Kernels {
   Tile tile[max_vectors + 1][2][max_rows + 1];  // [vectors][b has `vectors` whole vectors][rows]
   // Of panels that are packed: many rows are cut evenly, so those have at least half of the largest tile's.
   static constexpr int fewest_packed(int rows) { return rows / 2; }
-  Tile packed[3][2][max_rows + 1];
-  Tile keep_a[3][max_rows + 1], keep_b[3][max_rows + 1];  // of whole vectors; the latter of packed a
+  PackedTile packed[3][2][max_rows + 1];
   WindowTile window[3][max_rows + 1];
   Dot dot;
   Transpose transpose;

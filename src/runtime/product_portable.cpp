@@ -29,7 +29,6 @@ struct Plain {
     for (int i = 0; i < lanes; ++i)
       if (i < m) p[i] = y.x[i];
   }
-  static void store_first(T* p, const Register& y) { *p = y.x[0]; }
   static Register broadcast(const T* p) {
     Register y;
     for (T& v : y.x) v = *p;

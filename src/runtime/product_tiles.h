@@ -22,14 +22,13 @@ template <class V, int rows, int vectors, class C, class F>
 
 // What all tiles do; `chains` calls what it is given for each k, with a pointer to the first row of a, which that moves
 // on to the next k.
-template <class V, int rows, int vectors, bool packed, bool whole, Keep keep, class Chains>
-[[gnu::always_inline]] inline void any_tile(Chains chains, bool is_long, std::int64_t a_row, std::int64_t a_k,
+template <class V, int rows, int vectors, bool whole, class Chains>
+[[gnu::always_inline]] inline void any_tile(Chains chains, std::int64_t a_row, std::int64_t a_k,
                                             const typename V::Element* __restrict b, std::int64_t b_k,
                                             typename V::Element* __restrict c, std::int64_t c_row, std::int64_t columns,
-                                            Update update, [[maybe_unused]] typename V::Element* __restrict kept) {
+                                            Update update) {
   using Element = typename V::Element;
   constexpr int last = vectors - 1;
-  if constexpr (packed) a_row = 1, a_k = rows;
   // A masked load in the loop costs a slot of arithmetic, so there is none where b may be read to the end of the
   // vector.
   const typename V::Mask mask = V::mask(columns - last * V::lanes);
@@ -40,28 +39,18 @@ template <class V, int rows, int vectors, bool packed, bool whole, Keep keep, cl
   if (update == Update::extend)
     each([&](int r, int v, Element* at, bool masked) __attribute__((always_inline)) { x[r][v] = loaded(at, masked); });
   else each([&](int r, int v, Element*, bool) __attribute__((always_inline)) { x[r][v] = V::zero(); });
-  // The tile of c is needed at the end; a long chain is time enough to fetch it. Where a is packed, c is large.
-  if (packed && update != Update::extend && is_long)
-    each([](int, int, Element* at, bool) { V::prefetch_to_write(at); });
-  else if (update == Update::add && is_long) each([](int, int, Element* at, bool) { V::prefetch(at); });
   chains([&](auto& a) __attribute__((always_inline)) {
     typename V::Register y[vectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < vectors; ++v) {
-      y[v] = loaded(b + v * V::lanes, v == last && !whole);
-      if constexpr (keep == Keep::b) V::store(kept + v * V::lanes, y[v]);
-    }
+    for (int v = 0; v < vectors; ++v) y[v] = loaded(b + v * V::lanes, v == last && !whole);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
       const typename V::Register s = V::broadcast(a + r * a_row);
-      if constexpr (keep == Keep::a) V::store_first(kept + r, s);
 #pragma GCC unroll 4
       for (int v = 0; v < vectors; ++v) x[r][v] = V::fma(s, y[v], x[r][v]);
     }
-    if constexpr (packed) V::prefetch(a + rows * 64);
     a += a_k;
     b += b_k;
-    if constexpr (keep != Keep::none) kept += keep == Keep::a ? rows : vectors * V::lanes;
   });
   if (update == Update::add)
     each([&](int r, int v, Element* at, bool masked)
@@ -70,20 +59,57 @@ template <class V, int rows, int vectors, bool packed, bool whole, Keep keep, cl
            __attribute__((always_inline)) { masked ? V::store(at, x[r][v], mask) : V::store(at, x[r][v]); });
 }
 
-template <class V, int rows, int vectors, bool packed, bool whole, Keep keep = Keep::none>
+// The tile of c is needed at the end; a long chain is time enough to fetch it.
+template <class V, int rows, int vectors>
+[[gnu::always_inline]] inline void fetch_to_add(typename V::Element* c, std::int64_t c_row, Update update) {
+  if (update == Update::add)
+    each_vector<V, rows, vectors>(c, c_row, [](int, int, typename V::Element* at, bool) { V::prefetch(at); });
+}
+
+template <class V, int rows, int vectors, bool whole>
 void tile(std::int64_t k, const typename V::Element* __restrict a, std::int64_t a_row, std::int64_t a_k,
           const typename V::Element* __restrict b, std::int64_t b_k, typename V::Element* __restrict c,
-          std::int64_t c_row, std::int64_t columns, Update update, typename V::Element* __restrict kept) {
+          std::int64_t c_row, std::int64_t columns, Update update) {
   const auto chain = [&](auto step) __attribute__((always_inline)) {
-    if constexpr (packed) {
-      for (; k > 0; --k) step(a);
-    } else {
-      // Many row pointers: their arithmetic should not compete with the chains.
+    if (k >= 32) fetch_to_add<V, rows, vectors>(c, c_row, update);
+    // Many row pointers: their arithmetic should not compete with the chains.
 #pragma GCC unroll 4
-      for (; k > 0; --k) step(a);
-    }
+    for (; k > 0; --k) step(a);
   };
-  any_tile<V, rows, vectors, packed, whole, keep>(chain, k >= 32, a_row, a_k, b, b_k, c, c_row, columns, update, kept);
+  any_tile<V, rows, vectors, whole>(chain, a_row, a_k, b, b_k, c, c_row, columns, update);
+}
+
+[[gnu::always_inline]] inline void fetch(Ahead& ahead) {
+  __builtin_prefetch(ahead.at, 0, 2);
+  ahead.at += Ahead::line_bytes, --ahead.now;
+  if (--ahead.left == 0) ahead.at += ahead.stride - ahead.lines * Ahead::line_bytes, ahead.left = ahead.lines;
+}
+
+// Between every few k: the rows some k ahead, a row of c, which is large where a is packed, and what is packed next.
+template <class V, int rows, int vectors, bool whole>
+void packed_tile(std::int64_t k, const typename V::Element* __restrict a, const typename V::Element* __restrict b,
+                 std::int64_t b_k, typename V::Element* __restrict c, std::int64_t c_row, std::int64_t columns,
+                 Update update, Ahead& ahead) {
+  constexpr std::int64_t few = 8, distance = 32, line = Ahead::line_bytes / std::int64_t{sizeof(typename V::Element)};
+  const auto chain = [&](auto step) __attribute__((always_inline)) {
+    typename V::Element* to = c;
+    std::int64_t fetched = k >= distance ? 0 : rows;
+    const std::int64_t times = k / few, most = times > 0 ? (ahead.now + times - 1) / times : 0;
+    for (; k >= few; k -= few) {
+#pragma GCC unroll 8
+      for (std::int64_t i = 0; i < few * rows; i += line) V::prefetch(a + distance * rows + i);
+      if (fetched < rows) {
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) V::prefetch_to_write(to + v * V::lanes);
+        to += c_row, ++fetched;
+      }
+      for (std::int64_t i = 0; i < most && ahead.now > 0; ++i) fetch(ahead);
+#pragma GCC unroll 4
+      for (std::int64_t i = 0; i < few; ++i) step(a);
+    }
+    for (; k > 0; --k) step(a);
+  };
+  any_tile<V, rows, vectors, whole>(chain, 1, rows, b, b_k, c, c_row, columns, update);
 }
 
 template <class V, int rows, int vectors>
@@ -91,14 +117,14 @@ void window_tile(const Run* runs, std::int64_t count, const typename V::Element*
                  std::int64_t a_k, const typename V::Element* __restrict b, std::int64_t b_k,
                  typename V::Element* __restrict c, std::int64_t c_row, std::int64_t columns, Update update) {
   const auto chain = [&](auto step) __attribute__((always_inline)) {
+    fetch_to_add<V, rows, vectors>(c, c_row, update);
     for (const Run* run = runs; run != runs + count; ++run) {
       const typename V::Element* a = first + run->offset;
 #pragma GCC unroll 4
       for (std::int64_t k = run->k; k > 0; --k) step(a);
     }
   };
-  any_tile<V, rows, vectors, false, true, Keep::none>(chain, true, a_row, a_k, b, b_k, c, c_row, columns, update,
-                                                      nullptr);
+  any_tile<V, rows, vectors, true>(chain, a_row, a_k, b, b_k, c, c_row, columns, update);
 }
 
 // Rows beyond the last repeat it, so that nothing is read that is not there.
@@ -175,8 +201,8 @@ struct FillTiles {
   template <class Tiles>
   static void run(Tiles& tiles) {
     if constexpr (max > 0) {
-      tiles[0][max] = &tile<V, max, vectors, false, false>;
-      tiles[1][max] = &tile<V, max, vectors, false, true>;
+      tiles[0][max] = &tile<V, max, vectors, false>;
+      tiles[1][max] = &tile<V, max, vectors, true>;
       FillTiles<V, vectors, max - 1>::run(tiles);
     }
   }
@@ -187,10 +213,8 @@ template <class V, int vectors, int min, int max>
 struct FillPacked {
   static void run(Kernels<typename V::Element>& t) {
     if constexpr (max >= min) {
-      t.packed[vectors][0][max] = &tile<V, max, vectors, true, false>;
-      t.packed[vectors][1][max] = &tile<V, max, vectors, true, true>;
-      t.keep_a[vectors][max] = &tile<V, max, vectors, false, true, Keep::a>;
-      t.keep_b[vectors][max] = &tile<V, max, vectors, true, true, Keep::b>;
+      t.packed[vectors][0][max] = &packed_tile<V, max, vectors, false>;
+      t.packed[vectors][1][max] = &packed_tile<V, max, vectors, true>;
       FillPacked<V, vectors, min, max - 1>::run(t);
     }
   }

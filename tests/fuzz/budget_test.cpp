@@ -65,8 +65,8 @@ out 156 125 ;
 // A kernel that runs again makes an output once more, which nobody reads: that took the place of an operand, and
 // another output the place of both.
 TEST(FuzzBudget, WhatNobodyReadsHasAPlace) { EXPECT_EQ(check_budgets(program(500308), 500308), ""); }
-// Plans of a form were ordered by what runs again, not by the time of their steps: of two budgets among forty the larger
-// one got the plan that takes more.
+// Plans of a form were ordered by what runs again, not by the time of their steps: of two budgets among forty the
+// larger one got the plan that takes more.
 TEST(FuzzBudget, LargerBudgetsNeverTakeMoreTime) { EXPECT_EQ(sweep_budgets(program(500308), 500308, 40), ""); }
 // The plain plan was within the bytes, and the bound was that of the steps of other plans, where names are kept.
 TEST(FuzzBudget, BoundOfThePlainPlan) { EXPECT_EQ(check_budgets(program(500021), 500021), ""); }
