@@ -73,11 +73,11 @@ int main(int argc, char** argv) {
   const Pipeline pipeline{world, options.small ? 4 : 8};
 
   // All layers, the same on all ranks, of which each keeps its own.
-  auto [k1, k2] = random::split<2>(random::key(0));
-  const Stage all{random::normal(k1, {layers, width, width}) / std::sqrt(double(width)), zeros({layers, width})};
+  const Array keys = random::split(random::key(0));
+  const Stage all{random::normal(keys[0], {layers, width, width}) / std::sqrt(double(width)), zeros({layers, width})};
   Stage own = tree_map([](Array x) { return copy(x); }, mpi::shard(all, world));
   auto batch = [&](int i) {
-    Array at = random::uniform(random::fold_in(k2, i), {pipeline.parts * points, 2}, f32, -1, 1);
+    Array at = random::uniform(random::fold_in(keys[1], i), {pipeline.parts * points, 2}, f32, -1, 1);
     return std::pair(reshape(features(at, width), {pipeline.parts, points, width}),
                      reshape(brightness(at), {pipeline.parts, points}));
   };

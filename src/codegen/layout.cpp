@@ -155,7 +155,7 @@ void Layout::find_rare() {
   }
   // The selects of a condition are written together, so they have to be needed together.
   auto apart = [&](const auto& group) {
-    const auto& [condition, selects] = group;
+    const std::vector<int>& selects = group.second;
     return std::any_of(selects.begin(), selects.end(), [&](int n) { return only_if[n] != only_if[selects.front()]; });
   };
   do find_needed();

@@ -265,8 +265,8 @@ Array pad(const ArrayLike& x, const std::vector<std::pair<std::int64_t, std::int
     fail("pad", x.at, fmt::format("{} widths for {}", widths.size(), type.str()));
   PinLine pin(x.at);
   for (int i = 0; i < type.shape.ndim(); ++i) {
-    auto [before, after] = widths[one ? 0 : static_cast<std::size_t>(i)];
-    const std::int64_t n = type.shape[i];
+    const std::pair<std::int64_t, std::int64_t>& width = widths[one ? 0 : static_cast<std::size_t>(i)];
+    const std::int64_t before = width.first, after = width.second, n = type.shape[i];
     if (before < 0 || after < 0) fail("pad", x.at, fmt::format("negative width ({}, {})", before, after));
     if (before == 0 && after == 0) continue;
     if (before > most_indices || after > most_indices || n > most_indices - before - after)

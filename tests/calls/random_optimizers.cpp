@@ -51,7 +51,7 @@ optim::AdamwOptions make(Random& r, Tag<optim::AdamwOptions>) {
 }
 optim::LionOptions make(Random& r, Tag<optim::LionOptions>) {
   return {usual(r, 0.9), usual(r, 0.99), make(r, Tag<optim::Schedule>{}), make(r, Tag<optim::Mask>{}), {}};
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): std::function frees what it holds
 optim::AdafactorOptions make(Random& r, Tag<optim::AdafactorOptions>) {
   optim::AdafactorOptions o;
   o.min_dim_size_to_factor = r.chance(50) ? 1 : r.size();

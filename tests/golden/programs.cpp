@@ -15,6 +15,7 @@ thread_local bool checkpoints_act = true;
 // checkpoint(f, policy), or f itself within WithoutCheckpoints.
 template <class F>
 auto recompute(F f, Policy policy = nothing_saveable) {
+  // NOLINTNEXTLINE(clang-analyzer-cplusplus.NewDeleteLeaks): the policy frees what it holds
   return [f, wrapped = checkpoint(f, std::move(policy))](const auto&... x) {
     return checkpoints_act ? wrapped(x...) : f(x...);
   };

@@ -142,7 +142,7 @@ TEST(Overlap, TrainingStepsWithinBudgets) {
     auto compiled = jit(step, options).compile(w, x);
     Layers own;
     for (const Array& l : w) own.push_back(l + 0.0);
-    const Layers got = compiled(std::move(own), x);
+    const Layers got = compiled(own, x);
     for (int i = 0; i < depth; ++i) EXPECT_TRUE(same_bits(got[std::size_t(i)], want[std::size_t(i)]));
     EXPECT_EQ(compiled.high_water_bytes(), compiled.plan().peak_bytes);
   };

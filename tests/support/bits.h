@@ -2,7 +2,8 @@
 #pragma once
 #include <anew/anew.h>
 
-#include <cstring>
+#include <bit>
+#include <cstdint>
 
 namespace anew::test {
 
@@ -12,13 +13,15 @@ inline bool same_bits(const Array& a, const Array& b) {
   if (a.dtype() == f32) {
     auto x = a.data<float>(), y = b.data<float>();
     for (std::size_t i = 0; i < x.size(); ++i)
-      if (std::memcmp(&x[i], &y[i], 4) && !(x[i] != x[i] && y[i] != y[i])) return false;
+      if (std::bit_cast<std::uint32_t>(x[i]) != std::bit_cast<std::uint32_t>(y[i]) && !(x[i] != x[i] && y[i] != y[i]))
+        return false;
     return true;
   }
   if (a.dtype() == f64) {
     auto x = a.data<double>(), y = b.data<double>();
     for (std::size_t i = 0; i < x.size(); ++i)
-      if (std::memcmp(&x[i], &y[i], 8) && !(x[i] != x[i] && y[i] != y[i])) return false;
+      if (std::bit_cast<std::uint64_t>(x[i]) != std::bit_cast<std::uint64_t>(y[i]) && !(x[i] != x[i] && y[i] != y[i]))
+        return false;
     return true;
   }
   return a.to_vector<std::int64_t>() == b.to_vector<std::int64_t>();
