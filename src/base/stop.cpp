@@ -40,9 +40,14 @@ std::optional<StopToken> set_interrupt(std::optional<StopToken> token) {
   return std::exchange(all.now, std::move(token));
 }
 
+static constexpr const char* how_to_go_on =
+    "a StopToken given to jit or set_interrupt asked for it; reset() it before the next call";
+
 void stopped(std::string_view loop, std::int64_t step, const Location& at) {
-  throw Stopped(fmt::format("[{}] stopped before step {}", loop, step), at,
-                "a StopToken given to jit or set_interrupt asked for it; reset() it before the next call");
+  throw Stopped(fmt::format("[{}] stopped before step {}", loop, step), at, how_to_go_on);
+}
+void stopped_before_call(const Location& at) {
+  throw Stopped("[jit] stopped before the call took its donated arguments", at, how_to_go_on);
 }
 
 }  // namespace anew

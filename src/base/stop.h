@@ -48,11 +48,18 @@ class StopScope {
 };
 
 [[noreturn]] void stopped(std::string_view loop, std::int64_t step, const Location& at);
+[[noreturn]] void stopped_before_call(const Location& at);
 
 // At each turn of a loop that is called `loop` in Programs, before step `step`.
 inline void check_stop(std::string_view loop, std::int64_t step, const Location& at) {
   if (StopScope::Asked()()) [[unlikely]]
     stopped(loop, step, at);
+}
+
+// Before a call takes what it is given for good.
+inline void check_stop_before_call(const Location& at) {
+  if (StopScope::Asked()()) [[unlikely]]
+    stopped_before_call(at);
 }
 
 }  // namespace anew

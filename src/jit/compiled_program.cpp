@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -100,6 +101,13 @@ Budgeted plan_by(const ir::Program& program, std::span<const ir::Strides> inputs
 CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options)
     : CompiledProgram(program, inputs, options, plan_by(*program, inputs, options)) {}
 
+static bool loops_in(const passes::Body& body) {
+  return std::any_of(body.steps.begin(), body.steps.end(), [](const passes::Step& s) {
+    return s.is<passes::Loop>() || s.is<passes::Unwind>() ||
+           std::any_of(s.bodies.begin(), s.bodies.end(), [](const auto& nested) { return loops_in(*nested); });
+  });
+}
+
 CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides> inputs, PlanOptions options,
                                  Budgeted within)
     : target_(compiled::target()),
@@ -108,8 +116,8 @@ CompiledProgram::CompiledProgram(ir::ProgramRef program, std::vector<ir::Strides
       options_(std::move(options)),
       body_(std::move(within.body)),
       plan_(std::move(within.plan)) {
-  // What a callback allocates is the user's.
-  measured_ = environment::verifies() && !ir::must_run(*program_) && !ir::runs_user(*program_);
+  has_loops_ = loops_in(*body_);
+  measured_ = environment::verifies();
   for (passes::ValueId v : body_->outputs) {
     const Type& t = body_->type(v);
     const passes::Storage& s = body_->storage_of(v);

@@ -58,6 +58,7 @@ class CompiledProgram {
   const PlanOptions& options() const { return options_; }
   const passes::Body& body() const { return *body_; }
   const MemoryPlan& plan() const { return plan_; }
+  bool has_loops() const { return has_loops_; }  // which a StopToken ends
   // Generated when it is first asked for.
   const Code& code() const;
 
@@ -77,6 +78,7 @@ class CompiledProgram {
   const std::byte* place_of(std::size_t input, const Array& x) const;
   std::vector<Output> outputs_;
   MemoryPlan plan_;
+  bool has_loops_ = false;
   bool measured_ = false;  // every call, against the plan: in tests
   mutable std::once_flag once_;
   mutable std::unique_ptr<const Code> code_;

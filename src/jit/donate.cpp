@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/base.h"
+#include "base/stop.h"
 #include "trace/donation.h"
 
 namespace anew::compiled {
@@ -16,7 +17,8 @@ DonatedArguments::DonatedArguments(std::span<const Array> x, const std::vector<i
   for (int i : which_) alone_.push_back(held_by_caller_alone(x_[static_cast<std::size_t>(i)]));
 }
 
-void DonatedArguments::take(std::span<Array> inputs, const Location& at) const {
+void DonatedArguments::take(std::span<Array> inputs, bool has_loops, const Location& at) const {
+  if (has_loops && !which_.empty()) check_stop_before_call(at);
   const std::span<Array> constants = inputs.first(inputs.size() - x_.size()), arguments = inputs.last(x_.size());
   auto captured = [&](const Array& a) {  // by the function itself, which holds no handle where it does so by reference
     return std::any_of(constants.begin(), constants.end(), [&](const Array& c) { return c.value() == a.value(); });

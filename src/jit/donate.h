@@ -14,8 +14,8 @@ class DonatedArguments {
   // Looks who holds them: before anything makes another handle. `which`: numbers of arrays among x.
   DonatedArguments(std::span<const Array> x, const std::vector<int>& which);
   // Puts memory that may be overwritten into `inputs`, the arguments behind the constants as code takes them. From now
-  // on the caller's handles are Errors to use.
-  void take(std::span<Array> inputs, const Location& at) const;
+  // on the caller's handles are Errors to use. Where the code has loops, which a StopToken ends, it is asked before.
+  void take(std::span<Array> inputs, bool has_loops, const Location& at) const;
 
  private:
   std::span<const Array> x_;

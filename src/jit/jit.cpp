@@ -213,7 +213,7 @@ Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cac
   const ThreadLimit limit(options.threads);
   Arrays laid = laid_out(inputs);
   inputs.clear();  // no handles but those of the caller
-  donated.take(laid, at);
+  donated.take(laid, t->code->has_loops(), at);
   Arrays made = t->code->run(laid, at), out;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const int place = t->results[i];
@@ -302,6 +302,7 @@ Arrays run(const Compiled::State& s, std::span<const Array> x, const compiled::D
            std::size_t* high_water) {
   const bool ready = s.constants.empty() && s.options.donate.empty() &&  // the inputs of the code are these very arrays
                      std::all_of(x.begin(), x.end(), [](const Array& a) { return dense(*a.value()); });
+  const StopScope stop(s.options.stop);
   Arrays in, kept;
   if (!ready) {
     in = s.constants;
@@ -309,10 +310,9 @@ Arrays run(const Compiled::State& s, std::span<const Array> x, const compiled::D
     for (const Array& a : x) in.push_back(contiguous(a));
     if (watch::on())
       for (const Array& a : in) kept.push_back(s.options.donate.empty() ? a : copy_of(a, s.at));
-    donated.take(in, s.at);
+    donated.take(in, s.program->has_loops(), s.at);
   }
   const ThreadLimit limit(s.options.threads);
-  const StopScope stop(s.options.stop);
   Arrays out = with_line("jit", s.at, [&] { return s.program->run(ready ? x : in, s.at, high_water); });
   if (watch::on() && watch::any(out) && !ir::has_effects(s.program->program()))
     out = evaluate(s.program->program(), ready ? x : kept);

@@ -13,6 +13,7 @@
 
 #include "ops/batch.h"
 #include "ops/rows.h"
+#include "runtime/account.h"
 
 namespace anew {
 
@@ -137,6 +138,7 @@ ir::Lowered lower_print(const ir::Params& params, std::span<const Type>, std::sp
   auto print = [pieces = *pieces_of(p.format), batch = p.batch](std::span<const ir::Memory> in,
                                                                 std::span<const ir::Memory>, std::byte*) {
     TraceScope now(nullptr);
+    const NotMetered users;
     std::int64_t lines = in.empty() ? 1 : examples(in[0].type.shape, batch);
     for (std::int64_t i = 0; i < lines; ++i) emit(text_of(pieces, example_of_all(in, batch, i)));
   };
@@ -199,6 +201,7 @@ ir::Lowered lower_callback(const ir::Params& params, std::span<const Type>, std:
   auto call = [f = p.callback.f, batch = p.batch](std::span<const ir::Memory> in, std::span<const ir::Memory> out,
                                                   std::byte*) {
     TraceScope now(nullptr);
+    const NotMetered users;
     std::int64_t calls = in.empty() ? 1 : examples(in[0].type.shape, batch);
     for (std::int64_t i = 0; i < calls; ++i) {
       Arrays y = (*f)(example_of_all(in, batch, i));  // checked where the callback was given

@@ -46,4 +46,16 @@ struct Account {
   static void check_slowly(std::size_t bytes, const Location& at);
 };
 
+// While it lives, what this thread allocates is in no meter: it is the user's, who was called back.
+class NotMetered {
+ public:
+  NotMetered() = default;
+  ~NotMetered() { Account::own.bytes = before_.bytes, Account::own.peak = before_.peak; }
+  NotMetered(const NotMetered&) = delete;
+  NotMetered& operator=(const NotMetered&) = delete;
+
+ private:
+  const OwnAccount before_ = Account::own;
+};
+
 }  // namespace anew

@@ -189,7 +189,7 @@ void check_operand(const Array& x, const Location& at) {
                 "`Array x;` is no array yet, one that was moved from is none any more: assign one first");
   if (v->trace && v->trace->took)
     throw Error(fmt::format("an array of type {} is used that was donated to the function jitted at {}: its memory "
-                            "belongs to a result now",
+                            "belongs to a result now, or went with a call that did not end",
                             v->type.str(), source_line(v->trace->at).str()),
                 at, "use the result, or donate copy(x)");
   if (v->trace && !v->trace->alive)

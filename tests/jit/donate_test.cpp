@@ -136,6 +136,27 @@ TEST(Donate, UsedAgainIsAnErrorWithBothLines) {
   EXPECT_THROW((void)grad([](Array a) { return sum(a); })(x), Error);
 }
 
+TEST(Donate, StoppedBeforeItBeginsACallTakesNothing) {
+  StopToken token;
+  auto count = [](Array x) {
+    return scan([](Array c, none_t) { return std::pair(c + 1, none); }, x, none, {.length = 10}).first;
+  };
+  auto f = jit(count, {.donate = {0}, .stop = token});
+  Array x = copy(arange(100.0));
+  auto compiled = f.compile(x);
+  token.stop();
+  const char* text = "[jit] stopped before the call took its donated arguments";
+  EXPECT_TRUE(ERROR_OF((void)f(x)).starts_with(text));
+  EXPECT_TRUE(ERROR_OF((void)compiled(x)).starts_with(text));
+  token.reset();
+  EXPECT_EQ(f(x)[3].item(), 13);
+  Array y = copy(arange(100.0));
+  EXPECT_EQ(compiled(y)[3].item(), 13);
+  // What has no loops ends by itself.
+  auto g = jit([](Array x) { return x + 1; }, {.donate = {0}, .stop = token});
+  token.stop();
+  EXPECT_EQ(g(copy(arange(4.0)))[3].item(), 4);
+}
 TEST(Donate, CompiledAheadAndClosures) {
   const Array w = numbers({32, 32}, 5);
   auto f = [](Array a, Array b) { return std::pair(a + b, sum(a)); };

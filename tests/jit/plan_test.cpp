@@ -114,6 +114,31 @@ INSTANTIATE_TEST_SUITE_P(Programs, Plans,
 Location here(Location at = Location::current()) { return at; }
 
 // As many operands and results as a kernel may have, and some more: no temporaries, and both backends can run it.
+TEST(Plan, WhatCallbacksGetAndMakeIsInNoPlan) {
+  Array x = ones({1000}), kept;
+  const ShapeDtype like{{1000}, f32};
+  auto check = [&](auto f) {
+    auto c = jit(f).compile(x);
+    (void)c(x);
+    (void)c(x);
+    EXPECT_EQ(c.high_water_bytes(), c.plan().peak_bytes);
+  };
+  check([](Array a) {
+    debug::print("{}", sum(sin(a)));
+    return a * 2;
+  });
+  check([&](Array a) {
+    debug::callback([&](Array b) { kept = b + ones({5000})[0]; }, sin(a));
+    return a * 2;
+  });
+  check([&](Array a) { return pure_callback([](Array b) { return b * ones({500, 1})[0]; }, like, sin(a)) * 2; });
+  check([&](Array a) {
+    auto body = [&](Array c, none_t) {
+      return std::pair(io_callback([&](Array b) { return kept = b + 1; }, like, c), none);
+    };
+    return scan(body, a, none, {.length = 3}).first;
+  });
+}
 TEST(Plan, OfKernelsWithManyOperands) {
   FlatFunction f = [](std::span<const Array> x) {
     Arrays y;
