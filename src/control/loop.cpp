@@ -74,13 +74,6 @@ std::int64_t known_length(const LoopParams& p, std::span<const Array> x) {
                            c->end_constant < 0 ? c->end_literal : number(c->end_constant));
 }
 
-// For rows like y: where it lies on disk, they do.
-Array stack_for(const Array& y, std::int64_t length, const Location& at) {
-  const Type t = stacked(type_of(y), length);
-  if (!is_spilled(place_of(y))) return empty_array(t, at);
-  return make_concrete(t, allocate_spilled(t.bytes(), at), 0, row_major(t.shape));
-}
-
 Arrays run_loop(const ParamsRef& params, std::span<const Array> x, const Location& at) {
   const LoopParams& p = loop_of(params);
   const LoopForm f = form_of(p);
@@ -299,6 +292,12 @@ Array row_of(const Array& stack, std::int64_t i) {
   ir::Strides strides = v.strides;
   strides.erase(0);
   return make_concrete(t, v.buffer, v.offset + i * v.strides[0], strides);
+}
+
+Array stack_for(const Array& y, std::int64_t length, const Location& at) {
+  const Type t = stacked(type_of(y), length);
+  if (!is_spilled(place_of(y))) return empty_array(t, at);
+  return make_concrete(t, allocate_spilled(t.bytes(), at), 0, row_major(t.shape));
 }
 
 void write_row(const Array& stack, std::int64_t i, const Array& y) {

@@ -101,7 +101,12 @@ struct LoopBudget {
 };
 // Text may say any numbers: those of a budget are such that the schedule can be made, for a loop of this length.
 void require_budget(std::string_view op, const Shape& budget, std::int64_t length, const Location& at);
-std::int64_t row_bytes(const Type& t);               // of residuals, as they lie in memory
+// Bytes of the residuals of a step, which lie dense: as rows of stacks, and as rows beside each other (plan/mixed.h).
+plan::RowPiece row_piece(const Type& t);
+struct ResidualBytes {
+  std::int64_t stacked = 0, beside = 0;
+};
+ResidualBytes residual_bytes(const Types& residuals);
 std::int64_t rows_within(const LoopBudget& budget);  // residuals of how many steps fit
 // Where a scan within bytes keeps states.
 std::vector<std::int64_t> stops_within(const Shape& budget, std::int64_t length, bool on_disk);
@@ -190,6 +195,7 @@ ir::Batched batch_unwind(const ir::BatchArgs& a);
 Type stacked(const Type& t, std::int64_t length);
 // Element i along the leading axis, as a view of the same memory; and writing it, where y is not shared yet.
 Array row_of(const Array& stack, std::int64_t i);
+Array stack_for(const Array& y, std::int64_t length, const Location& at);  // rows like y: on disk where it is
 void write_row(const Array& stack, std::int64_t i, const Array& y);
 void clear_row(const Array& stack, std::int64_t i);
 std::int64_t integer_of(const Array& x);  // of an integer scalar

@@ -4,6 +4,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include "base/saturate.h"
 #include "control/loop.h"
 #include "ops/view_params.h"
 
@@ -245,10 +246,15 @@ Arrays split_recording(const LoopParams& p, LoopForm f, const Lists<bool>& unkno
 // ---- a loop within bytes
 
 // Bytes of a state that is kept and of the residuals of a step, and what is left for them once the first state lies
-// there.
-plan::LoopBytes bytes_within(const LoopParams& p, const LoopForm& f, const Lists<bool>& unknown, const Location& at) {
+// there; and whether the residuals of all steps, stacked, fit in that.
+struct BytesWithin {
+  plan::LoopBytes bytes;
+  bool all_fit;
+};
+BytesWithin bytes_within(const LoopParams& p, const LoopForm& f, const Lists<bool>& unknown, const Location& at) {
   const std::string op = p.condition ? "while_loop" : "scan";
-  std::int64_t carry = 0, residual = 0;
+  std::int64_t carry = 0;
+  Types residuals;
   const Types carries =
       chosen(f.operands.partition(p.body->input_types())[Role::carries], unknown[Role::carries], false);
   const Flags recorded = recorded_carries(f, unknown);
@@ -267,16 +273,18 @@ plan::LoopBytes bytes_within(const LoopParams& p, const LoopForm& f, const Lists
     if (!a.is_var() || inv[static_cast<std::size_t>(a.var)]) continue;
     const auto x =
         std::find(s.known.inputs.begin() + static_cast<std::ptrdiff_t>(first_x), s.known.inputs.end(), a.var);
-    if (x == s.known.inputs.end()) residual += row_bytes(s.known.type(a));
+    if (x == s.known.inputs.end()) residuals.push_back(s.known.type(a));
   }
-  const std::int64_t smallest = carry + residual;
+  const auto [stacked, residual] = residual_bytes(residuals);
+  const std::int64_t smallest = saturating_add(carry, residual);
   if (p.memory < smallest)
     throw Error(
         fmt::format("[{}] .memory is {} bytes; the smallest that can be met is {}: one state ({}) and the residuals "
                     "of one step ({})",
                     op, p.memory, smallest, carry, residual),
         at, "give it more, or checkpoint the body so that a step keeps less");
-  return {p.memory - carry, carry, residual};
+  const bool all_fit = !p.condition && saturating_mul(p.length, stacked) <= p.memory - carry;
+  return {{p.memory - carry, carry, residual}, all_fit};
 }
 
 // The first `cut` steps record; the residuals of the others are stacked, as many as fit beside the recorded states.
@@ -311,7 +319,8 @@ Arrays split_in_two(const LoopParams& p, const LoopForm& f, std::int64_t cut, co
 constexpr std::int64_t most_states = 4096;  // of a loop of unknown length within bytes
 
 Arrays split_within(const LoopParams& p, const LoopForm& f, const Lists<bool>& unknown, const ir::SplitArgs& a) {
-  LoopBudget budget{p.length, bytes_within(p, f, unknown, a.at)};
+  const auto [bytes, all_fit] = bytes_within(p, f, unknown, a.at);
+  LoopBudget budget{p.length, bytes};
   LoopParams q = p;
   if (p.condition) {
     // Half of the memory for states: their number is fixed before the loop runs, that of residuals is not.
@@ -323,8 +332,9 @@ Arrays split_within(const LoopParams& p, const LoopForm& f, const Lists<bool>& u
     return split_recording(q, f, unknown, a);
   }
   if (!p.disk.empty()) budget.bytes.carry = 0;
-  const std::int64_t kept =
-      !p.disk.empty() ? rows_within(budget) : p.length - plan::schedule_of(p.length, budget.bytes)->forward().taped;
+  const std::int64_t kept = all_fit           ? p.length
+                            : !p.disk.empty() ? rows_within(budget)
+                                              : p.length - plan::schedule_of(p.length, budget.bytes)->forward().taped;
   if (kept < p.length) return split_in_two(p, f, p.length - kept, budget.numbers(), a);
   q.memory = 0;
   return split_stacking(q, a);

@@ -2,6 +2,7 @@
 // a run of steps can be kept between its halves.
 #include <anew/ops.h>
 
+#include "base/saturate.h"
 #include "control/loop.h"
 #include "control/signature.h"
 
@@ -19,7 +20,19 @@ void require_budget(std::string_view op, const Shape& budget, std::int64_t lengt
               op, "a budget fits no loop", at);
 }
 
-std::int64_t row_bytes(const Type& t) { return (detail::saturated<std::int64_t>(t.bytes()) + 63) / 64 * 64; }
+plan::RowPiece row_piece(const Type& t) {
+  return {detail::saturated<std::int64_t>(t.bytes()), static_cast<std::int64_t>(size_of(t.dtype))};
+}
+ResidualBytes residual_bytes(const Types& residuals) {
+  plan::RowPieces pieces;
+  ResidualBytes b;
+  for (const Type& t : residuals) {
+    pieces.push_back(row_piece(t));
+    b.stacked = saturating_add(b.stacked, pieces.back().bytes);
+  }
+  b.beside = plan::row_bytes(pieces);
+  return b;
+}
 
 std::int64_t rows_within(const LoopBudget& b) {
   return b.bytes.residual == 0 ? b.steps : std::min(b.steps, b.bytes.memory / b.bytes.residual);

@@ -114,7 +114,8 @@ class Runner {
     }
     const plan::MixedSchedule schedule = p_.condition || on_disk ? plan::quick_schedule(length_, budget.bytes)
                                                                  : *plan::schedule_of(budget.steps, budget.bytes);
-    std::vector<Arrays> rows, states;
+    std::vector<Arrays> states;
+    Arrays rows;  // stacks of residuals, which lie dense
     const std::int64_t slots = x_[Role::carries][0].shape()[0];
     walk_back(
         schedule, length_, {stops, length_},
@@ -129,18 +130,24 @@ class Runner {
              },
          .tape = [&](std::int64_t from, std::int64_t to, std::int64_t) { tape(taped.tape, from, to, rows); },
          .back =
-             [&](std::int64_t i, std::int64_t, std::int64_t) {
-               state_ = std::move(rows.back());
-               rows.pop_back();
+             [&](std::int64_t i, std::int64_t row, std::int64_t) {
+               state_.clear();
+               for (const Array& stack : rows) state_.push_back(row_of(stack, row));
+               if (row == 0) rows.clear();
                step(taped.back, i);
              }});
   }
-  void tape(const ir::Program& program, std::int64_t from, std::int64_t to, std::vector<Arrays>& rows) {
+  void tape(const ir::Program& program, std::int64_t from, std::int64_t to, Arrays& rows) {
+    rows.assign(program.outputs.size() - state_.size(), Array());
     for (std::int64_t i = from; i < to; ++i) {
       check_stop("unwind", i, at_);
       Arrays made = evaluate(program, operands(f_.parts[f_.parts.size() - 2], i));
       const auto carries = static_cast<std::ptrdiff_t>(state_.size());
-      rows.emplace_back(made.begin() + carries, made.end());
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        const Array& made_here = made[state_.size() + k];
+        if (!rows[k].value()) rows[k] = stack_for(made_here, to - from, at_);
+        write_row(rows[k], i - from, made_here);
+      }
       state_.assign(made.begin(), made.begin() + carries);
     }
   }

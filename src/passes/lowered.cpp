@@ -85,10 +85,9 @@ std::vector<Part> buffers_of(const Step& step) {
 plan::RowPlaces row_places(const Body& body, const Step& step) {
   const Unwind& u = *step.as<Unwind>();
   const Body& tape = *step.bodies[2];
-  auto bytes = [&](ValueId v) { return static_cast<std::int64_t>(tape.type(v).bytes()); };
-  std::vector<std::int64_t> states, pieces;
+  plan::RowPieces states, pieces;
   for (std::size_t i = 0; i < tape.outputs.size(); ++i)
-    (i < static_cast<std::size_t>(u.carries) ? states : pieces).push_back(bytes(tape.outputs[i]));
+    (i < static_cast<std::size_t>(u.carries) ? states : pieces).push_back(row_piece(tape.type(tape.outputs[i])));
   if (u.spilled) return {0, {}, std::move(pieces)};
   const auto stack = static_cast<std::size_t>(u.constants + u.xs + (u.length < 0 ? 2 : 0));
   return {body.type(step.in[stack]).shape[0], std::move(states), std::move(pieces)};

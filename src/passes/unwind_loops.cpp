@@ -433,11 +433,9 @@ ScanBack scan_back(const ir::Program& p, const LoopPair& pair, const ir::Program
   b.tape = share(taped.tape);
   b.constants = static_cast<int>(takes.size(Role::constants) + takes.size(Role::linear_constants));
   const Types made = taped_step(b.unwind, at).tape.output_types();
-  for (std::size_t i = b.recorded.size(); i < made.size(); ++i) {
-    b.residual += row_bytes(made[i]);
-    b.least += detail::saturated<std::int64_t>(made[i].bytes());
-  }
-  b.least = std::min(b.least, stacked_bytes(f, pair));
+  const ResidualBytes residual = residual_bytes({made.begin() + std::ssize(b.recorded), made.end()});
+  b.residual = residual.beside;
+  b.least = std::min(residual.stacked, stacked_bytes(f, pair));
   return b;
 }
 

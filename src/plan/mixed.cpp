@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <mutex>
+#include <numeric>
 
 #include "base/lru.h"
 #include "base/saturate.h"
@@ -129,52 +131,74 @@ MixedSchedule quick_schedule(std::int64_t length, const LoopBytes& bytes) { retu
 
 namespace {
 
-std::int64_t rounded_up(std::int64_t bytes) { return (bytes + 63) / 64 * 64; }
+std::int64_t rounded_up(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
+
+// By falling alignment: beside each other, only the last has a gap behind it.
+std::vector<std::size_t> by_alignment(const RowPieces& pieces) {
+  std::vector<std::size_t> order(pieces.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return pieces[a].element > pieces[b].element; });
+  return order;
+}
 
 }  // namespace
 
-RowPlaces::RowPlaces(std::int64_t slots, std::vector<std::int64_t> states, std::vector<std::int64_t> pieces)
-    : slots_(slots), states_(std::move(states)), pieces_(std::move(pieces)) {
-  for (std::int64_t& p : pieces_) p = rounded_up(p);
+std::int64_t row_bytes(const RowPieces& pieces) {
+  std::int64_t bytes = 0, most = 1;
+  for (const RowPiece& p : pieces) {
+    if (p.bytes == 0) continue;
+    bytes = saturating_add(bytes, p.bytes);
+    most = std::max(most, p.element);
+  }
+  return bytes > std::numeric_limits<std::int64_t>::max() - most ? bytes : rounded_up(bytes, most);
+}
+
+RowPlaces::RowPlaces(std::int64_t slots, RowPieces states, RowPieces pieces)
+    : slots_(slots), states_(std::move(states)), pieces_(std::move(pieces)), order_(by_alignment(pieces_)) {
+  state_at_.resize(states_.size());
+  std::int64_t offset = 0;
+  for (std::size_t i : by_alignment(states_)) {
+    state_at_[i] = offset;
+    offset += states_[i].bytes;
+  }
 }
 
 RowPlaces::Place RowPlaces::state(std::int64_t slot, std::size_t carry) const {
-  std::int64_t offset = begin(slot);
-  for (std::size_t i = 0; i < carry; ++i) offset += rounded_up(states_[i]);
-  return {-1, offset};
+  return {-1, begin(slot) + state_at_[carry]};
 }
 
 std::int64_t RowPlaces::begin(std::int64_t used) const {
-  std::int64_t state = 0;
-  for (std::int64_t b : states_) state += rounded_up(b);
-  return std::max<std::int64_t>(used - slots_, 0) * state;
+  return std::max<std::int64_t>(used - slots_, 0) * row_bytes(states_);
 }
 
 void RowPlaces::place(std::int64_t used, std::int64_t rows, std::vector<Place>& out) const {
   std::vector<std::int64_t> at;  // the free end of each stack
-  for (std::int64_t b : states_) at.push_back(rounded_up(std::min(used, slots_) * b));
+  for (const RowPiece& state : states_) at.push_back(std::min(used, slots_) * state.bytes);
   std::int64_t pool = begin(used);
-  out.clear();
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t piece : pieces_) {
+  out.resize(static_cast<std::size_t>(rows) * pieces_.size());
+  for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
+    for (std::size_t i : order_) {
+      const auto [piece, to] = pieces_[i];
       std::size_t k = 0;
-      while (k < at.size() && at[k] + piece > slots_ * states_[k]) ++k;
+      while (k < at.size() && rounded_up(at[k], to) + piece > slots_ * states_[k].bytes) ++k;
       std::int64_t& end = k < at.size() ? at[k] : pool;
-      out.push_back({k < at.size() ? static_cast<std::int64_t>(k) : -1, end});
+      end = rounded_up(end, to);
+      out[r * pieces_.size() + i] = {k < at.size() ? static_cast<std::int64_t>(k) : -1, end};
       end += piece;
     }
 }
 
 std::int64_t RowPlaces::pool_bytes(const MixedSchedule& schedule, std::int64_t length) const {
   // Rows without bytes lie anywhere, and no schedule says how many there are.
-  if (std::all_of(pieces_.begin(), pieces_.end(), [](std::int64_t piece) { return piece == 0; })) length = 0;
+  if (std::all_of(pieces_.begin(), pieces_.end(), [](const RowPiece& p) { return p.bytes == 0; })) length = 0;
   std::int64_t bytes = 0;
   std::vector<Place> places;
   for (std::int64_t used = 1; used <= std::max(slots_, schedule.deepest() + 1); ++used) {
     bytes = std::max(bytes, begin(used));
     place(used, std::min(length, schedule.run(used - 1)), places);
     for (std::size_t i = 0; i < places.size(); ++i)
-      if (places[i].stack < 0) bytes = std::max(bytes, places[i].offset + pieces_[i % pieces_.size()]);
+      if (places[i].stack < 0) bytes = std::max(bytes, places[i].offset + pieces_[i % pieces_.size()].bytes);
   }
   return bytes;
 }

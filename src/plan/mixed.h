@@ -61,6 +61,14 @@ class MixedSchedule {
 std::shared_ptr<const MixedSchedule> schedule_of(std::int64_t length, const LoopBytes& bytes);
 MixedSchedule quick_schedule(std::int64_t length, const LoopBytes& bytes);
 
+// What a row of such pieces takes where rows lie beside each other: elements are aligned to their size, and no more is.
+// Where pieces are of one dtype that is their bytes.
+struct RowPiece {
+  std::int64_t bytes, element;  // of all, and of one
+};
+using RowPieces = std::vector<RowPiece>;
+std::int64_t row_bytes(const RowPieces& pieces);
+
 // Where rows of residuals lie: behind the states in use, in what the stacks of states (one per carry, `slots` states
 // each) have left, and in a pool, in which states past the stacks come first. A row is several pieces.
 class RowPlaces {
@@ -69,7 +77,7 @@ class RowPlaces {
     std::int64_t stack;  // -1: the pool
     std::int64_t offset;
   };
-  RowPlaces(std::int64_t slots, std::vector<std::int64_t> states, std::vector<std::int64_t> pieces);
+  RowPlaces(std::int64_t slots, RowPieces states, RowPieces pieces);
   // Of `rows` rows above `used` states, row by row.
   void place(std::int64_t used, std::int64_t rows, std::vector<Place>& out) const;
   // Of a state past the stacks, carry by carry.
@@ -81,7 +89,9 @@ class RowPlaces {
   std::int64_t begin(std::int64_t used) const;  // of rows in the pool
 
   std::int64_t slots_;
-  std::vector<std::int64_t> states_, pieces_;  // bytes
+  RowPieces states_, pieces_;
+  std::vector<std::size_t> order_;      // in which pieces of a row follow each other
+  std::vector<std::int64_t> state_at_;  // carry by carry, from where a state begins
 };
 
 // What a loop costs by what it may keep: ascending bytes, descending steps; the first is the least that is possible,

@@ -191,13 +191,14 @@ TEST(Mixed, LongLoops) {
 // Rows lie behind the states in use and beside each other, in the stacks or in a pool that is no larger than it must
 // be.
 TEST(Mixed, RowsLieBesideEachOther) {
-  const std::vector<std::int64_t> states{100, 256}, pieces{60, 200, 10};
+  const RowPieces states{{100, 4}, {256, 8}}, pieces{{60, 4}, {200, 8}, {10, 2}};
   const std::int64_t slots = 4;
-  const LoopBytes b{3000, 356, 64 + 256 + 64};
+  const LoopBytes b{3000, 356, row_bytes(pieces)};
   const MixedSchedule m(50, b);
   const RowPlaces places(slots, states, pieces);
   const std::int64_t pool = places.pool_bytes(m, 50);
-  EXPECT_LE(slots * 356 + pool, b.memory + 356 + 3 * 256);  // the first state, and what is lost between pieces
+  EXPECT_EQ(b.residual, 272);
+  EXPECT_LE(slots * 356 + pool, b.memory + 356 + 2 * 200);  // the first state, and what no piece fits into
   for (std::int64_t used = 1; used <= m.deepest() + 1; ++used) {
     std::vector<RowPlaces::Place> at;
     places.place(used, m.run(used - 1), at);
@@ -211,11 +212,11 @@ TEST(Mixed, RowsLieBesideEachOther) {
     };
     for (std::int64_t s = 0; s < used; ++s)
       for (std::size_t c = 0; c < 2; ++c)
-        if (s < slots) take(static_cast<std::int64_t>(c), s * states[c], states[c]);
-        else take(-1, places.state(s, c).offset, states[c]);
+        if (s < slots) take(static_cast<std::int64_t>(c), s * states[c].bytes, states[c].bytes);
+        else take(-1, places.state(s, c).offset, states[c].bytes);
     for (std::size_t i = 0; i < at.size(); ++i) {
-      EXPECT_EQ(at[i].offset % 64, 0);
-      take(at[i].stack, at[i].offset, pieces[i % 3]);
+      EXPECT_EQ(at[i].offset % pieces[i % 3].element, 0);
+      take(at[i].stack, at[i].offset, pieces[i % 3].bytes);
     }
   }
 }
@@ -247,12 +248,37 @@ TEST(Mixed, Menu) {
   }
 }
 
+// Elements are aligned to their size; beside each other rows of one dtype leave nothing free.
+TEST(RowPlaces, RowsLieDense) {
+  EXPECT_EQ(row_bytes({{8, 8}, {8, 8}, {24, 8}}), 40);
+  EXPECT_EQ(row_bytes({{8, 4}, {4, 4}}), 12);
+  EXPECT_EQ(row_bytes({{1, 1}, {8, 8}, {4, 4}}), 16);
+  EXPECT_EQ(row_bytes({{1, 1}, {0, 8}, {3, 1}}), 4);
+  EXPECT_EQ(row_bytes({}), 0);
+  const std::vector<RowPieces> all{
+      {{8, 8}}, {{8, 8}, {24, 8}, {8, 8}}, {{8, 4}, {4, 4}}, {{1, 1}, {8, 8}, {4, 4}}, {{3, 1}, {1, 1}}};
+  for (const RowPieces& pieces : all) {
+    const std::int64_t row = row_bytes(pieces);
+    const MixedSchedule m(100, {40 * row + 40, 24, row});
+    const RowPlaces places(2, {{16, 8}, {8, 8}}, pieces);
+    EXPECT_LE(places.pool_bytes(m, 100) + 2 * 24, m.bytes().memory + 2 * 24);
+    std::vector<RowPlaces::Place> at;
+    places.place(5, 7, at);
+    EXPECT_EQ(places.state(4, 0).offset, 2 * 24);
+    EXPECT_EQ(places.state(4, 1).offset, 2 * 24 + 16);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      EXPECT_LT(at[i].stack, 0);
+      EXPECT_LE(at[i].offset + pieces[i % pieces.size()].bytes, 3 * 24 + 7 * row);
+    }
+  }
+}
+
 // Residuals without elements: as many steps as there may be are one run, of which nothing is placed.
 TEST(RowPlaces, RowsWithoutBytesTakeNone) {
   const std::int64_t length = std::numeric_limits<std::int32_t>::max();
   const MixedSchedule schedule(length, {0, 4, 0}, 1e6);
   EXPECT_EQ(schedule.run(0), length);
-  EXPECT_EQ(RowPlaces(1, {4, 0}, {0}).pool_bytes(schedule, length), 0);
+  EXPECT_EQ(RowPlaces(1, {{4, 4}, {0, 4}}, {{0, 4}}).pool_bytes(schedule, length), 0);
 }
 
 }  // namespace
