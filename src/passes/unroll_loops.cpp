@@ -4,6 +4,7 @@
 
 #include "control/loop.h"
 #include "ir/inline.h"
+#include "ops/device_put.h"
 #include "passes/passes.h"
 
 namespace anew::passes {
@@ -96,6 +97,16 @@ class Unrolling {
   const Location& at_;
 };
 
+// What a body moves out of memory or back goes row by row to where the whole stack lies. Blocks of rows are put together
+// in memory first, so such a loop keeps its turns.
+bool moves_rows(const ir::Program& body) {
+  bool moves = false;
+  ir::for_each_program(body, [&](const ir::Program& q) {
+    for (const ir::Eqn& e : q.eqns) moves = moves || e.params->if_a<DevicePutParams>();
+  });
+  return moves;
+}
+
 }  // namespace
 
 ir::Program unroll_loops(const ir::Program& p) {
@@ -104,7 +115,7 @@ ir::Program unroll_loops(const ir::Program& p) {
     if (!scan) return nullptr;
     const LoopParams& loop = *scan;
     const std::int64_t steps = loop.unroll == 0 ? loop.length : std::min<std::int64_t>(loop.unroll, loop.length);
-    if (steps < 2 || loop.records) return nullptr;
+    if (steps < 2 || loop.records || moves_rows(*loop.body)) return nullptr;
     auto run = [&](std::span<const Array> x) {
       RuleScope line(e.rule_of, e.at, e.mark);
       return Unrolling(loop, steps, e.at).run(x);

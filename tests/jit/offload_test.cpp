@@ -323,6 +323,42 @@ TEST(Offload, StacksOfScans) {
   EXPECT_LE(peak(offload_names) + stack * 9 / 10, peak(save_only_these_names("a")));
 }
 
+// Several steps a turn change nothing of what is moved: residuals, xs, what is left over, loops inside.
+TEST(Offload, WhateverTheStepsPerTurn) {
+  Warnings quiet;
+  const Array h = cos(arange(512.0)), xs = reshape(sin(arange(12 * 512.0)), {12, 512});
+  auto body =
+      checkpoint([](Array h, Array x) { return std::pair(sin(checkpoint_name(sin(h * x), "a")), h); }, offload_names);
+  auto inside = [=](Array h, Array x) {
+    auto row = [=](Array h, none_t) { return std::pair(body(h, x).first, none); };
+    return std::pair(scan(row, h, none, {.length = 3}).first, h);
+  };
+  auto check = [&](const auto& step) {
+    for (bool reverse : {false, true}) {
+      auto slope = [&](int unroll) {
+        return grad<0, 1>([=](Array h, Array xs) {
+          auto [last, ys] = scan(step, h, xs, {.reverse = reverse, .unroll = unroll});
+          return sum(last) + sum(ys * ys);
+        });
+      };
+      auto plain = jit(slope(1)).compile(h, xs);
+      const auto [dh, dxs] = plain(h, xs);
+      EXPECT_GE(plain.plan().disk_bytes, 12 * 2048u);
+      for (int unroll : {0, 3, 5}) {
+        auto several = jit(slope(unroll)).compile(h, xs);
+        const auto [uh, uxs] = several(h, xs);
+        EXPECT_TRUE(same_bits(uh, dh)) << unroll;
+        EXPECT_TRUE(same_bits(uxs, dxs)) << unroll;
+        EXPECT_EQ(several.plan().disk_bytes, plain.plan().disk_bytes) << unroll;
+        EXPECT_LE(several.plan().peak_bytes, plain.plan().peak_bytes) << unroll;
+        EXPECT_EQ(several.high_water_bytes(), several.plan().peak_bytes) << unroll;
+      }
+    }
+  };
+  check(body);
+  check(inside);
+}
+
 // A gradient inside of a loop: the file is written anew at each step.
 TEST(Offload, InsideALoop) {
   Warnings quiet;
