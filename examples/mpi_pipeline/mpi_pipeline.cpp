@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   const Pipeline pipeline{world, options.small ? 4 : 8};
 
   // All layers, the same on all ranks, of which each keeps its own.
-  const Array keys = random::split(random::key(0));
+  const auto keys = random::split(random::key(0));
   const Stage all{random::normal(keys[0], {layers, width, width}) / std::sqrt(double(width)), zeros({layers, width})};
   Stage own = tree_map([](Array x) { return copy(x); }, mpi::shard(all, world));
   auto batch = [&](int i) {
