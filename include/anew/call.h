@@ -135,8 +135,9 @@ template <class T, template <class> class Numbers>
 struct chosen<unknown, T, Numbers> {
   using type = typename Numbers<T>::type;
 };
+// Of a `const T&`: the const makes a string literal a const char*, which is all that it converts to.
 template <class F, std::size_t I, class T, template <class> class Numbers = traced_floats>
-using argument_t = typename chosen<typename nth<I, params_t<F>>::type, std::decay_t<T>, Numbers>::type;
+using argument_t = typename chosen<typename nth<I, params_t<F>>::type, std::decay_t<const T>, Numbers>::type;
 
 // ---- results
 template <class R>

@@ -172,6 +172,26 @@ consteval std::string_view function_name() {
 
 }  // namespace detail
 
+namespace detail {
+
+// A static string of a compiled function: told apart by what it says, not by where it lies.
+class StaticText {
+ public:
+  StaticText(const char* s) : text_(s ? s : ""), null_(!s) {}
+  StaticText(std::string s) : text_(std::move(s)) {}
+  StaticText(std::string_view s) : text_(s) {}
+  friend bool operator==(const StaticText&, const StaticText&) = default;
+
+ private:
+  std::string text_;
+  bool null_ = false;
+};
+template <class A>
+using compiled_argument_t =
+    std::conditional_t<(std::is_pointer_v<A> && Text<A>) || std::same_as<A, std::string_view>, StaticText, A>;
+
+}  // namespace detail
+
 // A function of A... with result R, compiled ahead of time.
 template <class R, class... A>
 class Compiled {
@@ -345,7 +365,12 @@ class Jit : public detail::CallsInPlace<Jit<F>, detail::params_t<F>> {
     JitOptions own;
     flat::Compiled code = flat::compile(c.flat(), c.leaves(), options_for(c, own), at_,
                                         detail::call_info(c.skeleton(), ArgNames()).paths);
-    return Compiled<typename C::Result, A...>(std::move(code), c.skeleton(), c.result_shape(), at_);
+    using Arguments = detail::Pack<detail::compiled_argument_t<A>...>;
+    auto kept = [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return Arguments{{detail::compiled_argument_t<A>(detail::get<I>(c.skeleton()))}...};
+    }(std::index_sequence_for<A...>{});
+    return Compiled<typename C::Result, detail::compiled_argument_t<A>...>(std::move(code), std::move(kept),
+                                                                           c.result_shape(), at_);
   }
   F f_;
   JitOptions options_;

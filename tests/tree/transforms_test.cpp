@@ -2,6 +2,7 @@
 // and called, and that calls keep no state. Values are simple on purpose: derivatives themselves are tested with the
 // rules.
 #include <anew/anew.h>
+#include <anew/stablehlo.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -177,6 +178,89 @@ TEST(Arguments, StaticOnesAreSeenAsTheyAre) {
   auto cube = [](auto x) { return x * x * x; };
   EXPECT_EQ(at(grad(f)(1.0, Options{"a", Mode::twice}, cube)), 24);
   EXPECT_EQ(at(checkpoint(f)(1.0, Options{"b", Mode::twice}, cube)), 1);
+}
+
+// Every way to hand arguments to a function takes what a call takes.
+enum class Sign { plus, minus };
+template <class F, class S>
+void take_static_argument(const F& f, const S& s, double want) {
+  const Array x = ones(2);
+  auto is = [&](const Array& y) { EXPECT_DOUBLE_EQ(at(y), want); };
+  is(jit(f)(x, s));
+  is(checkpoint(f)(x, s));
+  is(remat(f)(x, s));
+  EXPECT_FALSE(make_program(f)(x, s).str().empty());
+  is(jit(f).compile(x, s)(x, s));
+  EXPECT_GT(jit(f).plan(x, s).peak_bytes, 0u);
+  EXPECT_GT(jit(f).plan(ANEW_ARGS(x, s)).peak_bytes, 0u);
+  EXPECT_FALSE(jit(f).budget_curve(x, s).empty());
+  EXPECT_GT(memory_report(jit(f), x, s).measured_bytes, 0u);
+  EXPECT_GT(memory_report(jit(f), ANEW_ARGS(x, s)).measured_bytes, 0u);
+  is(vjp(f, x, s).first);
+  is(vjp(f, ANEW_ARGS(x, s)).first);
+  is(linearize(f, x, s).first);
+  is(linearize(f, ANEW_ARGS(x, s)).first);
+  is(jvp(f, std::forward_as_tuple(x, s), std::tuple(x, none)).first);
+  is(jvp(f, std::tuple(x, s), std::tuple(x, none)).first);
+  EXPECT_LE(saved_residuals(f, x, s).size(), 1u);
+  EXPECT_LE(saved_residuals(f, ANEW_ARGS(x, s)).size(), 1u);
+  testing::internal::CaptureStdout();
+  print_saved_residuals(f, x, s);
+  print_saved_residuals(f, ANEW_ARGS(x, s));
+  print_fwd_bwd(f, x, s);
+  print_fwd_bwd(f, ANEW_ARGS(x, s));
+  EXPECT_FALSE(testing::internal::GetCapturedStdout().empty());
+  EXPECT_EQ(eval_shape(f, x, s).type().shape, Shape{});
+  is(value_and_grad(f)(x, s).first);
+  EXPECT_EQ(grad(f)(x, s).shape(), Shape{2});
+  EXPECT_EQ(jacfwd(f)(x, s).shape(), Shape{2});
+  EXPECT_EQ(jacrev(f)(x, s).shape(), Shape{2});
+  EXPECT_EQ(hessian(f)(x, s).shape(), (Shape{2, 2}));
+  check_grads(f, std::forward_as_tuple(x, s), {.rtol = 0.05});
+  EXPECT_EQ(vmap(f)(ones({3, 2}), s).shape(), Shape{3});
+  is(cond(true, f, f, x, s));
+  is(switch_(1, branches(f, f), x, s));
+  is(switch_(1, std::vector<F>{f, f}, x, s));
+  is(named_call(f, "name")(x, s));
+  auto [converted, captured] = closure_convert(f)(x, s);
+  is(converted(x, s, captured));
+  is(pure_callback(f, ShapeDtype{{}, f32}, x, s));
+  EXPECT_EQ(std::get<0>(linear_transpose([&](Array y, const auto&) { return 2 * y; }, x, s)(x)).shape(), Shape{2});
+  EXPECT_FALSE(to_stablehlo(f, x, s).empty());
+}
+TEST(Arguments, StringLiteralsAndTheirKinInEveryForm) {
+  auto minus = [](Array x) { return -sum(sin(x)); };
+  auto of_string = [=](Array x, std::string s) { return s == "plus" ? sum(sin(x)) : minus(x); };
+  auto of_view = [=](Array x, std::string_view s) { return s == "plus" ? sum(sin(x)) : minus(x); };
+  auto of_pointer = [=](const Array& x, const char* s) { return s[0] == 'p' ? sum(sin(x)) : minus(x); };
+  auto of_any = [=](const Array& x, const auto& s) { return s[0] == 'p' ? sum(sin(x)) : minus(x); };
+  auto of_sign = [=](Array x, Sign s) { return s == Sign::plus ? sum(sin(x)) : minus(x); };
+  auto of_numbers = [=](Array x, const int* n) { return n[1] == 2 ? sum(sin(x)) : minus(x); };
+  const double plus = at(sum(sin(ones(2))));
+  const char* const pointer = "minus";
+  char buffer[] = "plus";
+  const int numbers[] = {1, 2, 3};
+  take_static_argument(of_string, "plus", plus);
+  take_static_argument(of_string, pointer, -plus);
+  take_static_argument(of_string, buffer, plus);
+  take_static_argument(of_view, "minus", -plus);
+  take_static_argument(of_pointer, "plus", plus);
+  take_static_argument(of_pointer, pointer, -plus);
+  take_static_argument(of_any, "plus", plus);
+  take_static_argument(of_any, pointer, -plus);
+  take_static_argument(of_sign, Sign::minus, -plus);
+  take_static_argument(of_numbers, numbers, plus);
+}
+TEST(Arguments, StringsOfACompiledFunctionAreToldApartByWhatTheySay) {
+  auto f = [](Array x, const char* s) { return s && s[0] == 'p' ? x : -x; };
+  char text[] = "plus";
+  auto compiled = jit(f).compile(array(2.0), text);
+  EXPECT_EQ(at(compiled(2.0, std::string("plus"))), 2);
+  EXPECT_EQ(at(compiled(2.0, std::string_view("plus"))), 2);
+  text[0] = 'm';
+  EXPECT_THROW((void)compiled(2.0, text), Error);
+  EXPECT_THROW((void)compiled(2.0, nullptr), Error);
+  EXPECT_EQ(at(jit(f).compile(array(2.0), static_cast<const char*>(nullptr))(2.0, nullptr)), -2);
 }
 
 TEST(Results, VoidIsNoneAndNumbersAreArrays) {
