@@ -67,8 +67,6 @@ class CallKey {
 namespace anew::detail {
 
 template <class T>
-concept Text = std::convertible_to<const T&, std::string_view>;
-template <class T>
 inline constexpr bool is_function_pointer = std::is_pointer_v<T> && std::is_function_v<std::remove_pointer_t<T>>;
 
 // Whether a value of this type can be part of a key: it holds no pointer, no view and no function with state, whose
@@ -104,18 +102,6 @@ struct DescribeFields {
     (describe(field, key), ...);
   }
 };
-template <class T>
-std::uint64_t bits_of(T v) {
-  if constexpr (std::is_enum_v<T>) return bits_of(static_cast<std::underlying_type_t<T>>(v));
-  else if constexpr (std::is_floating_point_v<T>) {
-    const double d = static_cast<double>(v);
-    std::uint64_t bits = 0;
-    __builtin_memcpy(&bits, &d, sizeof bits);
-    return bits;
-  } else {
-    return static_cast<std::uint64_t>(v);
-  }
-}
 // A tree without its leaves, and what is static in it.
 template <class T>
 void describe(const T& t, flat::CallKey& key) {

@@ -201,7 +201,8 @@ struct RulePerArgument {
   static void add_one(Y& t, const Rule& rule, const T& tangent, const Y& y, const P& primals) {
     if constexpr (!std::same_as<Rule, none_t> && !std::same_as<T, none_t>) {
       const Y part = std::apply([&](const auto&... x) { return static_cast<Y>(rule(tangent, y, x...)); }, primals);
-      t = tree_map([](const Array& a, const Array& b) { return a + b; }, t, part);
+      check_structure(part, t, "defjvps", "tangent of a rule", "output", Location{});
+      t = map_leaves([](const Array& a, const Array& b) { return a + b; }, t, part);
     }
   }
 };

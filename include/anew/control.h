@@ -45,7 +45,7 @@ consteval bool check_branches(types<F...>, types<A...>) {
   return false;
 }
 
-[[noreturn]] void branch_values_differ(std::string_view op, const Location& at);
+[[noreturn]] void branch_values_differ(const ValueDifference& d, std::string_view op, const Location& at);
 // What the branches return, without leaves: the first one decides, the others must give the same.
 template <class R>
 class BranchResults {
@@ -55,12 +55,13 @@ class BranchResults {
     Arrays out = take_leaves(r);
     if (!like_) {
       like_.emplace(std::move(r));
-      if constexpr (holds_values<R>()) values_ = values_of(*like_);
       return out;
     }
     check_structure(r, *like_, op_, "result", "first branch's result", at_);
-    if constexpr (holds_values<R>())
-      if (values_of(r) != values_) branch_values_differ(op_, at_);
+    if constexpr (holds_values<R>()) {
+      ValueDifference d;
+      if (!same_values(*like_, r, d)) branch_values_differ(d, op_, at_);
+    }
     return out;
   }
   R rebuild(LeafList xs) const {
@@ -72,7 +73,6 @@ class BranchResults {
   std::string_view op_;
   Location at_;
   std::optional<R> like_;
-  std::string values_;
 };
 
 template <class F, class R, class... A>

@@ -116,6 +116,7 @@ class Optimizer {
   std::pair<P, State> update(const P& gradients, const State& state, const P& params,
                              const Location& at = Location::current()) const {
     anew::detail::check_structure(gradients, params, "update", "gradient", "tree of parameters", at);
+    anew::detail::check_values(gradients, params, "update", "gradient", "tree of parameters", at);
     const anew::detail::LeafView p = anew::detail::view_leaves(params);
     auto [updates, next] = update_leaves(anew::detail::view_leaves(gradients), state, &p, at);
     return {anew::detail::with_leaves(gradients, updates), std::move(next)};
@@ -242,6 +243,7 @@ Arrays apply_update_leaves(const anew::detail::LeafView& params, const anew::det
 template <Tree P>
 P apply_updates(const P& params, const P& updates, const Location& at = Location::current()) {
   anew::detail::check_structure(updates, params, "apply_updates", "tree of updates", "tree of parameters", at);
+  anew::detail::check_values(updates, params, "apply_updates", "tree of updates", "tree of parameters", at);
   return anew::detail::with_leaves(
       params, detail::apply_update_leaves(anew::detail::view_leaves(params), anew::detail::view_leaves(updates), at));
 }

@@ -7,54 +7,8 @@ namespace anew {
 
 namespace detail {
 
-// ---- plain C++ values in a carry: no step can change them, so a body that does is wrong, and must hear of it
-template <class T, class... Seen>
-consteval bool holds_values();
-template <class... Seen, class... T>
-consteval bool any_holds_values(types<T...>) {
-  return (holds_values<std::remove_const_t<T>, Seen...>() || ...);
-}
-template <class T, class... Seen>
-consteval bool holds_values() {
-  if constexpr (std::is_scalar_v<T> || std::same_as<T, std::string>) return true;
-  else if constexpr (!std::same_as<T, Array> && !is_one_of<T, Seen...>) {
-    if constexpr (is_sequence<T> || is_optional<T>) return holds_values<typename T::value_type, Seen...>();
-    else if constexpr (is_string_map<T>) return holds_values<typename T::mapped_type, Seen...>();
-    else if constexpr (is_tuple<T>) return any_holds_values<Seen...>(typename element_types<T>::type{});
-    else if constexpr (Record<T>) return any_holds_values<Seen..., T>(field_types<T>{});
-  }
-  return false;
-}
-template <class T>
-void add_values(const T& t, std::string& out);
-struct AddValues {
-  std::string& out;
-  template <class... T>
-  void operator()(const T&... field) const {
-    (add_values(field, out), ...);
-  }
-};
-template <class T>
-void add_values(const T& t, std::string& out) {
-  if constexpr (!holds_values<T>()) return;
-  else if constexpr (std::is_scalar_v<T>) out.append(reinterpret_cast<const char*>(&t), sizeof t);
-  else if constexpr (std::same_as<T, std::string>) add_values(t.size(), out), out += t;
-  else if constexpr (is_sequence<T>) {
-    add_values(t.size(), out);
-    for (const auto& element : t) add_values(element, out);
-  } else if constexpr (is_optional<T>) t ? add_values(*t, out) : out.push_back('-');
-  else if constexpr (is_string_map<T>)
-    for (const auto& [key, value] : t) add_values(value, out);
-  else if constexpr (is_tuple<T>) std::apply(AddValues{out}, t);
-  else with_fields(t, AddValues{out});
-}
-template <class T>
-std::string values_of(const T& t) {
-  std::string out;
-  add_values(t, out);
-  return out;
-}
-[[noreturn]] void static_carry_changes(std::string_view op, const Location& at);
+// No step can change a plain C++ value in a carry, so a body that does is wrong, and must hear of it.
+[[noreturn]] void static_carry_changes(const ValueDifference& d, std::string_view op, const Location& at);
 
 // The carry of one loop without its leaves, and what every step must give back.
 template <class C>
@@ -62,7 +16,6 @@ class Carry {
  public:
   Carry(C init, std::string_view op, const Location& at) : like_(std::move(init)), op_(op), at_(at) {
     start_ = take_leaves(like_);
-    if constexpr (holds_values<C>()) values_ = values_of(like_);
   }
   const Arrays& start() const { return start_; }
   std::vector<std::string> paths() const { return leaf_paths(like_, "carry"); }
@@ -70,8 +23,10 @@ class Carry {
   C with(LeafList xs) const { return with_leaves(like_, xs); }
   Arrays flatten(C next) const {
     check_structure(next, like_, op_, "carry", "initial carry", at_);
-    if constexpr (holds_values<C>())
-      if (values_of(next) != values_) static_carry_changes(op_, at_);
+    if constexpr (holds_values<C>()) {
+      ValueDifference d;
+      if (!same_values(like_, next, d)) static_carry_changes(d, op_, at_);
+    }
     return take_leaves(next);
   }
 
@@ -80,7 +35,6 @@ class Carry {
   std::string_view op_;
   Location at_;
   Arrays start_;
-  std::string values_;
 };
 
 template <class R>

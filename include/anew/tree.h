@@ -358,6 +358,161 @@ void check_structure(const T& got, const T& want, std::string_view op, std::stri
 }
 void check_leaf_count(std::size_t given, std::size_t wanted, const Location& at);
 
+// ---- static values: what is in a tree beside its leaves, where it can be compared
+template <class T>
+concept Text = std::convertible_to<const T&, std::string_view>;
+template <class T>
+std::uint64_t bits_of(T v) {
+  if constexpr (std::is_enum_v<T>) return bits_of(static_cast<std::underlying_type_t<T>>(v));
+  else if constexpr (std::is_floating_point_v<T>) {
+    const double d = static_cast<double>(v);
+    std::uint64_t bits = 0;
+    __builtin_memcpy(&bits, &d, sizeof bits);
+    return bits;
+  } else {
+    return static_cast<std::uint64_t>(v);
+  }
+}
+template <class T>
+inline constexpr bool is_plain_element = std::is_scalar_v<T> || Text<T>;
+template <class A, class B>
+inline constexpr bool is_plain_element<std::pair<A, B>> = is_plain_element<A> && is_plain_element<B>;
+
+template <class T, class... Seen>
+consteval bool holds_values();
+template <class... Seen, class... T>
+consteval bool any_holds_values(types<T...>) {
+  return (holds_values<std::remove_const_t<T>, Seen...>() || ...);
+}
+template <class T, class... Seen>
+consteval bool holds_values() {
+  if constexpr (std::is_scalar_v<T>) return true;
+  else if constexpr (is_static_type<T>) return std::equality_comparable<T> || std::same_as<T, Axes>;
+  else if constexpr (!std::same_as<T, Array> && !is_one_of<T, Seen...>) {
+    if constexpr (is_sequence<T> || is_optional<T>) return holds_values<typename T::value_type, Seen...>();
+    else if constexpr (is_string_map<T>) return holds_values<typename T::mapped_type, Seen...>();
+    else if constexpr (is_tuple<T>) return any_holds_values<Seen...>(typename element_types<T>::type{});
+    else if constexpr (Record<T>) return any_holds_values<Seen..., T>(field_types<T>{});
+    else if constexpr (Text<T>) return true;
+    else if constexpr (Container<T>) return is_plain_element<typename T::value_type> && std::equality_comparable<T>;
+  }
+  return false;
+}
+
+// Where two trees differ in a static value. Its path grows from the inside out, so that equal trees cost none.
+class ValueDifference {
+ public:
+  // Each is false.
+  bool between(bool a, bool b);
+  bool between(std::int64_t a, std::int64_t b);
+  bool between(std::uint64_t a, std::uint64_t b);
+  bool between(double a, double b);
+  bool between(std::string_view a, std::string_view b);  // as quoted strings
+  bool between_shown(std::string a, std::string b);      // "": values that nobody can print
+  bool at_index(std::size_t i);
+  bool at_key(std::string_view key);
+  bool at_field(std::string_view name);
+  std::string path(std::string_view root) const;
+  const std::string& first() const { return first_; }
+  const std::string& second() const { return second_; }
+
+ private:
+  std::string path_, first_, second_;
+};
+template <class T>
+bool same_number(T a, T b, ValueDifference& d) {
+  if constexpr (std::is_enum_v<T>)
+    return same_number(static_cast<std::underlying_type_t<T>>(a), static_cast<std::underlying_type_t<T>>(b), d);
+  else if constexpr (std::same_as<T, bool>) return a == b || d.between(a, b);
+  else {
+    using Wide = std::conditional_t<std::is_floating_point_v<T>, double,
+                                    std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>;
+    return bits_of(a) == bits_of(b) || d.between(static_cast<Wide>(a), static_cast<Wide>(b));
+  }
+}
+template <class T>
+bool same_values(const T& a, const T& b, ValueDifference& d);
+template <class Owner, std::size_t I, class T>
+bool same_field(const T& a, const T& b, ValueDifference& d) {
+  if constexpr (holds_values<T>()) {
+    if (!same_values(a, b, d)) {
+      if constexpr (Registered<Owner>) return d.at_field(TreeAccess::name<Owner>(I));
+      else return d.at_field(field_name<Owner, I>());
+    }
+  }
+  return true;
+}
+template <class T>
+bool same_values(const T& a, const T& b, ValueDifference& d) {
+  if constexpr (!holds_values<T>()) return true;
+  else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) return same_number(a, b, d);
+  else if constexpr (std::is_scalar_v<T>) {
+    if (a == b) return true;
+    if constexpr (Text<T>)
+      if (a && b) return std::string_view(a) == std::string_view(b) || d.between(std::string_view(a), b);
+    return d.between_shown("", "");
+  } else if constexpr (std::same_as<T, Axes>) {
+    return (a.all() == b.all() && a.list() == b.list()) || d.between_shown("", "");
+  } else if constexpr (is_static_type<T>) {
+    if (a == b) return true;
+    if constexpr (requires { std::string(a.str()); }) return d.between_shown(a.str(), b.str());
+    else return d.between_shown("", "");
+  } else if constexpr (is_sequence<T>) {
+    if (a.size() != b.size())
+      return d.between_shown(std::to_string(a.size()) + " elements", std::to_string(b.size()) + " elements");
+    for (std::size_t i = 0; i < a.size(); ++i)
+      if (!same_values<typename T::value_type>(a[i], b[i], d)) return d.at_index(i);
+    return true;
+  } else if constexpr (is_optional<T>) {
+    if (a && b) return same_values(*a, *b, d);
+    return a.has_value() == b.has_value() || d.between_shown(a ? "a value" : "none", b ? "a value" : "none");
+  } else if constexpr (is_string_map<T>) {
+    if (a.size() != b.size())
+      return d.between_shown(std::to_string(a.size()) + " elements", std::to_string(b.size()) + " elements");
+    for (auto i = a.begin(), j = b.begin(); i != a.end(); ++i, ++j) {
+      if (i->first != j->first) return d.between_shown("with key '" + i->first + "'", "with key '" + j->first + "'");
+      if (!same_values(i->second, j->second, d)) return d.at_key(i->first);
+    }
+    return true;
+  } else if constexpr (is_tuple<T>) {
+    return [&]<std::size_t... I>(std::index_sequence<I...>) {
+      return ((same_values(std::get<I>(a), std::get<I>(b), d) || d.at_index(I)) && ...);
+    }(std::make_index_sequence<std::tuple_size_v<T>>{});
+  } else if constexpr (Record<T>) {
+    return with_fields(a, [&](const auto&... x) {
+      return with_fields(b, [&](const auto&... y) {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+          return (same_field<T, I>(x, y, d) && ...);
+        }(std::make_index_sequence<sizeof...(y)>{});
+      });
+    });
+  } else if constexpr (Text<T>) {
+    return std::string_view(a) == std::string_view(b) || d.between(std::string_view(a), std::string_view(b));
+  } else {
+    return a == b || d.between_shown("", "");
+  }
+}
+[[noreturn]] void values_differ(const ValueDifference& d, std::string_view op, std::string_view what,
+                                std::string_view like, const Location& at);
+// Throws unless both have the same static values, as far as those can be compared.
+template <class T>
+void check_values(const T& got, const T& want, std::string_view op, std::string_view what, std::string_view like,
+                  const Location& at) {
+  if constexpr (holds_values<T>()) {
+    ValueDifference d;
+    if (!same_values(want, got, d)) values_differ(d, op, what, like, at);
+  }
+}
+// Of tree number i in a list.
+[[noreturn]] void values_differ(const ValueDifference& d, std::string_view op, std::size_t i, const Location& at);
+template <class T>
+void check_values(const T& got, const T& first, std::string_view op, std::size_t i, const Location& at) {
+  if constexpr (holds_values<T>()) {
+    ValueDifference d;
+    if (!same_values(first, got, d)) values_differ(d, op, i, at);
+  }
+}
+
 }  // namespace detail
 
 template <class T>
@@ -391,18 +546,28 @@ T tree_unflatten(const TreeDef<T>& def, std::span<const Array> leaves, const Loc
   return detail::with_leaves(def.skeleton, leaves);
 }
 
-// fn(leaf, leaf of each other tree...) for every leaf; static values are those of the first tree.
+namespace detail {
+// Of trees whose leaves correspond.
+template <class Fn, class T, class... Ts>
+T map_leaves(Fn&& fn, const T& first, const Ts&... rest) {
+  Arrays out = leaves(first);
+  [&](const std::same_as<Arrays> auto&... others) {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = fn(out[i], others[i]...);
+  }(leaves(rest)...);
+  return with_leaves(first, out);
+}
+}  // namespace detail
+
+// fn(leaf, leaf of each other tree...) for every leaf; static values are the same in all trees.
 template <class Fn = detail::Elementwise, Tree T, std::same_as<T>... Ts>
 T tree_map(Fn&& fn, const T& first, const Ts&... rest) {
   static_assert(std::is_invocable_r_v<Array, Fn&, const Array&, std::conditional_t<true, const Array&, Ts>...>,
                 "anew::tree_map: the function takes one Array per tree and returns an Array");
   detail::check_function<std::remove_cvref_t<Fn>>(fn);
   (detail::check_structure(rest, first, "tree_map", "tree", "first tree", Location{}), ...);
-  Arrays out = detail::leaves(first);
-  [&](const std::same_as<Arrays> auto&... others) {
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = fn(out[i], others[i]...);
-  }(detail::leaves(rest)...);
-  return detail::with_leaves(first, out);
+  [[maybe_unused]] std::size_t i = 0;
+  (detail::check_values(rest, first, "tree_map", ++i, Location{}), ...);
+  return detail::map_leaves(fn, first, rest...);
 }
 
 }  // namespace anew

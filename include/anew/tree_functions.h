@@ -48,6 +48,11 @@ std::vector<Arrays> unstack_leaves(const LeafView& x, const Location& at);
 Array ravel_leaves(const LeafView& x, const Location& at);
 Arrays unravel_leaves(const Array& v, const std::vector<ShapeDtype>& types, const Location& at);
 std::vector<ShapeDtype> types_of(const LeafView& x, std::string_view op, const Location& at);
+template <class T>
+void check_pair(const T& second, const T& first, std::string_view op, const Location& at) {
+  check_structure(second, first, op, "second tree", "first", at);
+  check_values(second, first, op, "second tree", "first", at);
+}
 [[noreturn]] void no_trees(std::string_view op, const Location& at);
 [[noreturn]] void no_leaves(std::string_view op, const Location& at);
 
@@ -68,7 +73,7 @@ std::string tree_str(const T& t) {
   return detail::leaves_text(detail::view_leaves(t));
 }
 
-// fn(path, leaf, leaf of each other tree...) for every leaf; static values are those of the first tree.
+// fn(path, leaf, leaf of each other tree...) for every leaf; static values are the same in all trees.
 template <class Fn, Tree T, std::same_as<T>... Ts>
 T tree_map_with_path(Fn&& fn, const T& first, const Ts&... rest) {
   static_assert(std::is_invocable_r_v<Array, Fn&, const std::string&, const Array&,
@@ -113,14 +118,15 @@ Array tree_reduce(Fn&& fn, const T& t, const Location& at = Location::current())
 }
 
 // Trees alike as one, whose leaves have a new first axis over them: layers for scan, seeds for vmap. Static values are
-// those of the first.
+// the same in all of them.
 template <Tree T>
 T tree_stack(const std::vector<T>& trees, const Location& at = Location::current()) {
   if (trees.empty()) detail::no_trees("tree_stack", at);
   std::vector<Arrays> leaves;
-  for (const T& t : trees) {
-    detail::check_structure(t, trees[0], "tree_stack", "tree", "first tree", at);
-    leaves.push_back(detail::leaves(t));
+  for (std::size_t i = 0; i < trees.size(); ++i) {
+    detail::check_structure(trees[i], trees[0], "tree_stack", "tree", "first tree", at);
+    detail::check_values(trees[i], trees[0], "tree_stack", i, at);
+    leaves.push_back(detail::leaves(trees[i]));
   }
   return detail::with_leaves(trees[0], detail::stack_leaves(leaves, detail::view_leaves(trees[0]), at));
 }
@@ -159,17 +165,17 @@ std::pair<Array, Unravel<T>> ravel_tree(const T& t, const Location& at = Locatio
   return {detail::ravel_leaves(view, at), Unravel<T>(std::move(skeleton), std::move(types))};
 }
 
-// ---- trees as vectors: leaves have the same shapes, and results the dtypes that stand for them (of the sum that of
+// ---- trees as vectors: leaves have the same shapes, static values are the same, and results the dtypes that stand for them (of the sum that of
 // both, of multiples that of the tree)
 template <Tree T>
 T tree_add(const T& a, const T& b, const Location& at = Location::current()) {
-  detail::check_structure(b, a, "tree_add", "second tree", "first", at);
+  detail::check_pair(b, a, "tree_add", at);
   return detail::with_leaves(
       a, detail::combine_leaves(detail::LeafOperation::add, detail::view_leaves(a), detail::view_leaves(b), at));
 }
 template <Tree T>
 T tree_sub(const T& a, const T& b, const Location& at = Location::current()) {
-  detail::check_structure(b, a, "tree_sub", "second tree", "first", at);
+  detail::check_pair(b, a, "tree_sub", at);
   return detail::with_leaves(
       a, detail::combine_leaves(detail::LeafOperation::subtract, detail::view_leaves(a), detail::view_leaves(b), at));
 }
@@ -181,13 +187,13 @@ T tree_scale(const Array& factor, const T& x, const Location& at = Location::cur
 // a * x + y.
 template <Tree T>
 T tree_axpy(const Array& a, const T& x, const T& y, const Location& at = Location::current()) {
-  detail::check_structure(y, x, "tree_axpy", "second tree", "first", at);
+  detail::check_pair(y, x, "tree_axpy", at);
   return detail::with_leaves(y, detail::axpy_leaves(a, detail::view_leaves(x), detail::view_leaves(y), at));
 }
 // The sum of all products of elements, a scalar.
 template <Tree T>
 Array tree_dot(const T& a, const T& b, const Location& at = Location::current()) {
-  detail::check_structure(b, a, "tree_dot", "second tree", "first", at);
+  detail::check_pair(b, a, "tree_dot", at);
   return detail::dot_leaves(detail::view_leaves(a), detail::view_leaves(b), at);
 }
 // The root of the sum of all squares, a scalar.

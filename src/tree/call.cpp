@@ -23,17 +23,18 @@ flat::Combine combine_function(void* loop, RunCombine run) {
   return [loop, run](std::span<const Array> a, std::span<const Array> b) { return run(loop, a, b); };
 }
 
-void static_carry_changes(std::string_view op, const Location& at) {
+void static_carry_changes(const ValueDifference& d, std::string_view op, const Location& at) {
   throw Error(
-      fmt::format("[{}] the body changes a plain C++ value (a number or a string) in the carry; only arrays change "
-                  "from step to step",
-                  op),
+      fmt::format("[{}] the body changes {}, a plain C++ value{}; only arrays change from step to step", op,
+                  d.path("carry"), d.first().empty() ? "" : fmt::format(", from {} to {}", d.first(), d.second())),
       at, "make it an Array, or keep it out of the carry");
 }
 
-void branch_values_differ(std::string_view op, const Location& at) {
-  throw Error(fmt::format("[{}] the branches return different plain C++ values (numbers or strings)", op), at,
-              "make them Array: only arrays can depend on the branch that is taken");
+void branch_values_differ(const ValueDifference& d, std::string_view op, const Location& at) {
+  throw Error(fmt::format("[{}] the branches return different plain C++ values: {}", op,
+                          d.first().empty() ? d.path("result")
+                                            : fmt::format("{} is {} or {}", d.path("result"), d.first(), d.second())),
+              at, "make them Array: only arrays can depend on the branch that is taken");
 }
 
 Arrays run_branches(bool is_cond, const Array& index, const std::vector<FlatFunction>& branches, const Arrays& operands,

@@ -59,6 +59,52 @@ void compare_paths(const std::vector<std::string>& got, const std::vector<std::s
               at);
 }
 
+bool ValueDifference::between(bool a, bool b) { return between_shown(fmt::to_string(a), fmt::to_string(b)); }
+bool ValueDifference::between(std::int64_t a, std::int64_t b) {
+  return between_shown(fmt::to_string(a), fmt::to_string(b));
+}
+bool ValueDifference::between(std::uint64_t a, std::uint64_t b) {
+  return between_shown(fmt::to_string(a), fmt::to_string(b));
+}
+bool ValueDifference::between(double a, double b) { return between_shown(fmt::to_string(a), fmt::to_string(b)); }
+bool ValueDifference::between(std::string_view a, std::string_view b) {
+  return between_shown(fmt::format("'{}'", a), fmt::format("'{}'", b));
+}
+bool ValueDifference::between_shown(std::string a, std::string b) {
+  first_ = std::move(a);
+  second_ = std::move(b);
+  return false;
+}
+bool ValueDifference::at_index(std::size_t i) {
+  path_ = fmt::format("[{}]{}", i, path(""));
+  return false;
+}
+bool ValueDifference::at_key(std::string_view key) {
+  path_ = fmt::format("['{}']{}", key, path(""));
+  return false;
+}
+bool ValueDifference::at_field(std::string_view name) {
+  path_ = path(name);
+  return false;
+}
+std::string ValueDifference::path(std::string_view root) const {
+  return fmt::format("{}{}{}", root, path_.empty() || path_[0] == '[' ? "" : ".", path_);
+}
+
+void values_differ(const ValueDifference& d, std::string_view op, std::string_view what, std::string_view like,
+                   const Location& at) {
+  std::string path = d.path("");
+  if (path.starts_with('.')) path.erase(0, 1);
+  throw Error(
+      fmt::format("[{}] {}, which is no array, is {}", op, path.empty() ? "the tree" : path,
+                  d.first().empty() ? fmt::format("not the same in the {} as in the {}", what, like)
+                                    : fmt::format("{} in the {} and {} in the {}", d.second(), what, d.first(), like)),
+      at, "give both the same value, or make it an Array");
+}
+void values_differ(const ValueDifference& d, std::string_view op, std::size_t i, const Location& at) {
+  values_differ(d, op, fmt::format("tree number {}", i), "first one", at);
+}
+
 void check_leaf_count(std::size_t given, std::size_t wanted, const Location& at) {
   if (given != wanted)
     throw Error(fmt::format("[tree_unflatten] the tree has {} leaves, {} were given", wanted, given), at);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "support/expect_error.h"
 
@@ -31,6 +32,120 @@ TEST(TreeFunctions, PathsNameLeaves) {
   EXPECT_EQ(tree_paths(Array(1.0)), std::vector<std::string>{""});
   EXPECT_EQ(tree_paths(std::vector<Layer>{{ones(1), ones(1)}}), (std::vector<std::string>{"[0].w", "[0].b"}));
   EXPECT_EQ(tree_paths(none), std::vector<std::string>{});
+}
+
+enum class Mode { train, test };
+class Registered {
+ public:
+  Registered(Array w, int size) : w_(std::move(w)), size_(size) {}
+
+ private:
+  Array w_;
+  int size_;
+  ANEW_TREE(Registered, w_, size_);
+};
+struct Many {
+  Array w = 1.0;
+  int width = 2;
+  std::string name = "n";
+  double rate = 0.5;
+  bool on = true;
+  Mode mode = Mode::train;
+  const char* text = "t";
+  std::string_view view = "v";
+  Shape shape = {2};
+  Policy policy = checkpoint_policies::automatic;
+  std::vector<int> list = {1, 2};
+  std::vector<bool> bits = {true};
+  std::optional<int> maybe = {};
+  std::map<std::string, unsigned> counts = {{"a", 1}};
+  std::pair<Array, std::array<long, 2>> pair = {2.0, {3, 4}};
+  std::set<int> set = {1};
+  Axes axes = 1;
+  std::vector<Registered> inner = {{1.0, 5}};
+  std::function<Array(Array)> f = {};  // cannot be compared
+  void (*pointer)() = nullptr;
+};
+// Each function of several trees, and of each what it calls the second.
+template <class T>
+void refuse_different(const T& a, const T& b, std::string_view path, std::string_view of_a, std::string_view of_b) {
+  using test::expect_error;
+  auto says = [&](std::string_view op, std::string_view one, std::string_view other) {
+    const std::string p(path);
+    std::string text = "[" + std::string(op) + "] " + p + ", which is no array, is ";
+    if (of_a.empty()) text += "not the same in the " + std::string(other) + " as in the " + std::string(one);
+    else
+      text += std::string(of_b) + " in the " + std::string(other) + " and " + std::string(of_a) + " in the " +
+              std::string(one);
+    return text + "; ";
+  };
+  const Location here = Location::current();
+  const std::string add = says("tree_add", "first", "second tree"), sub = says("tree_sub", "first", "second tree"),
+                    axpy = says("tree_axpy", "first", "second tree"), dot = says("tree_dot", "first", "second tree"),
+                    map = says("tree_map", "first one", "tree number 2"),
+                    stack = says("tree_stack", "first one", "tree number 1"),
+                    update = says("update", "tree of parameters", "gradient"),
+                    apply = says("apply_updates", "tree of parameters", "tree of updates");
+  const std::string hint = "hint: give both the same value, or make it an Array";
+  expect_error([&] { (void)tree_add(a, b, here); }, {add, hint});
+  expect_error([&] { (void)tree_sub(a, b, here); }, {sub, hint});
+  expect_error([&] { (void)tree_axpy(2.0, a, b, here); }, {axpy, hint});
+  expect_error([&] { (void)tree_dot(a, b, here); }, {dot, hint});
+  expect_error([&] { (void)tree_stack(std::vector{a, b, a}, here); }, {stack, hint});
+  auto first = [](const Array& x, const Array&, const Array&) { return x; };
+  auto named = [](const std::string&, const Array& x, const Array&, const Array&) { return x; };
+  auto message = [](auto f) {
+    try {
+      f();
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message([&] { (void)tree_map(first, a, a, b); }), map + hint);
+  EXPECT_EQ(message([&] { (void)tree_map_with_path(named, a, a, b); }), map + hint);
+  const optim::Optimizer opt = optim::sgd(0.1);
+  expect_error([&] { (void)opt.update(b, opt.init(a), a, here); }, {update, hint});
+  expect_error([&] { (void)optim::apply_updates(a, b, here); }, {apply, hint});
+}
+TEST(TreeFunctions, StaticValuesAreTheSame) {
+  const Many a;
+  EXPECT_EQ(tree_add(a, Many()).width, 2);
+  EXPECT_EQ(tree_stack(std::vector{a, a}).name, "n");
+  const std::string other = "t";  // the same text elsewhere
+  Many moved;
+  moved.text = other.c_str();
+  moved.f = [](Array x) { return x; };
+  EXPECT_EQ(tree_sub(a, moved).width, 2);
+  auto change = [&](auto f, std::string_view path, std::string_view of_a, std::string_view of_b) {
+    Many b;
+    f(b);
+    SCOPED_TRACE(path);
+    refuse_different(a, b, path, of_a, of_b);
+  };
+  change([](Many& m) { m.width = -3; }, "width", "2", "-3");
+  change([](Many& m) { m.name = "N"; }, "name", "'n'", "'N'");
+  change([](Many& m) { m.rate = 0.25; }, "rate", "0.5", "0.25");
+  change([](Many& m) { m.on = false; }, "on", "true", "false");
+  change([](Many& m) { m.mode = Mode::test; }, "mode", "0", "1");
+  change([](Many& m) { m.text = "T"; }, "text", "'t'", "'T'");
+  change([](Many& m) { m.text = nullptr; }, "text", "", "");
+  change([](Many& m) { m.view = "w"; }, "view", "'v'", "'w'");
+  change([](Many& m) { m.shape = {3}; }, "shape", a.shape.str(), Shape{3}.str());
+  change([](Many& m) { m.policy = checkpoint_policies::dots_saveable; }, "policy", "automatic", "dots_saveable");
+  change([](Many& m) { m.list[1] = 5; }, "list[1]", "2", "5");
+  change([](Many& m) { m.list.push_back(5); }, "list", "2 elements", "3 elements");
+  change([](Many& m) { m.bits[0] = false; }, "bits[0]", "true", "false");
+  change([](Many& m) { m.maybe = 5; }, "maybe", "none", "a value");
+  change([](Many& m) { m.counts["a"] = 2; }, "counts['a']", "1", "2");
+  change([](Many& m) { m.counts = {{"b", 1}}; }, "counts", "with key 'a'", "with key 'b'");
+  change([](Many& m) { m.counts["b"] = 2; }, "counts", "1 elements", "2 elements");
+  change([](Many& m) { m.pair.second[1] = 5; }, "pair[1][1]", "4", "5");
+  change([](Many& m) { m.set = {2}; }, "set", "", "");
+  change([](Many& m) { m.axes = 0; }, "axes", "", "");
+  change([](Many& m) { m.inner = {{1.0, 6}}; }, "inner[0].size_", "5", "6");
+  change([](Many& m) { m.pointer = [] {}; }, "pointer", "", "");
+  refuse_different(std::vector{Layer{1.0, 1.0, 3}}, std::vector{Layer{1.0, 1.0, 4}}, "[0].width", "3", "4");
 }
 
 TEST(TreeFunctions, MapWithPath) {

@@ -39,9 +39,10 @@ TEST(Cond, BranchesMustAgree) {
   EXPECT_THROW((void)cond(true, list(2), list(3), x), Error);
   EXPECT_THROW((void)cond(true, [](Array x) { return x; }, [](Array x) { return x[0]; }, x), Error);
   auto named = [](std::string s) { return [s](Array x) { return std::pair(s, x); }; };
-  EXPECT_EQ(ERROR_OF((void)cond(true, named("a"), named("b"), x)),
-            "[cond] the branches return different plain C++ values (numbers or strings); hint: make them Array: only "
-            "arrays can depend on the branch that is taken");
+  EXPECT_EQ(
+      ERROR_OF((void)cond(true, named("a"), named("b"), x)),
+      "[cond] the branches return different plain C++ values: result[0] is 'b' or 'a'; hint: make them Array: only "
+      "arrays can depend on the branch that is taken");
 }
 
 TEST(Switch, BranchesOfOneOrOfManyTypes) {
@@ -87,8 +88,8 @@ TEST(ForiLoop, IndexIsAnArray) {
   EXPECT_EQ(
       ERROR_OF((void)fori_loop(
           0, 3, [](Array, const Named& s) { return Named{s.x, s.n + 1}; }, Named{1.0, 0})),
-      "[fori_loop] the body changes a plain C++ value (a number or a string) in the carry; only arrays change from "
-      "step to step; hint: make it an Array, or keep it out of the carry");
+      "[fori_loop] the body changes carry.n, a plain C++ value, from 0 to 1; only arrays change from step to step; "
+      "hint: make it an Array, or keep it out of the carry");
 }
 
 TEST(Map, OneByOneAndInBatches) {

@@ -502,10 +502,10 @@ TEST(Errors, PlainValuesOfACarryDoNotChange) {
     std::string name;
   };
   auto body = [](const State& s, Array x) { return std::pair(State{s.x + x, s.steps + 1, s.name}, none); };
-  EXPECT_EQ(
-      message_without_place([&] { (void)scan(body, State{0.0, 0, "s"}, ones({3})); }),
-      "[scan] the body changes a plain C++ value (a number or a string) in the carry; only arrays change from step to "
-      "step; hint: make it an Array, or keep it out of the carry");
+  EXPECT_EQ(message_without_place([&] { (void)scan(body, State{0.0, 0, "s"}, ones({3})); }),
+            "[scan] the body changes carry.steps, a plain C++ value, from 0 to 1; only arrays change from step to "
+            "step; hint: "
+            "make it an Array, or keep it out of the carry");
   auto good = [](const State& s, Array x) { return std::pair(State{s.x + x, s.steps, s.name}, none); };
   State last = scan(good, State{0.0, 5, "s"}, ones({3})).first;
   EXPECT_EQ(last.steps, 5);
