@@ -253,12 +253,25 @@ template <class Test, class Body, class Init>
                                             loop.carry.paths(), at));
   }
 }
+namespace detail {
+template <class Body>
+consteval bool check_counter() {
+  using I = typename nth<0, params_t<Body>>::type;
+  constexpr bool array = std::same_as<I, unknown> || std::convertible_to<const Array&, I>;
+  static_assert(array,
+                "anew::fori_loop: the counter i is an Array, whose value is not known while the body is traced: write "
+                "[](Array i, ... carry); for a number in C++, write a for loop");
+  return array;
+}
+}  // namespace detail
 // for (i = lo; i < hi; ++i) carry = body(i, carry), from init; i is an Array; gives the last carry.
 template <class Body, class Init>
 [[nodiscard]] auto fori_loop(const ArrayLike& lo, const ArrayLike& hi, Body body, Init init,
                              const LoopOptions& options = {}, const Location& at = Location::current()) {
   using C = detail::argument_t<Body, 1, Init, detail::traced_numbers>;
-  if constexpr (detail::check_loop_body<Body, C, Array>()) {
+  if constexpr (!detail::check_counter<Body>()) {
+    return Array();  // so that nothing is said but that
+  } else if constexpr (detail::check_loop_body<Body, C, Array>()) {
     detail::ForiLoop<Body, C> loop{body, detail::Carry<C>(static_cast<C>(std::move(init)), "fori_loop", at)};
     return loop.carry.with(flat::fori_loop(lo.value, hi.value, detail::flat_function(&loop, loop.run_body),
                                            loop.carry.start(), options, loop.carry.paths(), at));
