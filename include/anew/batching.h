@@ -39,6 +39,7 @@ class ArgumentAxes {
 class MapAxes {
  public:
   MapAxes(int axis = 0);
+  MapAxes(none_t) : MapAxes(no_axis) {}
   MapAxes(std::initializer_list<ArgumentAxes> axes);
   MapAxes(const std::vector<int>& axes);
   MapAxes(std::vector<ArgumentAxes> axes);

@@ -37,6 +37,16 @@ TEST(Vmap, OutAxes) {
   EXPECT_EQ(mapped.shape(), (Shape{4, 3}));
 }
 
+TEST(Vmap, NoneIsAnAxisOfEverything) {
+  Array xs = fill({4, 3}, 2);
+  auto two = [](Array) { return array(2.f); };
+  EXPECT_EQ(vmap(two, {.out_axes = none})(xs).shape(), Shape{});
+  EXPECT_EQ(vmap(two, {.in_axes = 1, .out_axes = none})(xs).item(), 2);
+  EXPECT_EQ(ERROR_OF((void)vmap(two, {.in_axes = none})(xs)), ERROR_OF((void)vmap(two, {.in_axes = {none}})(xs)));
+  EXPECT_EQ(ERROR_OF((void)vmap(ANEW_FN(sin), {.out_axes = none})(xs)),
+            ERROR_OF((void)vmap(ANEW_FN(sin), {.out_axes = no_axis})(xs)));
+}
+
 TEST(Vmap, ChunksChangeNoBit) {
   Model m{fill({3}, 1), array(0.5)};
   Array xs = fill({7, 3}, 2);
