@@ -92,7 +92,7 @@ class Policy {
 };
 
 namespace detail {
-Policy policy_of_names(Policy::Kind kind, std::initializer_list<std::string> names);
+Policy policy_of_names(Policy::Kind kind, std::vector<std::string> names);
 Policy combined_policy(Policy::Kind kind, std::initializer_list<Policy> parts, const Location& at);
 }  // namespace detail
 
@@ -106,13 +106,22 @@ template <std::convertible_to<std::string>... S>
 Policy save_only_these_names(const S&... s) {
   return detail::policy_of_names(Policy::Kind::only_names, {std::string(s)...});
 }
+inline Policy save_only_these_names(std::vector<std::string> names) {
+  return detail::policy_of_names(Policy::Kind::only_names, std::move(names));
+}
 template <std::convertible_to<std::string>... S>
 Policy save_any_names_but_these(const S&... s) {
   return detail::policy_of_names(Policy::Kind::names_but, {std::string(s)...});
 }
+inline Policy save_any_names_but_these(std::vector<std::string> names) {
+  return detail::policy_of_names(Policy::Kind::names_but, std::move(names));
+}
 template <std::convertible_to<std::string>... S>
 Policy save_anything_except_these_names(const S&... s) {
   return detail::policy_of_names(Policy::Kind::anything_except_names, {std::string(s)...});
+}
+inline Policy save_anything_except_these_names(std::vector<std::string> names) {
+  return detail::policy_of_names(Policy::Kind::anything_except_names, std::move(names));
 }
 // A policy and the line that names it.
 struct PolicyOperand {

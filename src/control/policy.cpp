@@ -203,8 +203,8 @@ Policy offload_dot_with_no_batch_dims(std::string src, std::string dst, const Lo
 
 }  // namespace checkpoint_policies
 
-Policy detail::policy_of_names(Policy::Kind kind, std::initializer_list<std::string> names) {
-  return Policy(kind, {.names = names});
+Policy detail::policy_of_names(Policy::Kind kind, std::vector<std::string> names) {
+  return Policy(kind, {.names = std::move(names)});
 }
 Policy detail::combined_policy(Policy::Kind kind, std::initializer_list<Policy> parts, const Location& at) {
   return checkpoint_policies::combined(kind, parts, at);

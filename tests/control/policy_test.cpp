@@ -147,6 +147,12 @@ TEST(Policy, EqualityAndHash) {
   EXPECT_EQ(any_of(f, dots_saveable), any_of(copy, dots_saveable));
   EXPECT_FALSE(any_of(f, dots_saveable) == any_of(g, dots_saveable));
   EXPECT_EQ(save_only_these_names("a", "b"), save_only_these_names("a", "b"));
+  const std::vector<std::string> names = {"a", "b"};
+  EXPECT_EQ(save_only_these_names(names), save_only_these_names("a", "b"));
+  EXPECT_EQ(save_only_these_names({"a", "b"}), save_only_these_names("a", "b"));
+  EXPECT_EQ(save_any_names_but_these(names), save_any_names_but_these("a", "b"));
+  EXPECT_EQ(save_anything_except_these_names(names), save_anything_except_these_names("a", "b"));
+  EXPECT_EQ(save_only_these_names(std::vector<std::string>()), save_only_these_names());
   EXPECT_EQ(save_only_these_names("a", "b").hash(), save_only_these_names("a", "b").hash());
   const std::vector<Policy> different{everything_saveable,
                                       nothing_saveable,
