@@ -118,7 +118,9 @@ struct View {
 
 struct Facts {
   bool elementwise = false;         // operands have one shape or are scalars
-  std::vector<int> linear_in = {};  // operands it is (multi)linear in
+  std::vector<int> linear_in = {};  // operands it is linear in, all at once
+  bool product = false;             // or in each of them while the others are known
+  bool quotient = false;            // not in its second operand
   double flops_per_element = 0;     // of the output
   // Shows the elements of its one operand, moved, repeated or converted, or numbers that its params give: it is made
   // again for next to nothing, so a backward pass keeps its operand instead wherever that is no more.

@@ -92,7 +92,7 @@ Primitive multiplication() {
     if (a.linear[1]) out[1] = unfitted(a.x[0] * a.ct[0], a.in[1]);
     return out;
   };
-  p.facts.linear_in = {0, 1};
+  p.facts.linear_in = {0, 1}, p.facts.product = true;
   return p;
 }
 
@@ -103,11 +103,8 @@ Primitive division() {
                                4,
                                {},
                                {0.5, 2}});
-  p.transpose = [](const ir::TransposeArgs& a) {
-    if (a.linear[1]) throw InternalError("[div] is not linear in its second operand");
-    return Arrays{unfitted(a.ct[0] / a.x[1], a.in[0]), Array()};
-  };
-  p.facts.linear_in = {0};
+  p.transpose = [](const ir::TransposeArgs& a) { return Arrays{unfitted(a.ct[0] / a.x[1], a.in[0]), Array()}; };
+  p.facts.linear_in = {0}, p.facts.quotient = true;
   return p;
 }
 
@@ -316,9 +313,10 @@ Array power(const ArrayLike& a, const ArrayLike& b) {
       return lax::integer_pow(ArrayLike(as_operand(a.value, d, a.at), a.at), static_cast<int>(exponent.integer));
     return apply("power", rows<BinaryRows>().pow, a, b);
   }
-  DType base = type_of(a.value).dtype;  // an exponent does not widen it
+  const bool numbers = is_weak(a.value) && is_weak(b.value);
+  DType base = is_known_number(b.value) ? type_of(a.value).dtype : d;  // a number as exponent does not widen it
   if (base == bool_) base = i32;
-  else if (is_weak(a.value)) base = default_int();
+  else if (numbers || (is_known_number(b.value) && is_weak(a.value))) base = default_int();
   if (is_known_number(b.value) && b.value.value()->integer < 0)
     fail("power", a.at,
          fmt::format("integers to a negative power: {} to the power {}", type_of(a.value).str(),

@@ -292,7 +292,7 @@ Primitive convolution_primitive() {
                   a.linear[1] ? w_cotangent(q, a.ct[0], a.x[0], a.in[1]) : Array()};
   };
   p.batch = batch_convolution;
-  p.facts.linear_in = {0, 1};
+  p.facts.linear_in = {0, 1}, p.facts.product = true;
   p.facts.batched_dot = [](const ir::Params&) { return true; };
   // An element of the result joins one filter, products with padding included.
   p.facts.flops = [](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {

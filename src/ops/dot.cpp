@@ -179,7 +179,7 @@ Primitive dot_row() {
     return out;
   };
   p.batch = batch_dot;
-  p.facts.linear_in = {0, 1};
+  p.facts.linear_in = {0, 1}, p.facts.product = true;
   p.facts.batched_dot = [](const ir::Params& q) { return !q.as<DotParams>().dimensions().lhs_batch.empty(); };
   p.facts.flops = [](const ir::Params& params, std::span<const Type> in, std::span<const Type> out) {
     double products = static_cast<double>(out[0].shape.size());

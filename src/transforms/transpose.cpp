@@ -99,6 +99,20 @@ class BackwardPass {
     return v;
   }
 
+  // What derives from rows is linear; what a user's rule does with tangents may be anything.
+  void check_linear(const ir::Eqn& e) const {
+    const ir::Facts& f = e.primitive->facts;
+    bool linear = e.primitive->transpose && !(f.quotient && in_linear_[1]);
+    if (f.product) linear = linear && std::count(in_linear_.begin(), in_linear_.end(), true) < 2;
+    if (linear) return;
+    std::string of;
+    for (const Type& t : types_) of += (of.empty() ? "" : ", ") + t.str();
+    throw Error(fmt::format("[{}] a derivative is not linear in its tangents: {} of them, of {}", e.primitive->name,
+                            f.product ? "a product" : "a function", of),
+                e.at,
+                "the rule given to custom_jvp must be linear in the tangents: sums, and products with known values");
+  }
+
   void transpose(std::size_t i) {
     const ir::Eqn& e = p_.eqns[i];
     bool any = false;
@@ -119,6 +133,7 @@ class BackwardPass {
     }
     release(i);  // x_ has the last handles
     RuleScope rule(e.rule_of, e.at, {e.mark.region, e.mark.operation, true});
+    if (!e.primitive->higher_order()) check_linear(e);
     if (!e.primitive->transpose) ir::missing_rule(*e.primitive, "transpose", e.at);
     std::optional<Donation> donation;
     if (e.primitive->higher_order()) donation.emplace(x_);

@@ -464,6 +464,30 @@ TEST(Custom, ForwardRulesCaptureMappedValues) {
 }
 
 // The branch is that of this call; what the function captures is still no argument of the rule.
+TEST(CustomJvp, RulesThatAreNotLinearSaySo) {
+  auto with = [](auto tangent) {
+    return grad(custom_jvp([](Array x) { return sin(x); },
+                           [=](auto p, auto t) { return std::pair(sin(std::get<0>(p)), tangent(std::get<0>(t))); }));
+  };
+  auto text = [&](auto tangent) { return ERROR_OF((void)with(tangent)(1.0)); };
+  const std::string hint =
+      "hint: the rule given to custom_jvp must be linear in the tangents: sums, and products with known values";
+  auto says = [&](const std::string& error, const std::string& start) {
+    return error.starts_with(start) && error.ends_with(hint) ? "" : error;
+  };
+  EXPECT_EQ(says(text([](Array t) { return t * t; }),
+                 "[mul] a derivative is not linear in its tangents: a product of them, of f32[], f32[]"),
+            "");
+  EXPECT_EQ(says(text([](Array t) { return sin(t); }),
+                 "[sin] a derivative is not linear in its tangents: a function of them, of f32[]"),
+            "");
+  EXPECT_EQ(says(text([](Array t) { return 1 / t; }),
+                 "[div] a derivative is not linear in its tangents: a function of them, of f32[], f32[]"),
+            "");
+  EXPECT_EQ(says(text([](Array t) { return dot(reshape(t, {1}), reshape(t, {1})); }),
+                 "[dot_general] a derivative is not linear in its tangents: a product of them"),
+            "");
+}
 TEST(Custom, AnIfDoesNotHideWhatIsCaptured) {
   auto f = [](Array c) {
     auto g =
