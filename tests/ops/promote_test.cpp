@@ -40,8 +40,8 @@ bool applies(const Json& row, const std::string& a, const std::string& b) {
   return row["x64"].get<bool>() == (wide && !number_decides);
 }
 
-// Powers are recorded of scalars, at whose values JAX looks: an exponent that it knows does not widen the base. Of arrays
-// it promotes, as all operations do; bools are numbers then.
+// Powers are recorded of scalars, at whose values JAX looks: an exponent that it knows does not widen the base. Of
+// arrays it promotes, as all operations do; bools are numbers then.
 DType power_of_arrays(const Json& row) {
   const std::string a = row["a"], b = row["b"];
   const DType promoted = dtypes.at(row["mul"]["dtype"]);
