@@ -137,6 +137,13 @@ template <class V, class I>
 V scale_normal(V y, V, I n) {
   return y * power_of_two(y, n);
 }
+// y(x), where it is zero for every x below `limit`. What vanishes there is not computed: the machine takes a hundred
+// cycles for a result that underflows, and masks, distances and weights make many.
+template <class V, class Y>
+V zero_below(V x, double limit, Y y) {
+  const auto gone = x < like(x, limit);
+  return select(gone, like(x, 0), y(select(gone, like(x, 0), x)));
+}
 // exp for |x| < 87, where the result is a normal number.
 template <class V>
 V exp_normal(V x) {
@@ -146,18 +153,21 @@ V exp_normal(V x) {
 
 template <class V>
 V exp(V x) {
-  const auto e = reduce_exp(at_least(at_most(x, 89), -104));
-  return scale(e.p + like(x, 1), e.n, e.integer);
+  return zero_below(x, -104, [](V c) {
+    const auto e = reduce_exp(at_most(c, 89));
+    return scale(e.p + like(c, 1), e.n, e.integer);
+  });
 }
 
 template <class V>
 V exp2(V x) {
-  const V c = at_least(at_most(x, 129), -151);
-  const V magic = like(x, 0x1.8p23);
-  const V shifted = c + magic;
-  const V n = shifted - magic, r = (c - n) * like(x, std::numbers::ln2);
-  const V q = poly(r, 0.0013814325, 0.00836885134, 0.041668401, 0.166665195, 0.499999934);
-  return scale(fma(q, r * r, r) + like(x, 1), n, add_bits(bits(shifted), like(bits(shifted), -0x4b400000)));
+  return zero_below(x, -151, [](V below) {
+    const V c = at_most(below, 129), magic = like(c, 0x1.8p23);
+    const V shifted = c + magic;
+    const V n = shifted - magic, r = (c - n) * like(c, std::numbers::ln2);
+    const V q = poly(r, 0.0013814325, 0.00836885134, 0.041668401, 0.166665195, 0.499999934);
+    return scale(fma(q, r * r, r) + like(c, 1), n, add_bits(bits(shifted), like(bits(shifted), -0x4b400000)));
+  });
 }
 
 template <class V>
@@ -310,7 +320,8 @@ V pow(V x, V y) {
   const V outside = select(a == zero, like(x, -infinity), a);  // log of 0, inf, nan
   const auto l = log64(to_f64(select(inside, a, one)));
   const auto product = to_f64(y) * select(inside, l, to_f64(outside));
-  const V size = to_f32(exp64(at_least(at_most(product, 120), -120)));
+  using D = decltype(to_f64(x));
+  const V size = to_f32(zero_below(product, -104, [](D c) { return exp64(at_most(c, 120)); }));
   // 0 * inf is the only nan not made of one: |x| = 1, or y = 0.
   const V magnitude = select(either(y == zero, both(a == one, y == y)), one, size);
   const V half = y * like(y, 0.5);
@@ -339,15 +350,17 @@ V erf(V x) {
 
 template <class V>
 V erfc(V x) {
-  // erfc(a) = exp(-a^2) / (1 + 2a) times a polynomial in (a - 4) / (a + 4)
-  const auto a = to_f64(at_most(abs(x), 10.3));
+  // erfc(a) = exp(-a^2) / (1 + 2a) times a polynomial in (a - 4) / (a + 4), 0 beyond 10.2
+  const auto gone = abs(x) > like(x, 10.2);
+  const auto a = to_f64(select(gone, like(x, 1), abs(x)));
   const auto t = (a - like(a, 4)) / (a + like(a, 4));
   const auto p =
       poly(t, 4.5570193891501329e-5, 0.00024689464592446322, -0.00016858834934345634, -0.00079471748345846442,
            0.0050030112751011278, -0.016195940515203184, 0.03717405193852308, -0.06632962742463465, 0.09373221409719174,
            -0.10103916166919947, 0.068097079373713168, 0.015379655227166853, -0.13962111715378757, 1.2329951186113552);
   const auto y = exp64(-(a * a)) * p / (a + a + like(a, 1));
-  return to_f32(select(x < like(x, 0), like(a, 2) - y, y));
+  return select(gone, select(x < like(x, 0), like(x, 2), like(x, 0)),
+                to_f32(select(x < like(x, 0), like(a, 2) - y, y)));
 }
 
 }  // namespace math

@@ -11,6 +11,7 @@ using math::at_most;
 using math::infinity;
 using math::nan;
 using math::poly;
+using math::zero_below;
 
 template <class D>
 struct Pair {

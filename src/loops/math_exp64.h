@@ -33,17 +33,21 @@ Scaled<D> exp_scaled(D x, D rest) {
 
 template <class D>
 D exp(D x) {
-  const Scaled<D> e = exp_scaled(at_least(at_most(x, 710), -746), like(x, 0));
-  return scale(e.hi, e.n);
+  return zero_below(x, -746, [](D c) {
+    const Scaled<D> e = exp_scaled(at_most(c, 710), like(c, 0));
+    return scale(e.hi, e.n);
+  });
 }
 
 template <class D>
 D exp2(D x) {
-  const D c = at_least(at_most(x, 1025), -1076), magic = like(x, integer_magic);
-  const D n = (c + magic) - magic, f = c - n;
-  const Pair<D> r = exact_product(f, like(x, ln2_hi));
-  const Pair<D> e = exp_near_zero(r.hi, fma(f, like(x, ln2_lo), r.lo));
-  return scale(e.hi, n);
+  return zero_below(x, -1076, [](D below) {
+    const D c = at_most(below, 1025), magic = like(c, integer_magic);
+    const D n = (c + magic) - magic, f = c - n;
+    const Pair<D> r = exact_product(f, like(c, ln2_hi));
+    const Pair<D> e = exp_near_zero(r.hi, fma(f, like(c, ln2_lo), r.lo));
+    return scale(e.hi, n);
+  });
 }
 
 template <class D>

@@ -198,9 +198,11 @@ D pow(D x, D y) {
   const Pair<D> l = log_pair(select(inside, a, one));
   const D product = y * select(inside, l.hi, outside);
   const D rest = fma(y, l.lo, fma(y, l.hi, -product));
-  const D c = at_least(at_most(product, 800), -800);
-  const Scaled<D> e = exp_scaled(c, select(c == product, rest, zero));
-  const D size = scale(e.hi, e.n);
+  const D size = zero_below(product, -746, [&](D below) {
+    const D c = at_most(below, 800);
+    const Scaled<D> e = exp_scaled(c, select(c == product, rest, zero));
+    return scale(e.hi, e.n);
+  });
   // 0 * inf is the only nan not made of one: |x| = 1, or y = 0.
   const D magnitude = select(either(y == zero, both(a == one, y == y)), one, size);
   const D half = y * like(y, 0.5);

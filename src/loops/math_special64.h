@@ -42,7 +42,8 @@ D erfc(D x) {
   const D a = abs(x);
   const Pair<D> s = fast_sum(like(x, 1), -x);
   const D near_zero = s.hi + fma(-x, erf_slope(x), s.lo);
-  const D far = erfc_far(at_most(a, 28));
+  const auto gone = a > like(x, 27.5);
+  const D far = select(gone, like(x, 0), erfc_far(select(gone, like(x, 1), a)));
   const auto middle = both(x < like(x, 0.25), a < like(x, 0.84));
   return select(middle, near_zero, select(x < like(x, 0), like(x, 2) - far, far));
 }
