@@ -42,6 +42,11 @@ class ColumnReduction : Reduction {
   }
 
  private:
+  static constexpr std::int64_t panel = 512;  // columns
+  struct Panel {
+    Value *first, *last;  // columns
+  };
+
   static int levels(std::int64_t count) {
     int n = 0;
     for (; count > column_block; ++n) count = (count + column_block - 1) / column_block;
@@ -62,17 +67,68 @@ class ColumnReduction : Reduction {
       Value* hi = e_.smaller(b_.CreateSub(to, start), extent);
       const std::int64_t count = layout_.schedule.reduced;
       if (count > 0) e_.emit(Level::row);
-      e_.for_lanes(lo, hi, copies(), [&](const Lanes& lanes) {
-        if (count == 0) {
-          Value* x = join_.identity();
-          if (lanes.width > 1) x = b_.CreateVectorSplat(static_cast<unsigned>(lanes.width), x);
-          return store(lanes, Values(lanes.copies, join_.taken(x)));
-        }
-        e_.emit(Level::strip, lanes);
-        store(lanes, chain(e_.number(0), e_.number(count), levels(count), lanes, elements(lanes)));
-      });
+      if (levels(count) > 0 && extent_ > copies() * e_.width) panels(lo, hi);
+      else strips(lo, hi);
       e_.set_position(before);
     });
+  }
+  // Columns [lo, hi), some vectors from top to bottom at a time.
+  void strips(Value* lo, Value* hi) {
+    const std::int64_t count = layout_.schedule.reduced;
+    e_.for_lanes(lo, hi, copies(), [&](const Lanes& lanes) {
+      if (count == 0) {
+        Value* x = join_.identity();
+        if (lanes.width > 1) x = b_.CreateVectorSplat(static_cast<unsigned>(lanes.width), x);
+        return store(lanes, Values(lanes.copies, join_.taken(x)));
+      }
+      e_.emit(Level::strip, lanes);
+      store(lanes, chain(e_.number(0), e_.number(count), levels(count), lanes, elements(lanes)));
+    });
+  }
+  // The same, block after block of rows: what is read lies close together, where a strip down many long rows would meet
+  // a page of memory with every row.
+  void panels(Value* lo, Value* hi) {
+    const std::int64_t count = layout_.schedule.reduced;
+    for (int l = 0; l < levels(count); ++l) sums_.push_back(e_.local(join_.type(), panel));
+    e_.loop(lo, hi, panel, [&](Value* first) {
+      const Panel p{first, e_.smaller(b_.CreateAdd(first, e_.number(panel)), hi)};
+      down(e_.number(0), e_.number(count), levels(count), p);
+      each(p, [&](const Lanes& lanes) { store(lanes, sums(levels(count), lanes, p)); });
+    });
+  }
+  // Reduced elements [from, to) of a panel's columns into the sums of this level.
+  void down(Value* from, Value* to, int level, const Panel& p) {
+    each(p, [&](const Lanes& lanes) {
+      set_sums(level, lanes, p, Values(static_cast<std::size_t>(lanes.copies), join_.neutral(lanes.width)));
+    });
+    std::int64_t step = 1;
+    for (int l = 0; l < level; ++l) step *= column_block;
+    e_.loop(from, to, step, [&](Value* r) {
+      Value* end = e_.smaller(b_.CreateAdd(r, e_.number(step)), to);
+      if (level > 1) down(r, end, level - 1, p);
+      each(p, [&](const Lanes& lanes) {
+        if (level == 1) e_.emit(Level::strip, lanes);
+        const Values x = level > 1 ? sums(level - 1, lanes, p) : chain(r, end, 0, lanes, elements(lanes));
+        Values acc = sums(level, lanes, p);
+        for (std::size_t c = 0; c < acc.size(); ++c) acc[c] = join_.apply(acc[c], x[c]);
+        set_sums(level, lanes, p, acc);
+      });
+    });
+  }
+  void each(const Panel& p, FunctionRef<void(const Lanes&)> body) { e_.for_lanes(p.first, p.last, copies(), body); }
+  Value* place(int level, const Lanes& lanes, const Panel& p, int copy) {
+    Value* column = b_.CreateAdd(b_.CreateSub(lanes.at, p.first), e_.number(copy * lanes.width));
+    return at(sums_[static_cast<std::size_t>(level - 1)], column);
+  }
+  Values sums(int level, const Lanes& lanes, const Panel& p) {
+    Values out;
+    for (int c = 0; c < lanes.copies; ++c)
+      out.push_back(e_.load_dense(join_.type(), place(level, lanes, p, c), lanes.width, lanes.mask(c), nullptr));
+    return out;
+  }
+  void set_sums(int level, const Lanes& lanes, const Panel& p, const Values& x) {
+    for (int c = 0; c < lanes.copies; ++c)
+      e_.store_dense(x[static_cast<std::size_t>(c)], place(level, lanes, p, c), lanes.mask(c));
   }
 
   void blocks() {
@@ -143,6 +199,7 @@ class ColumnReduction : Reduction {
   int reduced_, inner_;    // first dimensions of these sections
   std::int64_t extent_;    // of the innermost dimension
   std::vector<int> kept_;  // dimensions of the results but for the innermost
+  std::vector<Value*> sums_;  // of a panel, by level of blocks
 };
 
 }  // namespace

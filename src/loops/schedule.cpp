@@ -69,7 +69,12 @@ std::int64_t grain_of(const Kernel& k, const Schedule& s) {
   const double nanoseconds = cost * static_cast<double>(s.iterations), least = threshold;
   if (s.units < 2 || nanoseconds < least) return 0;
   const auto pieces = least > 0 ? static_cast<std::int64_t>(std::min(64.0, nanoseconds / (least / 2))) : 64;
-  const std::int64_t grain = std::max<std::int64_t>(1, s.units / std::max<std::int64_t>(pieces, 2));
+  std::int64_t grain = std::max<std::int64_t>(1, s.units / std::max<std::int64_t>(pieces, 2));
+  // Of rows of memory each thread takes whole lines, and enough of them in a row.
+  if (s.form == KernelForm::columns && !s.by_blocks) {
+    const std::int64_t least_columns = s.units < 1024 ? 64 : 256;
+    grain = (grain + least_columns - 1) / least_columns * least_columns;
+  }
   return grain > block_size ? (grain + block_size - 1) / block_size * block_size : grain;
 }
 
