@@ -105,6 +105,12 @@ class Array {
   Array& operator-=(const ArrayLike& b) &;
   Array& operator*=(const ArrayLike& b) &;
   Array& operator/=(const ArrayLike& b) &;
+  Array& operator%=(const ArrayLike& b) &;
+  Array& operator&=(const ArrayLike& b) &;
+  Array& operator|=(const ArrayLike& b) &;
+  Array& operator^=(const ArrayLike& b) &;
+  Array& operator<<=(const ArrayLike& b) &;
+  Array& operator>>=(const ArrayLike& b) &;
   template <class T>
   void operator+=(const T&) && {
     static_assert(never<T>, "anew: x[i] is a copy, += on it changes nothing; write x = x.at(i).add(v)");
@@ -128,6 +134,7 @@ class Array {
   friend Array operator/(const ArrayLike& a, const ArrayLike& b);
   friend Array operator%(const ArrayLike& a, const ArrayLike& b);
   friend Array operator-(const ArrayLike& a);
+  friend Array operator+(const ArrayLike& a);  // positive(a)
   friend Array operator<(const ArrayLike& a, const ArrayLike& b);
   friend Array operator<=(const ArrayLike& a, const ArrayLike& b);
   friend Array operator>(const ArrayLike& a, const ArrayLike& b);
@@ -138,6 +145,8 @@ class Array {
   friend Array operator|(const ArrayLike& a, const ArrayLike& b);
   friend Array operator^(const ArrayLike& a, const ArrayLike& b);
   friend Array operator~(const ArrayLike& a);
+  friend Array operator<<(const ArrayLike& a, const ArrayLike& b);  // left_shift, right_shift
+  friend Array operator>>(const ArrayLike& a, const ArrayLike& b);
   friend std::ostream& operator<<(std::ostream&, const Array&);
 
   // Inside the library.
@@ -250,6 +259,15 @@ struct Bound {
 struct Slice {
   Bound start = none, stop = none, step = none;
 };
+// x[a, b] is the comma operator, which forgets a. Between numbers only the compiler's warning tells.
+template <class A, class B>
+  requires(std::same_as<A, Slice> || std::same_as<B, Slice> || std::same_as<A, ellipsis_t> ||
+           std::same_as<B, ellipsis_t>)
+Slice operator,(const A&, const B&) {
+  static_assert(sizeof(A) == 0, "anew: x[a, b] is C++'s comma operator, which forgets a; write x[{a, b}]");
+  return {};
+}
+
 inline Slice slice() { return {}; }
 inline Slice slice(Bound stop) { return {none, stop, none}; }
 inline Slice slice(Bound start, Bound stop, Bound step = none) { return {start, stop, step}; }
@@ -307,6 +325,36 @@ DType literal_dtype() {
 // Copies `count` numbers of C++ type `from` into a new array.
 Array from_memory(const void* data, std::size_t count, DType from, const Shape& shape, DType to, const Location& at);
 [[noreturn]] void ragged(const Location& at);
+
+// Ranges of numbers, of such ranges, ...: how many one in the other; 0 for anything else, and for text.
+template <class R>
+consteval std::size_t depth_of() {
+  if constexpr (requires(const R& r) { typename R::value_type; r.begin(); r.end(); r.size(); }) {
+    using V = std::remove_cv_t<typename R::value_type>;
+    if constexpr (Number<V>) return !std::is_same_v<V, char>;
+    else return depth_of<V>() > 0 ? depth_of<V>() + 1 : 0;
+  }
+  return 0;
+}
+template <class R>
+struct ElementOf {
+  using type = std::remove_cv_t<R>;
+};
+template <class R>
+  requires(depth_of<R>() > 0)
+struct ElementOf<R> : ElementOf<typename R::value_type> {};
+template <class R>
+using element_of = typename ElementOf<R>::type;
+
+template <class R, class T>
+void flatten(const R& v, std::size_t depth, std::vector<std::int64_t>& sizes, std::vector<T>& out, const Location& at) {
+  const auto size = static_cast<std::int64_t>(v.size());
+  if (depth == sizes.size()) sizes.push_back(size);
+  else if (sizes[depth] != size) ragged(at);
+  for (const auto& x : v)
+    if constexpr (depth_of<std::remove_cvref_t<decltype(x)>>() > 0) flatten(x, depth + 1, sizes, out, at);
+    else out.push_back(x);
+}
 }  // namespace detail
 
 // std::vector<bool> is not a range of bool; everything else is copied as it lies.
@@ -327,6 +375,16 @@ Array array(const std::vector<T>& v, const Shape& shape, std::optional<DType> dt
 template <Number T>
 Array array(const std::vector<T>& v, std::optional<DType> dtype = {}, const Location& at = Location::current()) {
   return array(v, Shape(v.size()), dtype, at);
+}
+// std::array, std::span, and vectors of vectors or the like: rows of the same length.
+template <class Range>
+  requires(detail::depth_of<Range>() > 0)
+Array array(const Range& v, std::optional<DType> dtype = {}, const Location& at = Location::current()) {
+  std::vector<detail::element_of<Range>> flat;
+  std::vector<std::int64_t> sizes;
+  detail::flatten(v, 0, sizes, flat, at);
+  sizes.resize(detail::depth_of<Range>());  // 0 where there are no rows
+  return array(flat, Shape(sizes, at), dtype, at);
 }
 template <Number T>
 Array array(std::initializer_list<T> v, std::optional<DType> dtype = {}, const Location& at = Location::current()) {

@@ -201,7 +201,8 @@ std::pair<Array, Array> vectors(std::string_view op, const ArrayLike& a, const A
   const Type s = type_of(a.value), t = type_of(v.value);
   if (s.shape.ndim() != 1 || t.shape.ndim() != 1 || s.shape[0] == 0 || t.shape[0] == 0)
     fail(op, a.at, fmt::format("needs two vectors that are not empty, got {} and {}", s.str(), t.str()));
-  return {strong(a.value, a.at), strong(v.value, v.at)};
+  const DType dtype = floating(common_dtype(Arrays{a.value, v.value}));
+  return {coerce(a.value, dtype, a.at), coerce(v.value, dtype, v.at)};
 }
 
 }  // namespace

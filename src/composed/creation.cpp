@@ -121,6 +121,8 @@ Array full_like(const ArrayLike& x, const ArrayLike& v, std::optional<DType> dty
   return full(type.shape, ArrayLike(v.value, x.at), dtype.value_or(type.dtype));
 }
 
+Array operator+(const ArrayLike& a) { return copy(a); }
+
 Array eye(std::int64_t rows, std::int64_t columns, std::int64_t k, DType dtype, const Location& at) {
   if (rows < 0 || columns < 0) fail("eye", at, fmt::format("of {} rows and {} columns", rows, columns));
   PinLine pin(at);

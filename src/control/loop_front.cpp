@@ -132,24 +132,23 @@ void set_kept(LoopParams& p, std::string_view loop, const Options& o, const Loca
   p.disk = o.disk;
 }
 
-}  // namespace
-
-ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, const ScanOptions& options,
-                const std::vector<std::string>& carry_paths, const Location& at) {
+// `loop`: what the user called.
+ScanResult scan_as(std::string_view loop, const ScanBody& body, const Arrays& init, const Arrays& xs,
+                   const ScanOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
   detail::check_function(body, at);
   LoopParams params;
   params.length = length_of(xs, options, at);
   params.reverse = options.reverse;
   params.unroll = options.unroll;
   if (options.unroll < 0) throw Error(fmt::format("[scan] unroll is negative: {}", options.unroll), at);
-  set_kept(params, "scan", options, at);
+  set_kept(params, loop, options, at);
 
   Arrays start = init;
   std::size_t c = init.size();
   auto step = [&](std::span<const Array> in) {
     ScanResult r = body(in.first(c), in.subspan(c));
     if (r.carry.size() != c)
-      throw Error(fmt::format("[scan] the carry has {} arrays, the body returns {}", c, r.carry.size()), at,
+      throw Error(fmt::format("[{}] the carry has {} arrays, the body returns {}", loop, c, r.carry.size()), at,
                   "the body must return a carry of the same structure as it takes");
     Arrays out = std::move(r.carry);
     out.insert(out.end(), r.ys.begin(), r.ys.end());
@@ -162,7 +161,7 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
       const std::int64_t row = params.reverse ? params.length - 1 - i : i;
       Arrays x;
       for (const Array& a : xs) x.push_back(a[Index(row, at)]);
-      const Arrays y = step_now("scan", step, start, x, carry_paths, at);
+      const Arrays y = step_now(loop, step, start, x, carry_paths, at);
       rows.resize(y.size());
       for (std::size_t k = 0; k < y.size(); ++k)
         rows[k].insert(params.reverse ? rows[k].begin() : rows[k].end(), strong(y[k], at));
@@ -178,7 +177,7 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
     t.shape.erase(0);
     forms.push_back({t, false});
   }
-  Staged s = stage_body("scan", step, start, forms, carry_paths, at);
+  Staged s = stage_body(loop, step, start, forms, carry_paths, at);
   params.constants = s.program.constants;
   params.carries = static_cast<int>(c);
   s.program.constants = 0;
@@ -193,20 +192,20 @@ ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, cons
   return {Arrays(out.begin(), split), Arrays(split, out.end())};
 }
 
-Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, const Arrays& init,
-                  const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
+Arrays while_as(std::string_view loop, const LoopCondition& condition, const FlatFunction& body, const Arrays& init,
+                const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
   detail::check_function(condition, at);
   detail::check_function(body, at);
   LoopParams p;
-  set_kept(p, "while_loop", options, at);
+  set_kept(p, loop, options, at);
   if (!options.disk.empty())
-    throw Error("[while_loop] .disk needs a number of steps that is known before the loop runs", at,
+    throw Error(fmt::format("[{}] .disk needs a number of steps that is known before the loop runs", loop), at,
                 "use scan, or fori_loop with static bounds");
   Arrays start = init;
   auto step = [&](std::span<const Array> in) {
     Arrays out = body(in);
     if (out.size() != init.size())
-      throw Error(fmt::format("[while_loop] the carry has {} arrays, the body returns {}", init.size(), out.size()), at,
+      throw Error(fmt::format("[{}] the carry has {} arrays, the body returns {}", loop, init.size(), out.size()), at,
                   "the body must return a carry of the same structure as it takes");
     return out;
   };
@@ -217,11 +216,11 @@ Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, cons
       if (!(type_of(go) == Type{{}, bool_}))
         throw Error(fmt::format("[while_loop] the condition must give a bool scalar, got {}", type_of(go).str()), at);
       if (!go.item<bool>()) return start;
-      step_now("while_loop", step, start, {}, carry_paths, at);
+      step_now(loop, step, start, {}, carry_paths, at);
     }
   }
   Forms forms = forms_of(start, at);
-  Staged b = stage_body("while_loop", step, start, forms, carry_paths, at);
+  Staged b = stage_body(loop, step, start, forms, carry_paths, at);
   Staged c = stage([&](std::span<const Array> in) { return Arrays{condition(in)}; }, forms, "while_loop", at);
   Type got = c.program.type(c.program.outputs[0]);
   if (!(got == Type{{}, bool_}))
@@ -236,6 +235,18 @@ Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, cons
   return as_formed(bind_loop(p, inputs, at), forms);
 }
 
+}  // namespace
+
+ScanResult scan(const ScanBody& body, const Arrays& init, const Arrays& xs, const ScanOptions& options,
+                const std::vector<std::string>& carry_paths, const Location& at) {
+  return scan_as("scan", body, init, xs, options, carry_paths, at);
+}
+
+Arrays while_loop(const LoopCondition& condition, const FlatFunction& body, const Arrays& init,
+                  const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
+  return while_as("while_loop", condition, body, init, options, carry_paths, at);
+}
+
 Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, const Arrays& init,
                  const LoopOptions& options, const std::vector<std::string>& carry_paths, const Location& at) {
   detail::check_function(body, at);
@@ -245,8 +256,6 @@ Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, con
     if (t.shape.ndim() != 0 || !is_integer(t.dtype))
       throw Error(fmt::format("[fori_loop] bounds must be integer scalars, got {}", t.str()), at);
   }
-  LoopParams checked;
-  set_kept(checked, "fori_loop", options, at);
   auto step = [&](std::span<const Array> in) {
     Arrays out = body(in);
     if (out.size() != init.size())
@@ -270,11 +279,11 @@ Arrays fori_loop(const Array& lo, const Array& hi, const FlatFunction& body, con
     ScanBody scan_step = [&](std::span<const Array> carry, std::span<const Array>) {
       return ScanResult{step(carry), {}};
     };
-    out = flat::scan(scan_step, start, {}, o, paths, at).carry;
+    out = scan_as("fori_loop", scan_step, start, {}, o, paths, at).carry;
   } else {
     Array end = coerce(hi, dtype, at);
-    out =
-        flat::while_loop([&](std::span<const Array> carry) { return carry[0] < end; }, step, start, options, paths, at);
+    auto goes_on = [&](std::span<const Array> carry) { return carry[0] < end; };
+    out = while_as("fori_loop", goes_on, step, start, options, paths, at);
   }
   out.erase(out.begin());
   return out;

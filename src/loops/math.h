@@ -218,19 +218,28 @@ V log_domain(V x, V y) {
   return select(x > like(x, 0), select(x == like(x, infinity), x, y), outside);
 }
 
+// log(2^n (1 + f + rest)) for 1 + f in [sqrt 1/2, sqrt 2) and a rest far below f.
 template <class V>
-V log(V x) {
-  const auto tiny = x < like(x, 0x1p-126);
-  const V scaled = select(tiny, x * like(x, 0x1p23), x);
-  const auto i = bits(scaled);
-  const auto e = shr_arith(add_bits(i, like(i, -0x3f3504f3)), 23);
-  const V f = real(add_bits(i, shl(like(i, 0) - e, 23))) - like(x, 1);
-  const V n = to_f32(e) + select(tiny, like(x, -23), like(x, 0));
+V log_near_one(V f, V rest, V n) {
   const V z = f * f;
   const V p = poly(f, 0.0674663756, -0.116756507, 0.118881629, -0.124055896, 0.142195525, -0.166679958, 0.200021186,
                    -0.250000096, 0.333333126);
-  const V tail = fma(like(x, -0.5), z, fma(p * f, z, n * like(x, 1.42860682e-6)));
-  return log_domain(x, fma(n, like(x, 0.693145751953125), f + tail));
+  const V tail = fma(like(f, -0.5), z, fma(p * f, z, fma(n, like(f, 1.42860682e-6), rest)));
+  return fma(n, like(f, 0.693145751953125), f + tail);
+}
+// n of a positive normal number x, given as bits.
+template <class I>
+I log_exponent(I x) {
+  return shr_arith(add_bits(x, like(x, -0x3f3504f3)), 23);
+}
+
+template <class V>
+V log(V x) {
+  const auto tiny = x < like(x, 0x1p-126);
+  const auto i = bits(select(tiny, x * like(x, 0x1p23), x));
+  const auto e = log_exponent(i);
+  const V f = real(add_bits(i, shl(like(i, 0) - e, 23))) - like(x, 1);
+  return log_domain(x, log_near_one(f, like(x, 0), to_f32(e) + select(tiny, like(x, -23), like(x, 0))));
 }
 
 // Selects 1 where f64 steps would meet a value they are not made for.
@@ -254,11 +263,16 @@ V log10(V x) {
 
 template <class V>
 V log1p(V x) {
-  const V above = x + like(x, 1);  // decides the domain only
-  const auto fine = both(x > like(x, -1), x < like(x, infinity));
-  const auto d = to_f64(select(fine, x, like(x, 0)));
-  const V y = to_f32(log64(d + like(d, 1)));  // the sum is exact, or so close to 1 that x is the result
-  return select(fine, select(abs(x) < like(x, 0x1p-28), x, y), log_domain(above, x));
+  // 1 + x = 2^e (1 + f), where f makes up for what the rounded sum lost; that matters below 2^25 only.
+  const auto tiny = abs(x) < like(x, 0x1p-25);
+  const V c = select(tiny, like(x, 1), x), one = like(x, 1), above = c + one;
+  const auto i = bits(above);
+  const auto e = log_exponent(i);
+  const V near = real(add_bits(i, shl(like(i, 0) - e, 23))) - one;
+  const V scale = select(c < like(x, 0x1p100), power_of_two(x, like(i, 0) - e), like(x, 0));
+  const V lost = c - (above - one), f = fma(lost, scale, near);
+  const V y = log_near_one(f, fma(lost, scale, near - f), to_f32(e));
+  return select(tiny, x, log_domain(above, y));
 }
 
 template <class V>

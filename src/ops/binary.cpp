@@ -259,10 +259,18 @@ Array operator%(const ArrayLike& a, const ArrayLike& b) { return remainder(a, b)
 Array operator&(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_and", rows<BinaryRows>().and_, a, b); }
 Array operator|(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_or", rows<BinaryRows>().or_, a, b); }
 Array operator^(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_xor", rows<BinaryRows>().xor_, a, b); }
+Array operator<<(const ArrayLike& a, const ArrayLike& b) { return left_shift(a, b); }
+Array operator>>(const ArrayLike& a, const ArrayLike& b) { return right_shift(a, b); }
 Array& Array::operator+=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) + b; }
 Array& Array::operator-=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) - b; }
 Array& Array::operator*=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) * b; }
 Array& Array::operator/=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) / b; }
+Array& Array::operator%=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) % b; }
+Array& Array::operator&=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) & b; }
+Array& Array::operator|=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) | b; }
+Array& Array::operator^=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) ^ b; }
+Array& Array::operator<<=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) << b; }
+Array& Array::operator>>=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) >> b; }
 
 Array add(const ArrayLike& a, const ArrayLike& b) { return a + b; }
 Array subtract(const ArrayLike& a, const ArrayLike& b) { return a - b; }

@@ -273,11 +273,11 @@ class Product {
   }
 
   void dot(int64_t begin, int64_t end) const {
-    for (int64_t j = begin; j < end; j += kernels_.lanes)
+    for (int64_t j = begin; j < end; j += 2 * kernels_.lanes)
       for (int64_t k = 0; k < k_; k += block)
         kernels_.dot(std::min(block, k_ - k), a_.data + k * a_.column_stride, a_.column_stride,
                      b_.data + k + j * b_.column_stride, b_.column_stride, c_ + j,
-                     std::min<int64_t>(kernels_.lanes, end - j), starts(k) ? Update::set : Update::add);
+                     std::min<int64_t>(2 * kernels_.lanes, end - j), starts(k) ? Update::set : Update::add);
   }
 
   // A few rows against a large b: some rows of b at a time, so that memory is read in order; the chains wait in c or,

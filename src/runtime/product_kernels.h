@@ -39,7 +39,7 @@ struct Kernels {
   using WindowTile = void (*)(const Run* runs, std::int64_t count, const T* a, std::int64_t a_row, std::int64_t a_k,
                               const T* b, std::int64_t b_k, T* c, std::int64_t c_row, std::int64_t columns,
                               Update update);
-  // One row of a by up to `lanes` columns of b: a(k) = a[k * a_k], b(k, j) = b[j * b_column + k]; never extends.
+  // One row of a by up to twice `lanes` columns of b: a(k) = a[k * a_k], b(k, j) = b[j * b_column + k]; never extends.
   using Dot = void (*)(std::int64_t k, const T* a, std::int64_t a_k, const T* b, std::int64_t b_column, T* c,
                        std::int64_t columns, Update update);
   // to[k * to_k + r] = from[r * from_row + k] for r < rows <= lanes. What lies between the rows of `to`, where to_k is

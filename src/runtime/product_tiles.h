@@ -153,27 +153,46 @@ void transpose(std::int64_t rows, std::int64_t k, const typename V::Element* fro
     for (std::int64_t r = 0; r < rows; ++r) to[i * to_k + r] = in.row[r][i];
 }
 
-// One row of a against columns of b that lie along k: they are turned in registers on their way into the chain.
+// One row of a against columns of b that lie along k: they are turned in registers on their way into the chains, of
+// which one alone would wait for itself.
+template <class V, int vectors>
+void dots(std::int64_t k, const typename V::Element* a, std::int64_t a_k, const typename V::Element* b,
+          std::int64_t b_column, typename V::Element* c, std::int64_t columns, Update update) {
+  using Element = typename V::Element;
+  constexpr int last = vectors - 1;
+  const RowPointers<V> first(b, b_column, columns < V::lanes ? columns : V::lanes);
+  const RowPointers<V> in[] = {first, RowPointers<V>(b + last * V::lanes * b_column, b_column,
+                                                     columns - last * V::lanes)};
+  typename V::Register acc[vectors];
+  for (int v = 0; v < vectors; ++v) acc[v] = V::zero();
+  std::int64_t i = 0;
+  for (; i + V::group <= k; i += V::group) {
+    typename V::Register x[vectors][V::group];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) V::transpose(in[v].row, i, x[v]);
+#pragma GCC unroll 4
+    for (int g = 0; g < V::group; ++g) {
+      const typename V::Register s = V::broadcast(a + (i + g) * a_k);
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) acc[v] = V::fma(s, x[v][g], acc[v]);
+    }
+  }
+  for (; i < k; ++i)
+    for (int v = 0; v < vectors; ++v) {
+      Element x[V::lanes];
+      for (int r = 0; r < V::lanes; ++r) x[r] = in[v].row[r][i];
+      acc[v] = V::fma(V::broadcast(a + i * a_k), V::load(x), acc[v]);
+    }
+  for (int v = 0; v < vectors; ++v) {
+    const typename V::Mask mask = V::mask(v == last ? columns - last * V::lanes : V::lanes);
+    if (update == Update::add) acc[v] = V::add(V::load(c + v * V::lanes, mask), acc[v]);
+    V::store(c + v * V::lanes, acc[v], mask);
+  }
+}
 template <class V>
 void dot(std::int64_t k, const typename V::Element* a, std::int64_t a_k, const typename V::Element* b,
          std::int64_t b_column, typename V::Element* c, std::int64_t columns, Update update) {
-  const RowPointers<V> in(b, b_column, columns);
-  const typename V::Mask mask = V::mask(columns);
-  typename V::Register acc = V::zero();
-  std::int64_t i = 0;
-  for (; i + V::group <= k; i += V::group) {
-    typename V::Register x[V::group];
-    V::transpose(in.row, i, x);
-#pragma GCC unroll 4
-    for (int g = 0; g < V::group; ++g) acc = V::fma(V::broadcast(a + (i + g) * a_k), x[g], acc);
-  }
-  for (; i < k; ++i) {
-    typename V::Element x[V::lanes];
-    for (int r = 0; r < V::lanes; ++r) x[r] = in.row[r][i];
-    acc = V::fma(V::broadcast(a + i * a_k), V::load(x), acc);
-  }
-  if (update == Update::add) acc = V::add(V::load(c, mask), acc);
-  V::store(c, acc, mask);
+  (columns > V::lanes ? dots<V, 2> : dots<V, 1>)(k, a, a_k, b, b_column, c, columns, update);
 }
 
 template <class V>

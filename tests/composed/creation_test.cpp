@@ -56,6 +56,22 @@ TEST(Creation, Values) {
 }
 
 // Formulas become equations, data becomes a captured constant, numbers become literals.
+TEST(Creation, OfContainers) {
+  const std::array<double, 3> three{1, 2, 3};
+  EXPECT_EQ(array(three).type(), (ShapeDtype{{3}, f64}));
+  EXPECT_EQ(array(three, f32).to_vector<double>(), (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(array(std::span(three).last(2)).to_vector<double>(), (std::vector<double>{2, 3}));
+  const std::vector<std::vector<float>> rows{{1, 2, 3}, {4, 5, 6}};
+  EXPECT_EQ(array(rows).type(), (ShapeDtype{{2, 3}, f32}));
+  EXPECT_EQ(array(rows).to_vector<float>(), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(array(std::vector<std::array<std::array<int, 2>, 1>>(3)).type(), (ShapeDtype{{3, 1, 2}, i32}));
+  EXPECT_EQ(array(std::vector<std::vector<bool>>{{true}, {false}}).type(), (ShapeDtype{{2, 1}, bool_}));
+  EXPECT_EQ(array(std::vector<std::vector<double>>{}).type(), (ShapeDtype{{0, 0}, f64}));
+  EXPECT_EQ(array(std::vector<std::vector<double>>(2)).type(), (ShapeDtype{{2, 0}, f64}));
+  EXPECT_EQ(error_of([] { array(std::vector<std::vector<int>>{{1, 2}, {3}}); }), "[array] rows of different lengths");
+  []<class T>(T) { static_assert(!requires(T t) { array(t); }); }(std::string("text"));
+}
+
 TEST(Creation, UnderATrace) {
   auto f = [](std::span<const Array> x) {
     return Arrays{x[0] + zeros({3}) + array({1., 2., 3.}) * arange(3.0) + 2 * ones_like(x[0])};

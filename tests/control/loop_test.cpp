@@ -183,6 +183,13 @@ TEST(Fori, Errors) {
             "[fori_loop] .checkpoints is 0, but at least one state, the first, is kept");
   EXPECT_EQ(brief_error(ERROR_OF(flat::fori_loop(0, 3, [](In) { return Arrays{}; }, {a}))),
             "[fori_loop] the carry has 1 arrays, the body returns 0");
+  // As a scan, as a while loop, and step by step.
+  auto grows = [](In c) { return Arrays{concatenate({c[1], c[1]})}; };
+  for (const Array& to : {Array(3), asarray(3)}) {
+    auto f = [&](In x) { return flat::fori_loop(0, to, grows, {x[0]}); };
+    for (const std::string& said : {ERROR_OF(f(Arrays{a})), ERROR_OF(flat::make_program(f, Arrays{a}))})
+      EXPECT_TRUE(said.starts_with("[fori_loop] ")) << said;
+  }
 }
 
 TEST(While, Errors) {

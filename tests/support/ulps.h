@@ -44,6 +44,7 @@ inline double f32_bound(loops::Math m) {
     case Math::rsqrt:
     case Math::logistic: return 1.6;
     case Math::log: return 0.83;
+    case Math::log1p: return 0.89;
     case Math::tanh: return 1.4;
     case Math::erf: return 1.12;
     default: return 0.51;  // through f64
