@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "control/loop.h"
 #include "trace/trace.h"
 
 namespace anew::passes {
