@@ -329,7 +329,12 @@ Array from_memory(const void* data, std::size_t count, DType from, const Shape& 
 // Ranges of numbers, of such ranges, ...: how many one in the other; 0 for anything else, and for text.
 template <class R>
 consteval std::size_t depth_of() {
-  if constexpr (requires(const R& r) { typename R::value_type; r.begin(); r.end(); r.size(); }) {
+  if constexpr (requires(const R& r) {
+                  typename R::value_type;
+                  r.begin();
+                  r.end();
+                  r.size();
+                }) {
     using V = std::remove_cv_t<typename R::value_type>;
     if constexpr (Number<V>) return !std::is_same_v<V, char>;
     else return depth_of<V>() > 0 ? depth_of<V>() + 1 : 0;

@@ -196,9 +196,9 @@ class ColumnReduction : Reduction {
     };
   }
 
-  int reduced_, inner_;    // first dimensions of these sections
-  std::int64_t extent_;    // of the innermost dimension
-  std::vector<int> kept_;  // dimensions of the results but for the innermost
+  int reduced_, inner_;       // first dimensions of these sections
+  std::int64_t extent_;       // of the innermost dimension
+  std::vector<int> kept_;     // dimensions of the results but for the innermost
   std::vector<Value*> sums_;  // of a panel, by level of blocks
 };
 

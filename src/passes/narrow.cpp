@@ -78,8 +78,8 @@ class Narrower {
     const int maker = maker_of(x);
     if (maker < 0) return false;
     const ir::Eqn& e = p_.eqns[maker];
-    const bool pads = e.primitive == &named_rows().pad && s.primitive == &named_rows().slice &&
-                      !s.params->as<SliceParams>().strides;
+    const bool pads =
+        e.primitive == &named_rows().pad && s.primitive == &named_rows().slice && !s.params->as<SliceParams>().strides;
     if (!pads && !is_each(e)) return false;
     wanted_[maker] = s;
     return changed_ = true;
@@ -141,9 +141,9 @@ class Narrower {
   }
 
   ir::Program& p_;
-  std::vector<int> readers_, makers_;         // by variable: how often it is read; the equation that makes it
+  std::vector<int> readers_, makers_;        // by variable: how often it is read; the equation that makes it
   std::vector<std::optional<View>> wanted_;  // by equation: all that is read of it
-  std::vector<ir::Eqn> kept_;                 // the last first
+  std::vector<ir::Eqn> kept_;                // the last first
   bool changed_ = false;
 };
 

@@ -161,8 +161,8 @@ void dots(std::int64_t k, const typename V::Element* a, std::int64_t a_k, const 
   using Element = typename V::Element;
   constexpr int last = vectors - 1;
   const RowPointers<V> first(b, b_column, columns < V::lanes ? columns : V::lanes);
-  const RowPointers<V> in[] = {first, RowPointers<V>(b + last * V::lanes * b_column, b_column,
-                                                     columns - last * V::lanes)};
+  const RowPointers<V> in[] = {first,
+                               RowPointers<V>(b + last * V::lanes * b_column, b_column, columns - last * V::lanes)};
   typename V::Register acc[vectors];
   for (int v = 0; v < vectors; ++v) acc[v] = V::zero();
   std::int64_t i = 0;

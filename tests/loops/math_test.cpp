@@ -213,7 +213,7 @@ TEST_P(EveryFunction, SpecialValues) {
 // cycles for each such operation, and masks (exp(-1e9)) and distances (exp(-x x)) make arrays of them.
 template <class T>
 [[gnu::noinline]] T plain(Math m, T x, T y) {
-  return math_function<sizeof(T) == 8>(m, x, y);
+  return math_function < sizeof(T) == 8 > (m, x, y);
 }
 template <class T>
 void is_as_fast_far_out(Math m) {

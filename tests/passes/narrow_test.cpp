@@ -60,14 +60,16 @@ TEST(Narrow, WhatOthersReadStaysWhole) {
 // As the Hessian of a layer times a direction has it.
 TEST(Narrow, TransposesMoveUpToProducts) {
   const std::string dot = "dot_general[dimension_numbers=(([1], [0]), ([], [])) preferred_element_type=float32]";
-  const std::string head = "{ lambda ; a:f32[3,4] b:f32[4,2] c:f32[3,5] d:f32[5,2] e:f32[3,2]. let f:f32[3,2] = " +
-                           dot + " a b\n g:f32[3,2] = " + dot + " c d\n h:f32[3,2] = ";
+  const std::string head =
+      "{ lambda ; a:f32[3,4] b:f32[4,2] c:f32[3,5] d:f32[5,2] e:f32[3,2]. let f:f32[3,2] = " + dot +
+      " a b\n g:f32[3,2] = " + dot + " c d\n h:f32[3,2] = ";
   auto rest_with = [](const std::string& also) {
     return "\n i:f32[3,2] = mul h 2.0:f32[]\n j:f32[2,3] = transpose[permutation=(1, 0)] i in (j, " + also + ",) }";
   };
   auto transposed = [&](const std::string& sum, const std::string& also) {
     std::vector<std::string> out;
-    for (const ir::Eqn& e : narrow(*parse_program(head + sum + rest_with(also)).code()).eqns) out.push_back(e.primitive->name);
+    for (const ir::Eqn& e : narrow(*parse_program(head + sum + rest_with(also)).code()).eqns)
+      out.push_back(e.primitive->name);
     return out;
   };
   using Names = std::vector<std::string>;
@@ -77,9 +79,7 @@ TEST(Narrow, TransposesMoveUpToProducts) {
   EXPECT_EQ(transposed("add_any f e", "g"), stays);  // not of products alone
   EXPECT_EQ(transposed("add_any f g", "f"), stays);  // read by others
   // The second product is added where the first one lies: no memory but arguments and results.
-  auto f = [](std::span<const Array> x) {
-    return Arrays{transpose(matmul(x[0], x[1]) + matmul(x[2], x[3]))};
-  };
+  auto f = [](std::span<const Array> x) { return Arrays{transpose(matmul(x[0], x[1]) + matmul(x[2], x[3]))}; };
   const Arrays x{ones({3, 4}), ones({4, 2}), ones({3, 5}), ones({5, 2})};
   EXPECT_EQ(flat::plan(f, x).arena_bytes, 0u);
 }
