@@ -14,9 +14,9 @@
 namespace anew {
 
 struct ArenaBlock {
-  std::byte* data;
-  std::size_t size;
-  ArenaBlock* next;
+  std::byte* data = nullptr;
+  std::size_t size = 0;
+  ArenaBlock* next = nullptr;
 };
 
 namespace {
@@ -81,7 +81,10 @@ ArenaBlock* create(std::size_t bytes) {
                         ? map_pages(size)
                         : static_cast<std::byte*>(::operator new(size, std::align_val_t{line}, std::nothrow));
   if (!data) return nullptr;
-  if (auto* block = new (std::nothrow) ArenaBlock{data, size, nullptr}) return block;
+  if (auto* block = new (std::nothrow) ArenaBlock) {
+    block->data = data, block->size = size;
+    return block;
+  }
   if (size >= mapped_from) unmap_pages(data, size);
   else ::operator delete(static_cast<void*>(data), std::align_val_t{line});
   return nullptr;
