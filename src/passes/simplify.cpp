@@ -14,13 +14,13 @@
 
 namespace anew::passes {
 
-const NamedRows& named_rows() {
+static NamedRows find_named_rows() {
   auto row = [](std::string_view name) -> const ir::Primitive& {
     const ir::Primitive* p = find_row(name);
     if (!p) throw InternalError("[passes] there is no row " + std::string(name));
     return *p;
   };
-  static const NamedRows& rows = *new NamedRows{
+  return {
       .add = row("add"),
       .add_any = row("add_any"),
       .sub = row("sub"),
@@ -37,6 +37,10 @@ const NamedRows& named_rows() {
       .pad = row("pad"),
       .reductions = {&row("reduce_sum"), &row("reduce_prod"), &row("reduce_max"), &row("reduce_min")},
   };
+}
+
+const NamedRows& named_rows() {
+  static const NamedRows& rows = *new NamedRows(find_named_rows());
   return rows;
 }
 
