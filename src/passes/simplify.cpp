@@ -14,33 +14,31 @@
 
 namespace anew::passes {
 
-static NamedRows find_named_rows() {
-  auto row = [](std::string_view name) -> const ir::Primitive& {
-    const ir::Primitive* p = find_row(name);
-    if (!p) throw InternalError("[passes] there is no row " + std::string(name));
-    return *p;
-  };
-  return {
-      .add = row("add"),
-      .add_any = row("add_any"),
-      .sub = row("sub"),
-      .mul = row("mul"),
-      .div = row("div"),
-      .neg = row("neg"),
-      .not_ = row("not"),
-      .convert_element_type = row("convert_element_type"),
-      .select_n = row("select_n"),
-      .broadcast_in_dim = row("broadcast_in_dim"),
-      .reshape = row("reshape"),
-      .transpose = row("transpose"),
-      .slice = row("slice"),
-      .pad = row("pad"),
-      .reductions = {&row("reduce_sum"), &row("reduce_prod"), &row("reduce_max"), &row("reduce_min")},
-  };
+static const ir::Primitive& row(std::string_view name) {
+  const ir::Primitive* p = find_row(name);
+  if (!p) throw InternalError("[passes] there is no row " + std::string(name));
+  return *p;
 }
 
+NamedRows::NamedRows()
+    : add(row("add")),
+      add_any(row("add_any")),
+      sub(row("sub")),
+      mul(row("mul")),
+      div(row("div")),
+      neg(row("neg")),
+      not_(row("not")),
+      convert_element_type(row("convert_element_type")),
+      select_n(row("select_n")),
+      broadcast_in_dim(row("broadcast_in_dim")),
+      reshape(row("reshape")),
+      transpose(row("transpose")),
+      slice(row("slice")),
+      pad(row("pad")),
+      reductions{&row("reduce_sum"), &row("reduce_prod"), &row("reduce_max"), &row("reduce_min")} {}
+
 const NamedRows& named_rows() {
-  static const NamedRows& rows = *new NamedRows(find_named_rows());
+  static const NamedRows& rows = *new NamedRows;
   return rows;
 }
 
