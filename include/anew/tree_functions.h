@@ -165,8 +165,8 @@ std::pair<Array, Unravel<T>> ravel_tree(const T& t, const Location& at = Locatio
   return {detail::ravel_leaves(view, at), Unravel<T>(std::move(skeleton), std::move(types))};
 }
 
-// ---- trees as vectors: leaves have the same shapes, static values are the same, and results the dtypes that stand for them (of the sum that of
-// both, of multiples that of the tree)
+// ---- trees as vectors: leaves have the same shapes, static values are the same, and results the dtypes that stand for
+// them (of the sum that of both, of multiples that of the tree)
 template <Tree T>
 T tree_add(const T& a, const T& b, const Location& at = Location::current()) {
   detail::check_pair(b, a, "tree_add", at);

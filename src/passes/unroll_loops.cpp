@@ -97,8 +97,8 @@ class Unrolling {
   const Location& at_;
 };
 
-// What a body moves out of memory or back goes row by row to where the whole stack lies. Blocks of rows are put together
-// in memory first, so such a loop keeps its turns.
+// What a body moves out of memory or back goes row by row to where the whole stack lies. Blocks of rows are put
+// together in memory first, so such a loop keeps its turns.
 bool moves_rows(const ir::Program& body) {
   bool moves = false;
   ir::for_each_program(body, [&](const ir::Program& q) {

@@ -85,10 +85,38 @@ TEST(RareTypes, ReadOutside) {
   expect_values(outside(array({true, false})), {0, 1});
 }
 
+TEST(RareTypes, OperatorsThatRebind) {
+  Array x = array({13, -6, 7});
+  const Array before = x;
+  x %= 8;
+  expect_values(x, {5, 2, 7});
+  x <<= 2;
+  expect_values(x, {20, 8, 28});
+  x >>= 1;
+  expect_values(x, {10, 4, 14});
+  x &= 6;
+  expect_values(x, {2, 4, 6});
+  x |= array({1, 1, 8});
+  expect_values(x, {3, 5, 14});
+  x ^= 1;
+  expect_values(+x, {2, 4, 15});
+  expect_values(array({-9}) >> 1, {-5});  // keeps the sign
+  expect_values(before, {13, -6, 7});
+}
+
+// Both beside JAX in docs/conformance.md.
+TEST(RareTypes, DivisorsOfZeroAndIndicesBeyondTheEnd) {
+  expect_values(array({7, -7}) % 0, {7, -7});
+  auto f = [](const Array& x) { return sum(x[array({1, 7})]); };
+  expect_values(grad(f)(arange(3.0)), {0, 1, 1});
+}
+
 TEST(RareTypes, ConvolutionsOfIntegers) {
-  for (DType d : {i32, i64, u32}) {
+  for (auto [d, gives] : {std::pair(i32, f32), {i64, f64}, {u32, f32}}) {  // as in JAX
     SCOPED_TRACE(std::string(name_of(d)));
-    expect_values(convolve(array({1, 2, 3}, d), array({1, 10}, d)), {1, 12, 23, 30});
+    const Array y = convolve(array({1, 2, 3}, d), array({1, 10}, d));
+    EXPECT_EQ(y.dtype(), gives);
+    expect_values(y, {1, 12, 23, 30});
   }
 }
 
