@@ -271,20 +271,6 @@ class Gathering {
     return {made.primitive->name, made.at.line() ? source_line(made.at) : SourceLine{}};
   }
 
-  static std::string body_name(const passes::Step& s, std::size_t k) {
-    if (s.is<passes::Branch>()) return "branch " + std::to_string(k);
-    if (s.is<passes::Loop>()) return k == 0 ? "body" : "condition";
-    return k == 0 ? "advance" : k == 1 ? "back" : "tape";
-  }
-  static const Code* nested_code(const Code* code, std::size_t i, std::size_t k) {
-    const ExecutableStep* step = code->steps[code->doer[i]].get();
-    if (auto* loop = dynamic_cast<const LoopStep*>(step)) return (k == 0 ? loop->body : loop->condition).get();
-    if (auto* branch = dynamic_cast<const BranchStep*>(step)) return branch->branches[k].get();
-    if (auto* unwind = dynamic_cast<const UnwindStep*>(step))
-      return (k == 0 ? unwind->advance : k == 1 ? unwind->step : unwind->within->tape).get();
-    return nullptr;
-  }
-
   // Rows of a loop or branch. What it moves and computes is the sum of them.
   void nested(const passes::Step& s, const ir::Mark& mark, const Code* code, std::size_t i, int depth, std::size_t live,
               std::size_t base, std::int64_t runs) {
@@ -298,10 +284,10 @@ class Gathering {
       const bool header = s.bodies.size() > 1;
       const std::size_t at = r_.steps.size();
       if (header) {
-        MemoryReport::Step row{.depth = depth + 1, .what = body_name(s, k), .live_bytes = outside + body.bytes};
+        MemoryReport::Step row{.depth = depth + 1, .what = passes::name_of(s, k), .live_bytes = outside + body.bytes};
         r_.steps.push_back(std::move(row));
       }
-      const Sums sums = walk(body, nested_code(code, i, k), depth + 1 + header, outside,
+      const Sums sums = walk(body, code->steps[code->doer[i]]->nested(k), depth + 1 + header, outside,
                              base + passes::plan_of(s, k).offset, runs < 0 || length < 0 ? -1 : runs * length);
       if (header) {
         MemoryReport::Step& row = r_.steps[at];

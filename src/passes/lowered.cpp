@@ -66,32 +66,27 @@ Extent extent_of(const Body& body, ValueId value) {
 }
 
 Part plan_of(const Step& step, std::size_t body) {
-  if (auto* loop = step.as<Loop>()) return body == 0 ? loop->body : loop->condition;
-  if (auto* unwind = step.as<Unwind>()) return body == 0 ? unwind->advance : body == 1 ? unwind->step : unwind->tape;
-  if (auto* tiles = step.as<Tiles>()) return tiles->plans[0];
-  return std::get<Branch>(step.work).plan;
+  auto ask = [&](const auto& work) {
+    if constexpr (requires { work.plan_of(body); }) return work.plan_of(body);
+    else return Part{};
+  };
+  return std::visit(ask, step.work);
+}
+
+std::string name_of(const Step& step, std::size_t body) {
+  auto ask = [&](const auto& work) {
+    if constexpr (requires { work.name_of(body); }) return work.name_of(body);
+    else return std::string();
+  };
+  return std::visit(ask, step.work);
 }
 
 std::vector<Part> buffers_of(const Step& step) {
-  if (auto* loop = step.as<Loop>()) return loop->others;
-  std::vector<Part> parts;
-  if (auto* unwind = step.as<Unwind>()) {
-    for (const Unwind::Stack& s : unwind->stacks) parts.insert(parts.end(), {s.buffers[0], s.buffers[1], s.copy});
-    parts.insert(parts.end(), unwind->others.begin(), unwind->others.end());
-    parts.push_back(unwind->pool);
-  }
-  return parts;
-}
-
-plan::RowPlaces row_places(const Body& body, const Step& step) {
-  const Unwind& u = *step.as<Unwind>();
-  const Body& tape = *step.bodies[2];
-  plan::RowPieces states, pieces;
-  for (std::size_t i = 0; i < tape.outputs.size(); ++i)
-    (i < static_cast<std::size_t>(u.carries) ? states : pieces).push_back(row_piece(tape.type(tape.outputs[i])));
-  if (u.spilled) return {0, {}, std::move(pieces)};
-  const auto stack = static_cast<std::size_t>(u.constants + u.xs + (u.length < 0 ? 2 : 0));
-  return {body.type(step.in[stack]).shape[0], std::move(states), std::move(pieces)};
+  auto ask = [](const auto& work) {
+    if constexpr (requires { work.buffers(); }) return work.buffers();
+    else return std::vector<Part>();
+  };
+  return std::visit(ask, step.work);
 }
 
 Body clone(const Body& body) {

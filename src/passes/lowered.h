@@ -21,6 +21,10 @@
 #include "loops/schedule.h"
 #include "runtime/loop_spec.h"
 
+namespace anew {
+class ExecutableStep;
+}
+
 namespace anew::passes {
 
 using ir::Strides;
@@ -68,6 +72,16 @@ struct Part {
 };
 
 // ---- what a step may be
+// Each kind says of itself, in a file of its own (kernel_work.cpp, call_work.cpp, ...): the scratch it needs, and how
+// that is parted (`count`); what it takes by the cost model (`time`); what runs (`make`). One with Bodies says where
+// their plans lie in its scratch (`plan_of`; of tiles: in the first lane) and what reports call them (`name_of`); one
+// with buffers of carries or copies of states, where these lie (`buffers`).
+
+struct Body;
+struct Step;
+class Assembler;
+struct Near;
+using MadeStep = std::unique_ptr<const ExecutableStep>;
 
 // Operands are the step's inputs, then its outputs.
 struct Kernel {
@@ -75,6 +89,10 @@ struct Kernel {
   loops::Schedule schedule = {};  // set by `schedule`
   bool on_tiles = false;   // set by `attach_epilogues`: runs on tiles of the call before it, as they are finished
   bool with_last = false;  // set by `attach_neighbours`: runs at once with the kernel before it
+
+  void count(const Body& body, Step& step);
+  double time(const Body& body, const Step& step, Near* near) const;
+  MadeStep make(Assembler& to, std::size_t i, const Step& step) const;
 };
 
 // A call into the runtime.
@@ -91,6 +109,11 @@ struct Call {
   } moves = Moves::no;  // its operand to where it may lie on disk, or back
   std::shared_ptr<const ir::Lowered::Halves> halves = {};
   enum class Half : std::uint8_t { whole, start, finish } half = Half::whole;  // set by `overlap`
+
+  ir::Scratch scratch(const Body& body, const Step& step) const;
+  void count(const Body& body, Step& step);
+  double time(const Body& body, const Step& step, Near* near) const;
+  MadeStep make(Assembler& to, std::size_t i, const Step& step) const;
 };
 
 // scan, while. Inputs of the step: constants, first carries, xs. Outputs: carries, ys, then what it records: for a
@@ -101,11 +124,24 @@ struct Loop : LoopSpec {
   // Set by `count_scratch`: the plans of body and condition, its decision, the spare buffer of each carry.
   Part body = {}, condition = {}, decision = {};
   std::vector<Part> others = {};
+
+  void count(const Body& body, Step& step);
+  double time(const Body& body, const Step& step, Near* near) const;
+  MadeStep make(Assembler& to, std::size_t i, const Step& step) const;
+  Part plan_of(std::size_t body) const;
+  std::string name_of(std::size_t body) const;
+  std::vector<Part> buffers() const;
 };
 
 // Inputs: the index, then those of every branch. Bodies: the branches.
 struct Branch {
   Part plan = {};  // set by `count_scratch`: of the branch taken
+
+  void count(const Body& body, Step& step);
+  double time(const Body& body, const Step& step, Near* near) const;
+  MadeStep make(Assembler& to, std::size_t i, const Step& step) const;
+  Part plan_of(std::size_t body) const;
+  std::string name_of(std::size_t body) const;
 };
 
 // Inputs: constants, xs, (of a while: its number of steps, the steps of the kept states,) kept states, linear
@@ -124,7 +160,15 @@ struct Unwind : UnwindSpec {
   };
   std::vector<Stack> stacks = {};
   std::vector<Part> others = {};
+
+  void count(const Body& body, Step& step);
+  double time(const Body& body, const Step& step, Near* near) const;
+  MadeStep make(Assembler& to, std::size_t i, const Step& step) const;
+  Part plan_of(std::size_t body) const;
+  std::string name_of(std::size_t body) const;
+  std::vector<Part> buffers() const;
 };
+
 // Kernels, and calls that can be cut, that go over the same rows, run tile by tile, so that what one passes to the next
 // stays in the cache and never exists as a whole. The body sees one tile: of inputs and outputs the rows of the tile
 // (their pointers move from tile to tile), of what it makes for itself only those.
@@ -134,9 +178,13 @@ struct Tiles {
                                          out = {};  // per input and output: bytes from one tile to the next, along each
   std::int64_t lanes = 1;        // runs of tiles, each with a plan of its own: threads share them out
   std::vector<Part> plans = {};  // one for each lane; set by `count_scratch`
-};
 
-struct Body;
+  void count(const Body& body, Step& step);
+  double time(const Body& body, const Step& step, Near* near) const;
+  MadeStep make(Assembler& to, std::size_t i, const Step& step) const;
+  Part plan_of(std::size_t body) const;
+  std::string name_of(std::size_t body) const;
+};
 
 struct Step {
   std::vector<ValueId> in = {}, out = {};
@@ -174,11 +222,12 @@ struct Step {
   bool is_reduction() const { return is<Kernel>() && kernel().combine != loops::Combine::none; }
   bool is_elementwise() const { return is<Kernel>() && kernel().combine == loops::Combine::none; }
 };
-// Of its scratch: the plan of one of its Bodies (of tiles: in the first lane); buffers of carries and copies of states.
+// Of a step with Bodies: the plan of one of them; what reports call it; its buffers.
 Part plan_of(const Step& step, std::size_t body);
+std::string name_of(const Step& step, std::size_t body);
+std::vector<Part> buffers_of(const Step& step);
 // Where the residuals of an unwind within bytes lie.
 plan::RowPlaces row_places(const Body& body, const Step& step);
-std::vector<Part> buffers_of(const Step& step);
 
 struct Body {
   Table<StorageId, Storage> storages;

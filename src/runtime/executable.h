@@ -35,14 +35,16 @@ struct StridedPlace {
   void copy(std::byte* const* table, std::byte* to) const;
 };
 
+class Code;
+
 class ExecutableStep {
  public:
   virtual ~ExecutableStep() = default;
   // `more`: free table behind the table of this step's Code.
   virtual void run(std::byte* const* table, std::byte** more) const = 0;
+  // The Code of its Body k, where its steps may be watched.
+  virtual const Code* nested(std::size_t) const { return nullptr; }
 };
-
-class Code;
 
 // Sees every step that runs on a thread while it is installed there (memory_report).
 class StepWatch {
@@ -113,58 +115,6 @@ class KernelStep final : public ExecutableStep {
   Place scratch_;
 };
 
-// Kernels that do not depend on each other, shared out together. Those over as many rows go row by row side by side.
-class NeighboursStep final : public ExecutableStep {
- public:
-  struct Part {
-    std::shared_ptr<const loops::KernelCode> code;
-    std::vector<Place> operands;
-    std::int64_t rows;  // a divisor of its units
-  };
-  explicit NeighboursStep(std::vector<Part> parts);
-  void run(std::byte* const* table, std::byte** more) const override;
-
- private:
-  // Parts over as many rows, some of these at a time.
-  struct Band {
-    std::int64_t rows;
-    std::vector<std::size_t> parts;
-    std::int64_t at_once = 0;  // rows; 0: one thread does them all
-    std::int64_t chunks() const { return at_once ? (rows + at_once - 1) / at_once : 1; }
-  };
-  std::vector<Part> parts_;
-  std::vector<std::size_t> first_operand_;  // of each part
-  std::vector<Band> bands_;                 // the largest first
-  std::int64_t chunks_ = 0;                 // of all
-  bool shared_ = false;                     // some of them are worth a thread
-};
-
-// Runs the Code that an i32 chooses (clamped).
-class BranchStep final : public ExecutableStep {
- public:
-  Place index, scratch;
-  std::vector<Place> inputs, outputs;
-  std::vector<std::unique_ptr<const Code>> branches;
-  void run(std::byte* const* table, std::byte** more) const override;
-};
-
-// Runs a Code for every tile of some rows.
-class TileStep final : public ExecutableStep {
- public:
-  struct Operand {
-    Place place;
-    std::vector<std::int64_t> step;  // bytes from tile to tile, along each of `outer`
-  };
-  std::vector<std::int64_t> outer;
-  std::vector<Operand> inputs, outputs;
-  std::vector<Place> scratch;  // one per lane
-  std::unique_ptr<const Code> body;
-  void run(std::byte* const* table, std::byte** more) const override;
-
- private:
-  void run_lane(std::byte* const* table, std::byte** own, std::int64_t begin, std::int64_t end) const;
-};
-
 // An array that a loop walks along its leading axis.
 struct StackedPlace {
   Place place;
@@ -216,6 +166,7 @@ class LoopStep final : public ExecutableStep {
   StridedPlace counter, end;         // of a loop that counts; no end: loop.end_literal
 
   void run(std::byte* const* table, std::byte** more) const override;
+  const Code* nested(std::size_t k) const override { return (k == 0 ? body : condition).get(); }
 
  private:
   std::int64_t known_length(std::byte* const* table) const;
@@ -254,6 +205,7 @@ class UnwindStep final : public ExecutableStep {
   std::optional<Within> within;
 
   void run(std::byte* const* table, std::byte** more) const override;
+  const Code* nested(std::size_t k) const override { return (k == 0 ? advance : k == 1 ? step : within->tape).get(); }
 };
 
 }  // namespace anew
