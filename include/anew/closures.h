@@ -142,7 +142,7 @@ class CustomGradient : public detail::Calls<CustomGradient<F>, detail::params_t<
   CustomGradient(F f, const Location& at) : f_(std::move(f)), at_(at) {
     detail::check_function(f_, at);
     if constexpr (std::is_empty_v<F>) key_ = detail::key_of_types<CustomGradient>();
-    else key_ = detail::new_rule_key();
+    else key_ = detail::new_function_key();
   }
 
   template <class... T>
@@ -160,13 +160,13 @@ class CustomGradient : public detail::Calls<CustomGradient<F>, detail::params_t<
       const Output output{f_};
       typename For::type c(output, std::forward<T>(args)...);
       return c.rebuild(detail::call_custom_vjp(
-          c.flat(), detail::gradient_rule<F, detail::argument_t<F, I, T>...>(f_, c.skeleton(), at_),
-          For::without_static ? key_ : detail::new_rule_key(), c.leaves(), {}, at_));
+          c.flat(), detail::gradient_rule<F, detail::argument_t<F, I, T>...>(f_, c.skeleton(), at_), For::key(key_, c),
+          c.leaves(), {}, at_));
     }
   }
   F f_;
   Location at_;
-  detail::RuleKey key_;
+  detail::FunctionKey key_;
 };
 // The function args... -> output of one that returns std::pair(output, backward), with the backward pass that it
 // returns: backward(cotangent of the output) -> std::tuple of one cotangent per argument. What backward captures is

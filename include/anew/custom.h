@@ -3,6 +3,7 @@
 // trace (pass those as arguments), and it must not change anything.
 #pragma once
 #include <anew/control.h>
+#include <anew/function_key.h>
 #include <anew/linearize.h>
 
 namespace anew {
@@ -19,35 +20,10 @@ struct VjpResult {
   VjpBackward backward;
 };
 using VjpForward = std::function<VjpResult(std::span<const Array> x)>;
-// Rules with one key are the same rule.
-using RuleKey = std::shared_ptr<const void>;
-Arrays call_custom_jvp(const FlatFunction& f, flat::JvpRule rule, RuleKey key, std::span<const Array> x,
+Arrays call_custom_jvp(const FlatFunction& f, flat::JvpRule rule, FunctionKey key, std::span<const Array> x,
                        const CustomOptions& options, const Location& at);
-Arrays call_custom_vjp(const FlatFunction& f, VjpForward forward, RuleKey key, std::span<const Array> x,
+Arrays call_custom_vjp(const FlatFunction& f, VjpForward forward, FunctionKey key, std::span<const Array> x,
                        const CustomOptions& options, const Location& at);
-RuleKey new_rule_key();
-
-// ---- one rule, one key: functions without state are known by their types, others by the object that holds them. A
-// call with static arguments makes a rule of its own.
-template <class... F>
-RuleKey key_of_types() {
-  static const auto& key = *new RuleKey(new_rule_key());  // never destroyed: static objects may call
-  return key;
-}
-template <class T>
-consteval bool only_arrays();
-template <class... T>
-consteval bool all_only_arrays(types<T...>) {
-  return (only_arrays<T>() && ...);
-}
-template <class T>
-consteval bool only_arrays() {
-  if constexpr (std::same_as<T, Array>) return true;
-  else if constexpr (is_fixed_sequence<T>) return only_arrays<typename T::value_type>();
-  else if constexpr (is_tuple<T>) return all_only_arrays(typename element_types<T>::type{});
-  else if constexpr (Record<T>) return all_only_arrays(field_types<T>{});
-  else return false;
-}
 
 // ---- arguments without their leaves, owned by a rule
 template <class... A>
@@ -198,7 +174,15 @@ template <class F, std::size_t... I, class... T>
 struct custom_call<F, std::index_sequence<I...>, T...> {
   using type = Call<F, std::index_sequence<I...>, argument_t<F, I, T>...>;
   static constexpr bool valid = check_call<F, argument_t<F, I, T>...>();
-  static constexpr bool without_static = (only_arrays<argument_t<F, I, T>>() && ...);
+  // Of the rules for this call.
+  static FunctionKey key(const FunctionKey& rules, const type& c) {
+    if constexpr ((describable<argument_t<F, I, T>>() && ...)) {
+      flat::CallKey statics;
+      statics.word(reinterpret_cast<std::uintptr_t>(key_of_types<argument_t<F, I, T>...>().get()));
+      (describe(get<I>(c.skeleton()), statics), ...);
+      return key_of_values(rules, std::move(statics));
+    } else return new_function_key();
+  }
   template <class Rule>
   static consteval bool check_jvp() {
     return check_jvp_rule<Rule, typename type::Result, std::tuple<argument_t<F, I, T>...>,
@@ -228,7 +212,7 @@ class CustomJvp : public detail::Calls<CustomJvp<F, Rule>, detail::params_t<F>> 
       : f_(std::move(f)), rule_(std::move(rule)), options_(options), at_(at) {
     detail::check_function(rule_, at);
     if constexpr (std::is_empty_v<F> && std::is_empty_v<Rule>) key_ = detail::key_of_types<F, Rule>();
-    else key_ = detail::new_rule_key();
+    else key_ = detail::new_function_key();
   }
 
   template <class... T>
@@ -237,7 +221,7 @@ class CustomJvp : public detail::Calls<CustomJvp<F, Rule>, detail::params_t<F>> 
     if constexpr (For::valid) {
       if constexpr (For::template check_jvp<Rule>()) {
         typename For::type c(f_, std::forward<T>(args)...);
-        detail::RuleKey key = For::without_static ? key_ : detail::new_rule_key();
+        detail::FunctionKey key = For::key(key_, c);
         return c.rebuild(
             detail::call_custom_jvp(c.flat(), For::jvp(rule_, c), std::move(key), c.leaves(), options_, at_));
       }
@@ -251,7 +235,7 @@ class CustomJvp : public detail::Calls<CustomJvp<F, Rule>, detail::params_t<F>> 
   Rule rule_;
   CustomOptions options_;
   Location at_;
-  detail::RuleKey key_;
+  detail::FunctionKey key_;
 };
 // f, whose derivative is rule(primals, tangents) -> std::pair(output, tangent of the output).
 template <class F = detail::Elementwise, class Rule>
@@ -270,7 +254,7 @@ class CustomVjp : public detail::Calls<CustomVjp<F, Forward, Backward>, detail::
     detail::check_function(backward_, at);
     if constexpr (std::is_empty_v<F> && std::is_empty_v<Forward> && std::is_empty_v<Backward>)
       key_ = detail::key_of_types<F, Forward, Backward>();
-    else key_ = detail::new_rule_key();
+    else key_ = detail::new_function_key();
   }
 
   template <class... T>
@@ -279,7 +263,7 @@ class CustomVjp : public detail::Calls<CustomVjp<F, Forward, Backward>, detail::
     if constexpr (For::valid) {
       if constexpr (For::template check_vjp<Forward, Backward>()) {
         typename For::type c(f_, std::forward<T>(args)...);
-        detail::RuleKey key = For::without_static ? key_ : detail::new_rule_key();
+        detail::FunctionKey key = For::key(key_, c);
         return c.rebuild(detail::call_custom_vjp(c.flat(), For::vjp(forward_, backward_, c), std::move(key), c.leaves(),
                                                  options_, at_));
       }
@@ -294,7 +278,7 @@ class CustomVjp : public detail::Calls<CustomVjp<F, Forward, Backward>, detail::
   Backward backward_;
   CustomOptions options_;
   Location at_;
-  detail::RuleKey key_;
+  detail::FunctionKey key_;
 };
 // f, whose backward pass is given: forward(args...) -> std::pair(output, residuals), run instead of f where f is
 // differentiated; backward(residuals, ct) -> std::tuple of one cotangent per argument (none for a static one).

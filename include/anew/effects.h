@@ -1,7 +1,7 @@
 // Effects: printing and calling back from inside transformed functions. They happen in program order whenever the
 // function runs, compiled or not, and are never dropped or merged; a checkpoint prints again when it recomputes.
 #pragma once
-#include <anew/call.h>
+#include <anew/function_key.h>
 
 namespace anew {
 
@@ -30,8 +30,8 @@ namespace detail {
 
 enum class CallbackKind { io, pure, debug };
 // flat::io_callback or another kind; the results have the types of `like`.
-Arrays run_callback(CallbackKind kind, const FlatFunction& f, const Arrays& like, const Arrays& args,
-                    const Location& at);
+Arrays run_callback(CallbackKind kind, const FlatFunction& f, const FunctionKey& key, const Arrays& like,
+                    const Arrays& args, const Location& at);
 // Kept as long as an equation may run: owns the function and the trees without their leaves.
 template <class F, class R, class... A>
 struct Callback {
@@ -53,6 +53,21 @@ struct Callback {
     return take_leaves(r);
   }
 };
+// Of f at one line: its results are checked, and errors say where.
+template <class F, class R, class... A>
+FunctionKey key_of_callback(const F& f, const R& result, const Pack<A...>& args, const Location& at) {
+  if constexpr ((std::is_empty_v<F> || is_function_pointer<F>) && describable<R>() && (describable<A>() && ...)) {
+    flat::CallKey values;
+    values.text(at.file_name());
+    values.word(at.line());
+    describe(f, values);
+    describe(result, values);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (describe(get<I>(args), values), ...);
+    }(std::index_sequence_for<A...>());
+    return key_of_values(key_of_types<F, R, A...>(), std::move(values));
+  } else return nullptr;
+}
 template <class F, class R, class... A>
 consteval bool check_callback() {
   if constexpr (check_call<F, A...>()) {
@@ -73,9 +88,10 @@ auto callback_of(CallbackKind kind, F f, R result, const Location& at, std::inde
     [[maybe_unused]] LeafPass pass(LeafPass::Action::take, leaves);
     (walk(get<I>(pack), pass), ...);
     Arrays like = take_leaves(result);
+    const FunctionKey key = key_of_callback(f, result, pack, at);
     auto state = std::make_shared<const State>(State{std::move(f), std::move(pack), result, at, kind});
     FlatFunction g = [state, all](std::span<const Array> xs) { return state->run(xs, all); };
-    return with_leaves(std::move(result), run_callback(kind, g, like, leaves, at));
+    return with_leaves(std::move(result), run_callback(kind, g, key, like, leaves, at));
   }
 }
 template <class F, class R, class... T>

@@ -45,7 +45,7 @@ class Policy {
     std::vector<Policy> parts = {};
     std::string text = {};  // of a callable
     std::function<Save(const PolicyQuery&)> rule = {};
-    const void* identity = nullptr;  // a callable equals its copies
+    const void* identity = nullptr;  // a callable equals its copies, one without state all of its type
     int depth = 0;                   // of the policies in `parts`
   };
 
@@ -53,11 +53,12 @@ class Policy {
   Policy(Kind kind, Details details);
   template <class F>
     requires std::is_invocable_v<const F&, const PolicyQuery&>
-  Policy(F f, const Location& at = Location::current()) : Policy(callable(describe(at), wrap(std::move(f), at))) {}
+  Policy(F f, const Location& at = Location::current())
+      : Policy(callable(describe(at), identity_of<F>(), wrap(std::move(f), at))) {}
   template <class F>
     requires std::is_invocable_v<const F&, const PolicyQuery&>
   Policy(std::string name, F f, const Location& at = Location::current())
-      : Policy(callable(std::move(name), wrap(std::move(f), at))) {}
+      : Policy(callable(std::move(name), identity_of<F>(), wrap(std::move(f), at))) {}
   // There is no moving: what was moved from is still the same policy.
   Policy(const Policy&) noexcept;
   Policy& operator=(const Policy&) noexcept;
@@ -86,7 +87,12 @@ class Policy {
     else return [f = std::move(f)](const PolicyQuery& q) { return f(q) ? Save::save : Save::recompute; };
   }
   static std::string describe(const Location& at);
-  static Policy callable(std::string text, Rule rule);
+  template <class F>
+  static const void* identity_of() {
+    static const char of_type = 0;
+    return std::is_empty_v<F> ? &of_type : nullptr;
+  }
+  static Policy callable(std::string text, const void* identity, Rule rule);  // no identity: its own
   Kind kind_;
   std::shared_ptr<const Details> details_;
 };

@@ -133,8 +133,6 @@ const ir::Primitive& custom_jvp_row() {
 
 namespace detail {
 
-RuleKey new_rule_key() { return std::make_shared<char>(); }
-
 Arrays call_custom_jvp(const FlatFunction& f, flat::JvpRule rule, std::shared_ptr<const void> key,
                        std::span<const Array> x, const CustomOptions& options, const Location& at) {
   auto p = std::make_shared<CustomJvpParams>();
@@ -147,7 +145,7 @@ Arrays call_custom_jvp(const FlatFunction& f, flat::JvpRule rule, std::shared_pt
 Arrays flat::custom_jvp(const FlatFunction& f, const JvpRule& rule, std::span<const Array> x,
                         const CustomOptions& options, const Location& at) {
   detail::check_function(rule, at);
-  return detail::call_custom_jvp(f, rule, detail::new_rule_key(), x, options, at);
+  return detail::call_custom_jvp(f, rule, detail::new_function_key(), x, options, at);
 }
 
 }  // namespace anew

@@ -47,7 +47,7 @@ ir::Tangents jvp_custom_vjp(const ir::JvpArgs& a) {
     map.active.push_back(dx.value() != nullptr);
     if (dx.value()) operands.push_back(dx);
   }
-  q->backward = {std::move(map), detail::new_rule_key(), "backward"};
+  q->backward = {std::move(map), detail::new_function_key(), "backward"};
   Arrays tangents = anew::bind(custom_lin_row(), q, operands, at);
   Arrays t;
   std::size_t next = 0;
@@ -230,7 +230,7 @@ Arrays flat::custom_vjp(const FlatFunction& f, const VjpRules& rules, std::span<
     auto [y, residuals] = rules.forward(in);
     return detail::VjpResult{std::move(y), std::move(residuals), rules.backward};
   };
-  return detail::call_custom_vjp(f, forward, detail::new_rule_key(), x, options, at);
+  return detail::call_custom_vjp(f, forward, detail::new_function_key(), x, options, at);
 }
 
 }  // namespace anew

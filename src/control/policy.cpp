@@ -147,11 +147,11 @@ std::string Policy::describe(const Location& at) {
   return "at " + line.str();
 }
 
-Policy Policy::callable(std::string text, Rule rule) {
+Policy Policy::callable(std::string text, const void* identity, Rule rule) {
   auto details = std::make_shared<Details>();
   details->text = std::move(text);
   details->rule = std::move(rule);
-  details->identity = details.get();
+  details->identity = identity ? identity : details.get();
   Policy out(Kind::callable);
   out.details_ = std::move(details);
   return out;

@@ -138,6 +138,9 @@ struct JitCache::State {
   std::mutex guard;
   Lru<std::shared_ptr<const Traced>> traced{most_traced};
   Lru<ir::ProgramRef> nested{most_traced};  // where the call is an equation of something that is traced
+  // Of Programs that were compiled: the last one's text, hashed, and how often in a row it was the same.
+  std::size_t last_text = 0;
+  int same_text = 0;
 };
 JitCache::JitCache() : state_(std::make_shared<State>()) {}
 JitCache::JitCache(const JitCache&) noexcept = default;
@@ -165,6 +168,23 @@ Arrays as_equation(Closed c, const JitCache& cache, const JitOptions& options, c
   Arrays out = bind_nested(
       jit_row(), [&](ir::ProgramRef p) { return jit_params(options.name, std::move(p)); }, *shared, c.inputs, at);
   return as_formed(std::move(out), c.forms);
+}
+
+// Programs that differ, and read the same, hold functions that are made anew by each call.
+void count_compilation(JitCache::State& state, const ir::Program& program, const Location& at) {
+  constexpr int too_often = 10;
+  const std::size_t text = std::hash<std::string>{}(ir::print(program));
+  {
+    std::lock_guard lock(state.guard);
+    if (std::exchange(state.last_text, text) != text) state.same_text = 0;
+    if (++state.same_text != too_often) return;
+  }
+  warn(fmt::format(
+           "[jit] compiled {} times for the same types: a rule, policy or callback with captures is made at each "
+           "call, and is another function each time; hint: make it once, outside of the function; or compile() the "
+           "function, which is traced once",
+           too_often),
+       at);
 }
 
 // What could be compiled is; inside another trace the call is an equation.
@@ -204,6 +224,7 @@ Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cac
   std::vector<ir::Atom> outputs = s.program.outputs;
   if (!t) {
     compiled = true;
+    count_compilation(state, s.program, at);
     const std::size_t constants = inputs.size() - x.size();
     t = compile_traced(share(std::move(s.program)), std::move(lie), constants, plan_options(options, constants));
     std::list<std::shared_ptr<const Traced>> gone;

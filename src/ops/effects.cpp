@@ -225,7 +225,7 @@ std::vector<ir::Sample> callback_samples(bool results) {
     CallbackParams p;
     p.batch = batch;
     if (results) p.results.emplace_back(one_example({shape, d}, batch).shape, d);
-    p.callback = {results ? twice : nothing, "sample"};
+    p.callback = {results ? twice : nothing, results ? twice : nothing, "sample"};
     out.push_back({make_params(p), {{{shape, d}, -3, 3}}});
   };
   for (DType d : {i32, i64}) {  // of integers: floating-point arguments would ask for a derivative, which there is not
@@ -318,7 +318,8 @@ void debug_print(std::string_view format, std::span<const Array> args, const Loc
 
 namespace {
 
-Arrays bind_callback(std::string_view op, const Primitive& row, const FlatFunction& f,
+// With one key, the same function; without, a function of its own.
+Arrays bind_callback(std::string_view op, const Primitive& row, const FlatFunction& f, const detail::FunctionKey& key,
                      std::span<const ShapeDtype> results, std::span<const Array> args, const Location& at) {
   detail::check_function(f, at);
   CallbackParams p;
@@ -340,7 +341,8 @@ Arrays bind_callback(std::string_view op, const Primitive& row, const FlatFuncti
     }
     return y;
   };
-  p.callback = {std::make_shared<const FlatFunction>(checked), source_line(at).str()};
+  const auto shared = std::make_shared<const FlatFunction>(checked);
+  p.callback = {shared, key ? key : shared, source_line(at).str()};
   return anew::bind(row, make_params(std::move(p)), args, at);
 }
 
@@ -348,15 +350,31 @@ Arrays bind_callback(std::string_view op, const Primitive& row, const FlatFuncti
 
 Arrays io_callback(const FlatFunction& f, std::span<const ShapeDtype> results, std::span<const Array> args,
                    const Location& at) {
-  return bind_callback("io_callback", io_callback_row(), f, results, args, at);
+  return bind_callback("io_callback", io_callback_row(), f, nullptr, results, args, at);
 }
 Arrays pure_callback(const FlatFunction& f, std::span<const ShapeDtype> results, std::span<const Array> args,
                      const Location& at) {
-  return bind_callback("pure_callback", pure_callback_row(), f, results, args, at);
+  return bind_callback("pure_callback", pure_callback_row(), f, nullptr, results, args, at);
 }
 void debug_callback(const FlatFunction& f, std::span<const Array> args, const Location& at) {
-  bind_callback("debug::callback", debug_callback_row(), f, {}, args, at);
+  bind_callback("debug::callback", debug_callback_row(), f, nullptr, {}, args, at);
 }
 
 }  // namespace flat
+
+namespace detail {
+
+Arrays run_callback(CallbackKind kind, const FlatFunction& f, const FunctionKey& key, const Arrays& like,
+                    const Arrays& args, const Location& at) {
+  const Types results = types_of(like, at);
+  switch (kind) {
+    case CallbackKind::io: return flat::bind_callback("io_callback", io_callback_row(), f, key, results, args, at);
+    case CallbackKind::pure:
+      return flat::bind_callback("pure_callback", pure_callback_row(), f, key, results, args, at);
+    case CallbackKind::debug: flat::bind_callback("debug::callback", debug_callback_row(), f, key, {}, args, at);
+  }
+  return {};
+}
+
+}  // namespace detail
 }  // namespace anew

@@ -12,8 +12,9 @@ namespace anew {
 
 struct Callback {
   std::shared_ptr<const FlatFunction> f;
+  std::shared_ptr<const void> key;  // of the function (anew/function_key.h)
   std::string name;
-  friend bool operator==(const Callback& a, const Callback& b) { return a.f == b.f; }
+  friend bool operator==(const Callback& a, const Callback& b) { return a.key == b.key; }
 };
 ir::ParamValue to_param(const Callback& c);
 bool from_param(const ir::ParamValue& v, Callback& c);
@@ -27,5 +28,5 @@ const ir::Primitive& pure_callback_row();
 
 template <>
 struct std::hash<anew::Callback> {
-  std::size_t operator()(const anew::Callback& c) const { return std::hash<const void*>{}(c.f.get()); }
+  std::size_t operator()(const anew::Callback& c) const { return std::hash<const void*>{}(c.key.get()); }
 };

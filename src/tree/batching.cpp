@@ -91,13 +91,6 @@ Arrays every(const Arrays& blocks, std::size_t first, std::size_t step) {
   return out;
 }
 
-Arrays run_callback(CallbackKind kind, const FlatFunction& f, const Arrays& like, const Arrays& args,
-                    const Location& at) {
-  if (kind == CallbackKind::debug) return flat::debug_callback(f, args, at), Arrays();
-  if (kind == CallbackKind::pure) return flat::pure_callback(f, types_of_leaves(like), args, at);
-  return flat::io_callback(f, types_of_leaves(like), args, at);
-}
-
 Arrays run_linear_transpose(const FlatFunction& f, std::span<const Array> like, const Arrays& ct, const Location& at) {
   return flat::linear_transpose(f, types_of_leaves(like), ct, at);
 }

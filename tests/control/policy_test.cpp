@@ -140,10 +140,16 @@ TEST(Policy, Text) {
 
 TEST(Policy, EqualityAndHash) {
   auto cos = [](const PolicyQuery& q) { return q.primitive == "cos"; };
-  const Policy f("cos", cos), g("cos", cos), copy = f;
+  auto captures = [name = std::string("cos")](const PolicyQuery& q) { return q.primitive == name; };
+  // Without captures one type is one rule, whenever it is made; with them it equals its copies.
+  const Policy f("cos", cos), again("cos", cos), g("cos", captures), h("cos", captures), copy = f, copied = g;
   EXPECT_EQ(f, copy);
+  EXPECT_EQ(f, again);
+  EXPECT_EQ(g, copied);
   EXPECT_EQ(f.hash(), copy.hash());
+  EXPECT_EQ(f.hash(), again.hash());
   EXPECT_FALSE(f == g);
+  EXPECT_FALSE(g == h);
   EXPECT_EQ(any_of(f, dots_saveable), any_of(copy, dots_saveable));
   EXPECT_FALSE(any_of(f, dots_saveable) == any_of(g, dots_saveable));
   EXPECT_EQ(save_only_these_names("a", "b"), save_only_these_names("a", "b"));
@@ -171,7 +177,8 @@ TEST(Policy, EqualityAndHash) {
                                       all_of(dots_saveable, nothing_saveable),
                                       not_(dots_saveable),
                                       f,
-                                      g};
+                                      g,
+                                      h};
   std::unordered_set<std::size_t> hashes;
   for (std::size_t i = 0; i < different.size(); ++i) {
     hashes.insert(different[i].hash());
