@@ -39,8 +39,8 @@ def workloads():
         r("transformer", "plain dots scan", "jax:plain jax:scan torch:eager_sdpa torch:compile"),
         r("transformer, checkpoints", "ckpt scan_ckpt scan_dots",
           "jax:scan_ckpt jax:scan_dots torch:eager_ckpt torch:compile_ckpt"),
-        r("wave2d", "scan", "jax:scan torch:eager torch:compile_step"),
-        r("wave2d, checkpoints", "scan_sqrt eqx_ckpt20", "jax:scan_sqrt jax:eqx_ckpt20 torch:compile_step_sqrt"),
+        r("wave2d", "scan scan_flush", "jax:scan torch:eager torch:compile_step"),
+        r("wave2d, checkpoints", "scan_sqrt eqx_ckpt20 scan_sqrt_flush", "jax:scan_sqrt jax:eqx_ckpt20 torch:compile_step_sqrt"),
         r("lstm", "scan", "jax:scan torch:nn_lstm torch:compile_step"),
         r("lstm, checkpoints", "scan_ckpt scan_sqrt", "jax:scan_ckpt jax:scan_sqrt"),
         r("convnet", "jit ckpt", "jax:jit torch:eager torch:eager_nhwc torch:compile"),
@@ -116,7 +116,7 @@ def sizes():
     three("mlp_small", "plain", layers, dict(width=304, batch=40), dict(width=208, batch=24), dict(width=251, batch=29))
     three("transformer", "plain", "jax:scan torch:eager_sdpa torch:eager", dict(width=304, length=152),
           dict(width=208, length=104), dict(width=248, length=127, batch=7))
-    three("wave2d", "scan", "jax:scan torch:eager", dict(side=608), dict(side=416), dict(side=509))
+    three("wave2d", "scan_flush", "jax:scan torch:eager", dict(side=608), dict(side=416), dict(side=509))
     three("lstm", "scan", "jax:scan torch:nn_lstm", dict(width=304, batch=40), dict(width=208, batch=24),
           dict(width=251, batch=31))
     three("convnet", "jit", "jax:jit torch:eager torch:eager_nhwc", dict(side=40, first=40, second=76),

@@ -113,7 +113,7 @@ Case lorenz(const std::string& variant, const Sizes& sizes) {
 
 std::vector<Workload> loop_workloads() {
   return {{"wave2d",
-           {"scan", "scan_ckpt", "scan_sqrt", "eqx_ckpt20"},
+           {"scan", "scan_ckpt", "scan_sqrt", "eqx_ckpt20", "scan_flush", "scan_sqrt_flush"},
            {{"side", 512}, {"outer", 20}, {"inner", 25}, {"slots", 20}},
            {{"side", 24}, {"outer", 4}, {"inner", 5}, {"slots", 4}},
            wave,

@@ -33,7 +33,7 @@ struct Arguments {
 };
 
 bool check_one(const Workload& w, const std::string& variant) {
-  Case c = w.build(variant, w.small);
+  Case c = build(w, variant, w.small);
   std::string wrong;
   try {
     const Arrays eager = c.eager_result();
@@ -60,7 +60,7 @@ bool check_one(const Workload& w, const std::string& variant) {
 }
 
 bool sweep_one(const Workload& w, const std::string& variant, const Arguments& a) {
-  const Case c = w.build(variant, a.sizes(w));
+  const Case c = build(w, variant, a.sizes(w));
   std::string wrong;
   const double start = wall_seconds();
   try {
@@ -139,33 +139,33 @@ int run(const Arguments& a) {
   }
   if (command == "extra_time") {
     each(all, std::span(a.words).subspan(1), [&](const Workload& w, const std::string& v) {
-      if (v != "eager") print_extra_time(w.name, v, w.build(v, a.sizes(w)), a.run.repeat, a.run.max_seconds);
+      if (v != "eager") print_extra_time(w.name, v, build(w, v, a.sizes(w)), a.run.repeat, a.run.max_seconds);
     });
     return 0;
   }
   if (command == "goals") {
     const Workload& w = find(all, "transformer");
-    return meets_goals(w.build("plain", a.sizes(w))) ? 0 : 1;
+    return meets_goals(build(w, "plain", a.sizes(w))) ? 0 : 1;
   }
   if (command == "within" && a.words.size() > 3) {
     const Workload& w = find(all, a.words[1]);
-    print_within(w.build(a.words[2], a.sizes(w)), std::span(a.words).subspan(3), a.run.repeat);
+    print_within(build(w, a.words[2], a.sizes(w)), std::span(a.words).subspan(3), a.run.repeat);
     return 0;
   }
   if (command == "steps" && a.words.size() == 3) {
     const Workload& w = find(all, a.words[1]);
-    print_steps(w.build(a.words[2], a.sizes(w)));
+    print_steps(build(w, a.words[2], a.sizes(w)));
     return 0;
   }
   if (command == "curve" && a.words.size() == 3) {
     const Workload& w = find(all, a.words[1]);
-    const Case c = w.build(a.words[2], a.sizes(w));
+    const Case c = build(w, a.words[2], a.sizes(w));
     std::cout << anew::str(anew::flat::budget_curve(c.flat, c.inputs));
     return 0;
   }
   if (command == "plan" && a.words.size() == 3) {
     const Workload& w = find(all, a.words[1]);
-    std::cout << w.build(a.words[2], a.sizes(w)).plan();
+    std::cout << build(w, a.words[2], a.sizes(w)).plan();
     return 0;
   }
   if (command == "serve" && a.words.size() == 3) {

@@ -46,7 +46,7 @@ double flops_of(const Case& c) {
 class One {
  public:
   One(const Workload& w, const std::string& variant, const Sizes& sizes)
-      : w_(w), variant_(variant), full_(sizes == w.full), case_(w.build(variant, sizes)) {
+      : w_(w), variant_(variant), full_(sizes == w.full), case_(build(w, variant, sizes)) {
     line_ = fmt::format(
         R"({{"peer": "anew", "version": "0.1.0", "workload": "{}", "variant": "{}", "threads": {}, "sizes": {}, "double": {})",
         w.name, variant, anew::threads(), sizes.json(),

@@ -37,6 +37,12 @@ std::string Sizes::json() const {
   return "{" + out + "}";
 }
 
+Case build(const Workload& w, const std::string& variant, const Sizes& sizes) {
+  const std::size_t end = variant.ends_with("_flush") ? variant.size() - 6 : variant.size();
+  anew::flush_subnormals(end != variant.size());
+  return w.build(variant.substr(0, end), sizes);
+}
+
 const Workload& find(const std::vector<Workload>& all, const std::string& name) {
   for (const Workload& w : all)
     if (w.name == name) return w;

@@ -23,6 +23,7 @@ bool is_on(const char* name) {
   return !value.empty() && value != "0";
 }
 bool enables_x64() { return is_on("ANEW_ENABLE_X64"); }
+bool flushes_subnormals() { return is_on("ANEW_FLUSH_SUBNORMALS"); }
 bool interprets() { return text("ANEW_BACKEND") == "interpreter"; }
 std::string threads() { return text("ANEW_THREADS"); }
 std::int64_t second_cache() { return std::strtoll(text("ANEW_L2").c_str(), nullptr, 10) << 10; }

@@ -9,6 +9,7 @@ namespace anew::environment {
 
 bool verifies();              // ANEW_VERIFY, whatever its value: check Programs, plans and machine code
 bool enables_x64();           // ANEW_ENABLE_X64, neither empty nor 0
+bool flushes_subnormals();    // the same of ANEW_FLUSH_SUBNORMALS
 bool is_on(const char*);      // the same of ANEW_DEBUG_NANS, ANEW_DEBUG_INFS, ANEW_DEBUG_RANKS, ANEW_DISABLE_JIT
 bool interprets();            // ANEW_BACKEND=interpreter: no machine code
 std::string threads();        // ANEW_THREADS, empty where it is not set

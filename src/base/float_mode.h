@@ -1,5 +1,6 @@
-// The floating-point mode every computation runs in, whatever the user's thread had set: round to nearest, subnormals
-// kept, no traps. FTZ or DAZ in the caller's mode would change results (and cost a gradient its bit equality).
+// The floating-point mode every computation runs in, whatever the user's thread had set: round to nearest, no traps,
+// subnormals kept, or all flushed (`flush_subnormals`). FTZ or DAZ in the caller's mode would change results (and cost a
+// gradient its bit equality).
 #pragma once
 
 namespace anew {
@@ -10,6 +11,8 @@ class FloatMode {  // for its lifetime
   ~FloatMode();
   FloatMode(const FloatMode&) = delete;
   FloatMode& operator=(const FloatMode&) = delete;
+  // The same for as long as the thread lives, or until it asks again.
+  static void adopt();
 
  private:
   unsigned saved_ = 0;

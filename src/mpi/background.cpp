@@ -85,7 +85,6 @@ void Background::end(Job& job, std::exception_ptr error) {
 
 void Background::run() {
   carries_out = true;
-  const FloatMode mode;
   std::unique_lock lock(guard_);
   for (;;) {
     changed_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });

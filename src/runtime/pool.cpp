@@ -220,7 +220,6 @@ class Pool {
   }
 
   void loop(int thread, bool crowded) {
-    FloatMode mode;
     inside_chunk = true;
     std::uint64_t done = 0;
     while (true) {
@@ -228,6 +227,7 @@ class Pool {
       if (fresh(state, done)) {
         done = state / generation_step;
         if (!enter(state)) continue;
+        FloatMode::adopt();
         work(thread);
         state_.fetch_sub(1, std::memory_order_acq_rel);
       }
