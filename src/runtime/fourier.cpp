@@ -40,62 +40,61 @@ const FourierKernels<T>& fourier_kernels_here() {
 template const FourierKernels<float>& fourier_kernels_here();
 template const FourierKernels<double>& fourier_kernels_here();
 
-// x_k = w_k sum_j (x_j w_j) conj(w_(k-j)) with w_j = exp(-pi i j^2 / n): a convolution, of a length we choose.
+// x_k = w_k sum_j (x_j w_j) conj(w_(k-j)) with w_j = exp(-pi i j^2 / n): a convolution, of a length we choose. What w_j
+// becomes is computed in f64 and rounded once.
 template <class T>
 struct FourierSteps<T>::Chirp {
   explicit Chirp(std::int64_t n) : n(n), steps(length(n)) {
     const std::int64_t m = steps.size();
     re.resize(n), im.resize(n);
-    kernel_re.resize(static_cast<std::size_t>(m)), kernel_im.resize(static_cast<std::size_t>(m));
-    std::vector<double> x(static_cast<std::size_t>(m)), y = x, a = x, b = x;
+    std::vector<double> x(static_cast<std::size_t>(m)), y = x, a = x, b = x, c = x, d = x;
     for (std::int64_t j = 0; j < n; ++j) {
-      const auto [c, s] = root_of_unity(j * j % (2 * n), 2 * n);
+      const auto [cos, sin] = root_of_unity(j * j % (2 * n), 2 * n);
       const auto at = static_cast<std::size_t>(j), mirror = static_cast<std::size_t>((m - j) % m);
-      re[at] = c, im[at] = -s;
-      x[at] = x[mirror] = c / static_cast<double>(m);
-      y[at] = y[mirror] = s / static_cast<double>(m);
+      re[at] = static_cast<T>(cos), im[at] = static_cast<T>(-sin);
+      x[at] = x[mirror] = cos / static_cast<double>(m);
+      y[at] = y[mirror] = sin / static_cast<double>(m);
     }
     const FourierParts<double> done =
-        steps.run(1, x.data(), y.data(), 1, {kernel_re.data(), kernel_im.data()}, {a.data(), b.data()}, nullptr);
-    std::copy_n(done.re, m, kernel_re.data());
-    std::copy_n(done.im, m, kernel_im.data());
+        FourierSteps<double>(m).run(1, x.data(), y.data(), 1, {a.data(), b.data()}, {c.data(), d.data()}, nullptr);
+    kernel_re.assign(done.re, done.re + m);
+    kernel_im.assign(done.im, done.im + m);
   }
   static std::int64_t length(std::int64_t n) {
     std::int64_t m = 1;
     while (m < 2 * n - 1) m *= 2;
     return m;
   }
-  std::size_t scratch() const { return 4 * scratch_bytes<double>(steps.size()); }
+  std::size_t scratch() const { return 4 * scratch_bytes<T>(steps.size()); }
   void run(const T* from_re, const T* from_im, std::int64_t stride, FourierParts<T> to, std::byte* memory) const {
     const std::int64_t m = steps.size();
     Pieces pieces(memory);
-    FourierParts<double> a{pieces.take<double>(m), pieces.take<double>(m)},
-        b{pieces.take<double>(m), pieces.take<double>(m)};
+    FourierParts<T> a{pieces.take<T>(m), pieces.take<T>(m)}, b{pieces.take<T>(m), pieces.take<T>(m)};
     for (std::int64_t j = 0; j < n; ++j) {
       const std::size_t at = j;
-      const double x = from_re[j * stride], y = from_im[j * stride];
+      const T x = from_re[j * stride], y = from_im[j * stride];
       a.re[j] = std::fma(x, re[at], -(y * im[at]));
       a.im[j] = std::fma(x, im[at], y * re[at]);
     }
-    std::fill(a.re + n, a.re + m, 0.0);
-    std::fill(a.im + n, a.im + m, 0.0);
-    FourierParts<double> z = steps.run(1, a.re, a.im, 1, b, a, nullptr);
+    std::fill(a.re + n, a.re + m, T{0});
+    std::fill(a.im + n, a.im + m, T{0});
+    FourierParts<T> z = steps.run(1, a.re, a.im, 1, b, a, nullptr);
     for (std::int64_t j = 0; j < m; ++j) {
       const std::size_t at = j;
-      const double x = z.re[j], y = z.im[j];
+      const T x = z.re[j], y = z.im[j];
       z.re[j] = std::fma(x, kernel_re[at], -(y * kernel_im[at]));
       z.im[j] = std::fma(x, kernel_im[at], y * kernel_re[at]);
     }
     z = steps.run(1, z.im, z.re, 1, z.re == a.re ? b : a, z, nullptr);  // back: parts are exchanged
     for (std::int64_t j = 0; j < n; ++j) {
       const std::size_t at = j;
-      to.re[j] = static_cast<T>(std::fma(z.im[j], re[at], -(z.re[j] * im[at])));
-      to.im[j] = static_cast<T>(std::fma(z.im[j], im[at], z.re[j] * re[at]));
+      to.re[j] = std::fma(z.im[j], re[at], -(z.re[j] * im[at]));
+      to.im[j] = std::fma(z.im[j], im[at], z.re[j] * re[at]);
     }
   }
   std::int64_t n;
-  FourierSteps<double> steps;
-  std::vector<double> re, im, kernel_re, kernel_im;
+  FourierSteps steps;
+  std::vector<T> re, im, kernel_re, kernel_im;
 };
 
 template <class T>

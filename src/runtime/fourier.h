@@ -1,6 +1,6 @@
 // Discrete Fourier transforms of one length, f32 and f64: a plan holds the roots of unity and the order of the steps.
 // Self-sorting steps of radix 8, 4, 2, 3, 5, 7 and other primes up to 61; a length with a larger prime is a convolution
-// of powers of two (Bluestein), in f64. Real signals of even length are complex ones of half the length.
+// of powers of two (Bluestein). Real signals of even length are complex ones of half the length.
 // Invariant: one fixed sequence of operations per length and point, on every machine, however many signals are
 // transformed at once and however they lie in memory.
 #pragma once
