@@ -7,6 +7,7 @@
 #include "control/loop.h"
 #include "ops/promote.h"
 #include "plan/revolve.h"
+#include "runtime/state_files.h"
 
 namespace anew::flat {
 namespace {
@@ -126,7 +127,11 @@ void set_kept(LoopParams& p, std::string_view loop, const Options& o, const Loca
     throw Error(fmt::format("[{}] .memory is 0 bytes", loop), at, "leave it out to keep what the gradient needs");
   if (!o.disk.empty() && !o.memory)
     throw Error(fmt::format("[{}] .disk without .memory", loop), at,
-                "give the bytes that may be kept in memory: {.memory = 64_MiB, .disk = \"...\"}");
+                o.checkpoints
+                    ? "give the bytes that may be kept in memory in place of .checkpoints: {.memory = 64_MiB, "
+                      ".disk = \"...\"}"
+                    : "give the bytes that may be kept in memory: {.memory = 64_MiB, .disk = \"...\"}");
+  if (!o.disk.empty()) check_folder({std::string(loop), o.disk, at});
   p.checkpoints = o.checkpoints.value_or(0);
   if (o.memory) p.memory = std::min(detail::saturated<std::int64_t>(*o.memory), std::int64_t{1} << 48);
   p.disk = o.disk;
@@ -167,7 +172,7 @@ ScanResult scan_as(std::string_view loop, const ScanBody& body, const Arrays& in
         rows[k].insert(params.reverse ? rows[k].begin() : rows[k].end(), strong(y[k], at));
     }
     ScanResult r{start, {}};
-    const PinLine pin(at);
+    const PinLine pin(at, loop);
     for (const Arrays& y : rows) r.ys.push_back(stack(y));
     return r;
   }

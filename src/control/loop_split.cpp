@@ -163,15 +163,29 @@ Arrays split_stacking(const LoopParams& p, const ir::SplitArgs& a) {
 
 // ---- a loop that records
 
+// p without what it prints, in nested Programs too.
+ir::ProgramRef silent(const ir::ProgramRef& p) {
+  ir::Program out = *p;
+  bool changed =
+      std::erase_if(out.eqns, [](const ir::Eqn& e) { return e.primitive->facts.effects && e.outputs.empty(); });
+  for (ir::Eqn& e : out.eqns) {
+    if (!e.primitive->higher_order()) continue;
+    std::vector<ir::ProgramRef> programs = ir::nested_programs(e);
+    for (ir::ProgramRef& q : programs) q = silent(q);
+    if (programs == ir::nested_programs(e)) continue;
+    e.params = e.params->with_programs(programs);
+    changed = true;
+  }
+  return changed ? share(std::move(out)) : p;
+}
+
 // The body for the way back: what it printed on the way there it does not print again; other effects it would repeat.
 ir::ProgramRef walked_back(const LoopParams& p, const Location& at) {
   std::string op = p.condition ? "while_loop" : "scan", io = ir::find_io(*p.body);
   if (!io.empty())
     throw Error(fmt::format("[{0}] Effects not supported in the derivative of {0} with few checkpoints: {1}", op, io),
                 at, "move the call out of the loop");
-  ir::Program body = *p.body;
-  std::erase_if(body.eqns, [](const ir::Eqn& e) { return e.primitive->facts.effects && e.outputs.empty(); });
-  return body.eqns.size() == p.body->eqns.size() ? p.body : share(std::move(body));
+  return silent(p.body);
 }
 
 std::vector<std::size_t> joined(std::vector<std::size_t> a, const std::vector<std::size_t>& b) {

@@ -189,14 +189,37 @@ void RowPlaces::place(std::int64_t used, std::int64_t rows, std::vector<Place>& 
     }
 }
 
+// At most, without placing every row. Something lies in the pool because it had no room in any stack, so less than that
+// is free in each of them; where all pieces are aligned alike, the only gap is the one before the first.
+std::int64_t RowPlaces::most_pool_bytes(std::int64_t used, std::int64_t rows) const {
+  std::int64_t row = 0, largest = 0, align = 1;
+  bool alike = true;
+  for (const RowPiece& p : pieces_) {
+    largest = std::max(largest, p.bytes);
+    align = std::max(align, p.element);
+    alike = alike && p.element == pieces_[0].element;
+  }
+  for (const RowPiece& p : pieces_) row = saturating_add(row, p.bytes + (alike ? 0 : align));
+  std::int64_t bytes = saturating_mul(rows, row);
+  for (const RowPiece& state : states_)
+    bytes -= std::max<std::int64_t>(0, (slots_ - std::min(used, slots_)) * state.bytes - largest - 2 * align);
+  return saturating_add(begin(used) + align, std::max<std::int64_t>(0, bytes));
+}
+
 std::int64_t RowPlaces::pool_bytes(const MixedSchedule& schedule, std::int64_t length) const {
+  constexpr double few = 1e6;  // rows to place, in all
   // Rows without bytes lie anywhere, and no schedule says how many there are.
   if (std::all_of(pieces_.begin(), pieces_.end(), [](const RowPiece& p) { return p.bytes == 0; })) length = 0;
+  const std::int64_t last = std::max(slots_, schedule.deepest() + 1);
+  const bool placed = static_cast<double>(last) * static_cast<double>(std::min(length, schedule.run(0))) < few;
   std::int64_t bytes = 0;
   std::vector<Place> places;
-  for (std::int64_t used = 1; used <= std::max(slots_, schedule.deepest() + 1); ++used) {
+  for (std::int64_t used = 1; used <= last; ++used) {
     bytes = std::max(bytes, begin(used));
-    place(used, std::min(length, schedule.run(used - 1)), places);
+    const std::int64_t rows = std::min(length, schedule.run(used - 1));
+    if (!placed && rows > 0) bytes = std::max(bytes, most_pool_bytes(used, rows));
+    if (!placed) continue;
+    place(used, rows, places);
     for (std::size_t i = 0; i < places.size(); ++i)
       if (places[i].stack < 0) bytes = std::max(bytes, places[i].offset + pieces_[i % pieces_.size()].bytes);
   }

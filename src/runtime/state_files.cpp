@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,6 +33,17 @@ std::string more_space(const FileOwner& o) {
 [[noreturn]] void cannot_read(const FileOwner& o) {
   cannot(o, "read " + o.what, "see what the system says of that disk");
 }
+
+}  // namespace
+
+void check_folder(const FileOwner& owner) {
+  struct ::stat about{};
+  if (::stat(owner.folder.c_str(), &about) != 0) cannot_open(owner);
+  if (!S_ISDIR(about.st_mode)) errno = ENOTDIR, cannot_open(owner);
+  if (::access(owner.folder.c_str(), W_OK | X_OK) != 0) cannot_open(owner);
+}
+
+namespace {
 
 constexpr std::size_t most_ahead = 2;                 // reads that nobody has asked for yet
 constexpr std::size_t window = std::size_t{8} << 20;  // bytes of a file that may lie in the system's cache, twice

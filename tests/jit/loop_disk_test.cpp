@@ -58,6 +58,23 @@ TEST(LoopDisk, StatesThatStay) {
   EXPECT_TRUE(same_bits(jit(pulled(spilled))(batch), jit(pulled({.length = 50}))(batch)));
 }
 
+// Whatever fits in memory: else a small run passes, and the large one fails after an hour.
+TEST(LoopDisk, FoldersAreLookedAtBeforeAnythingGoesThere) {
+  const auto few = loss({.length = 2, .memory = 16_KiB, .disk = "/nowhere"});
+  for (const std::string& text :
+       {ERROR_OF(few(c, u)), ERROR_OF(jit(few)(c, u)), ERROR_OF(jit(grad<1>(few)).plan(c, u))})
+    EXPECT_EQ(
+        text,
+        "[scan] cannot open a file in /nowhere: No such file or directory; hint: give a folder that exists and may "
+        "be written to");
+  EXPECT_EQ(ERROR_OF(loss({.length = 2, .memory = 16_KiB, .disk = "/etc/passwd"})(c, u)),
+            "[scan] cannot open a file in /etc/passwd: Not a directory; hint: give a folder that exists and may be "
+            "written to");
+  EXPECT_EQ(ERROR_OF(loss({.length = 2, .checkpoints = 1, .disk = "/nowhere"})(c, u)),
+            "[scan] .disk without .memory; hint: give the bytes that may be kept in memory in place of .checkpoints: "
+            "{.memory = 64_MiB, .disk = \"...\"}");
+}
+
 TEST(LoopDisk, FaultsAreErrors) {
   const Folder folder;
   auto spilled = jit(grad<1>(loss({.length = 100, .memory = 16_KiB, .disk = folder.path})));

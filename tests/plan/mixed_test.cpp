@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <map>
 
 #include "plan/revolve.h"
@@ -274,6 +276,32 @@ TEST(RowPlaces, RowsLieDense) {
 }
 
 // Residuals without elements: as many steps as there may be are one run, of which nothing is placed.
+// A loop of unknown length within many bytes: what a pool takes is known without placing each row, and is enough.
+TEST(RowPlaces, ManyRowsAreBounded) {
+  for (const RowPieces& pieces :
+       {RowPieces{{8, 4}, {12, 4}}, RowPieces{{8, 8}, {4, 4}, {4, 4}, {2, 2}}, RowPieces{{100, 4}}})
+    for (std::int64_t slots : {1, 7, 5000}) {
+      const RowPieces states{{16, 8}, {4, 4}};
+      const std::int64_t length = std::numeric_limits<std::int32_t>::max();
+      const MixedSchedule m = quick_schedule(length, {1 << 20, 24, row_bytes(pieces)});
+      const RowPlaces places(slots, states, pieces);
+      const auto start = std::chrono::steady_clock::now();
+      const std::int64_t pool = places.pool_bytes(m, length);
+      EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+      EXPECT_LE(pool, m.bytes().memory + m.bytes().memory / 2 + 1000);
+      for (std::int64_t used :
+           {std::int64_t{1}, std::int64_t{2}, slots, slots + 1, m.deepest() / 2 + 1, m.deepest() + 1}) {
+        if (used > std::max(slots, m.deepest() + 1)) continue;
+        std::vector<RowPlaces::Place> at;
+        places.place(used, m.run(used - 1), at);
+        for (std::size_t i = 0; i < at.size(); ++i) {
+          const std::int64_t end = at[i].stack < 0 ? at[i].offset + pieces[i % pieces.size()].bytes : 0;
+          ASSERT_LE(end, pool) << used;
+        }
+      }
+    }
+}
+
 TEST(RowPlaces, RowsWithoutBytesTakeNone) {
   const std::int64_t length = std::numeric_limits<std::int32_t>::max();
   const MixedSchedule schedule(length, {0, 4, 0}, 1e6);
