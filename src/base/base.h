@@ -14,6 +14,9 @@ void warn(const std::string& text, const Location& at);
 
 // The line of the user's that equations and errors of this thread get while it is set (PinLine, src/trace/trace.h).
 inline constinit thread_local const Location* pinned_line = nullptr;
+// The function of ours that pinned it, by its name or signature: what the user called, and what errors name instead of
+// what it calls in turn. Empty where rules run.
+inline constinit thread_local std::string_view pinned_function;
 
 // What f gives; where it finds no memory, or has an Error without a line, an Error at the user's line.
 [[noreturn]] void rethrow_at(std::string_view op, const Location& at);

@@ -10,6 +10,26 @@
 namespace anew {
 namespace {
 
+// What the function of a signature is called; nothing where users could not have called it, a lambda or a name in an
+// anonymous namespace (as g++ and clang say these).
+std::string public_name(std::string_view signature) {
+  const std::string name = short_function_name(signature);
+  std::string_view scope = signature.substr(0, signature.rfind(name + "("));
+  scope.remove_prefix(scope.rfind(' ') + 1);
+  const bool internal =
+      scope.find("{anonymous}::") != std::string::npos || scope.find("namespace)::") != std::string::npos;
+  return internal || name == "<lambda>" ? "" : name;
+}
+
+// "[op] what" or "[random.op] what", where op is what the user called.
+std::string of_called_function(const std::string& text) {
+  const std::size_t end = text.starts_with('[') && !pinned_function.empty() ? text.find("] ") : std::string::npos;
+  const std::string name = end == std::string::npos ? "" : public_name(pinned_function);
+  if (name.empty()) return text;
+  const std::size_t dot = text.rfind('.', end);
+  return (dot == std::string::npos ? "[" : text.substr(0, dot + 1)) + name + text.substr(end);
+}
+
 std::string message(const std::string& text, const Location& at, const std::string& hint) {
   std::string out = text;
   if (at.line() != 0) out += "; at " + source_line(at).str();
@@ -29,7 +49,9 @@ SourceLine source_line(const Location& at) {
 }
 
 Error::Error(const std::string& text, const Location& at, const std::string& hint)
-    : std::runtime_error(message(text, at, hint)), file_(at.file_name()), line_(static_cast<int>(at.line())) {}
+    : std::runtime_error(message(of_called_function(text), at, hint)),
+      file_(at.file_name()),
+      line_(static_cast<int>(at.line())) {}
 
 void rethrow_at(std::string_view op, const Location& at) {
   try {

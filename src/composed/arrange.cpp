@@ -40,7 +40,7 @@ Array triangle(std::string_view op, const ArrayLike& x, std::int64_t k, bool low
   Array a = checked(x);
   const Type type = type_of(a);
   if (type.shape.ndim() < 2) fail(op, x.at, fmt::format("needs a matrix, got {}", type.str()));
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   Array mask = lower_mask(type.shape, k, !lower);
   return lower ? where(mask, a, zero_like(a)) : where(mask, zero_like(a), a);
 }

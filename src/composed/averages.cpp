@@ -29,16 +29,16 @@ Array without_nan(const Array& x, double by) {
 
 Array extreme(std::string_view op, const ArrayLike& x, const Axes& axis, bool keepdims, bool largest) {
   Array a = checked(x);
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   if (!may_be_nan(a)) return largest ? max(a, axis, keepdims) : min(a, axis, keepdims);
   std::vector<int> axes = checked_axes(op, axis, type_of(a), x.at);
   Array y = largest ? max(without_nan(a, -inf), axes, keepdims) : min(without_nan(a, inf), axes, keepdims);
   return where(all(isnan(a), axes, keepdims), std::numeric_limits<double>::quiet_NaN(), y);
 }
 
-Array position(const ArrayLike& x, std::optional<int> axis, bool keepdims, bool largest) {
+Array position(std::string_view op, const ArrayLike& x, std::optional<int> axis, bool keepdims, bool largest) {
   Array a = checked(x);
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   if (!may_be_nan(a)) return largest ? argmax(a, axis, keepdims) : argmin(a, axis, keepdims);
   Array y = largest ? argmax(without_nan(a, -inf), axis, keepdims) : argmin(without_nan(a, inf), axis, keepdims);
   return where(axis ? all(isnan(a), *axis, keepdims) : all(isnan(a), {}, keepdims), -1, y);
@@ -146,6 +146,7 @@ Array nanstd(const ArrayLike& x, const Axes& axis, bool keepdims, double ddof) {
   return sqrt(nanvar(x, axis, keepdims, ddof));
 }
 Array nanmedian(const ArrayLike& x, const Axes& axis, bool keepdims) {
+  PinLine pin(x.at);
   return nanquantile(x, ArrayLike(0.5, x.at), axis, keepdims);
 }
 Array nanpercentile(const ArrayLike& x, const ArrayLike& q, const Axes& axis, bool keepdims, std::string_view method) {
@@ -164,10 +165,10 @@ Array nancumprod(const ArrayLike& x, std::optional<int> axis) {
   return cumprod(without_nan(a, 1), axis);
 }
 Array nanargmax(const ArrayLike& x, std::optional<int> axis, bool keepdims) {
-  return position(x, axis, keepdims, true);
+  return position("nanargmax", x, axis, keepdims, true);
 }
 Array nanargmin(const ArrayLike& x, std::optional<int> axis, bool keepdims) {
-  return position(x, axis, keepdims, false);
+  return position("nanargmin", x, axis, keepdims, false);
 }
 
 }  // namespace anew

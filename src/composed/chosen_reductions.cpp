@@ -28,7 +28,7 @@ void no_initial(std::string_view op, const ReduceOptions& options, const Locatio
 Array extreme_of(std::string_view op, const ArrayLike& x, const Axes& axis, bool keepdims, const ReduceOptions& options,
                  bool largest) {
   Array a = checked(x);
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   const DType d = type_of(a).dtype;
   Array mask = mask_of(op, a, options, x.at);
   if (!options.initial.value()) {

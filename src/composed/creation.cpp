@@ -42,9 +42,9 @@ Array of_numbers(std::initializer_list<Array> v, DType dtype, const Location& at
   return detail::from_memory(values.data(), values.size(), f64, Shape(values.size()), dtype, at);
 }
 
-Array fill(const Shape& shape, const Array& scalar, const Location& at) {
+Array fill(std::string_view op, const Shape& shape, const Array& scalar, const Location& at) {
   if (std::any_of(shape.begin(), shape.end(), [](auto n) { return n < 0; }))
-    fail("full", at, fmt::format("negative size in shape {}", shape.str()));
+    fail(op, at, fmt::format("negative size in shape {}", shape.str()));
   return lax::broadcast_in_dim(ArrayLike(scalar, at), shape, {});
 }
 
@@ -106,16 +106,18 @@ Array array(std::initializer_list<std::initializer_list<Array>> v, std::optional
   return stack(ArrayList(std::move(rows), at));
 }
 
-Array zeros(const Shape& shape, DType dtype, const Location& at) { return fill(shape, literal(dtype, 0), at); }
-Array ones(const Shape& shape, DType dtype, const Location& at) { return fill(shape, literal(dtype, 1), at); }
+Array zeros(const Shape& shape, DType dtype, const Location& at) { return fill("zeros", shape, literal(dtype, 0), at); }
+Array ones(const Shape& shape, DType dtype, const Location& at) { return fill("ones", shape, literal(dtype, 1), at); }
 Array full(const Shape& shape, const ArrayLike& v, std::optional<DType> dtype) {
+  PinLine pin(v.at);
   check_operand(v.value, line_or(v.at));
   Array x = dtype ? coerce(v.value, *dtype, v.at) : strong(v.value, v.at);
-  return type_of(x).shape.ndim() == 0 ? fill(shape, x, v.at) : broadcast_to(ArrayLike(x, v.at), shape);
+  return type_of(x).shape.ndim() == 0 ? fill("full", shape, x, v.at) : broadcast_to(ArrayLike(x, v.at), shape);
 }
 Array zeros_like(const ArrayLike& x, std::optional<DType> dtype) { return full_like(x, ArrayLike(0, x.at), dtype); }
 Array ones_like(const ArrayLike& x, std::optional<DType> dtype) { return full_like(x, ArrayLike(1, x.at), dtype); }
 Array full_like(const ArrayLike& x, const ArrayLike& v, std::optional<DType> dtype) {
+  PinLine pin(x.at);
   check_operand(x.value, line_or(x.at));
   const Type type = type_of(x.value);
   return full(type.shape, ArrayLike(v.value, x.at), dtype.value_or(type.dtype));

@@ -89,13 +89,13 @@ Array back_to_real_along(std::string_view op, const Complex& z, const Transform&
 Complex complex_transform(std::string_view op, const ArrayLike& re, const ArrayLike& im, const Lengths& s,
                           const Axes& axes, bool inverse) {
   auto [z, dtype] = pair_of(op, re, im);
-  PinLine pin(re.at);
+  PinLine pin(re.at, op);
   for (const Transform& one : transforms(op, type_of(z.first), s, axes, re.at)) z = along(op, z, one, inverse, re.at);
   return {converted(z.first, dtype), converted(z.second, dtype)};
 }
 Complex real_transform(std::string_view op, const ArrayLike& x, const Lengths& s, const Axes& axes) {
   auto [a, dtype] = matrix_operand(x);
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   std::vector<Transform> all = transforms(op, type_of(a), s, axes, x.at);
   Complex z = real_along(op, a, all[0], x.at);
   for (std::size_t i = 1; i < all.size(); ++i) z = along(op, z, all[i], false, x.at);
@@ -104,7 +104,7 @@ Complex real_transform(std::string_view op, const ArrayLike& x, const Lengths& s
 Array inverse_real_transform(std::string_view op, const ArrayLike& re, const ArrayLike& im, const Lengths& s,
                              const Axes& axes) {
   auto [z, dtype] = pair_of(op, re, im);
-  PinLine pin(re.at);
+  PinLine pin(re.at, op);
   std::vector<Transform> all = transforms(op, type_of(z.first), s, axes, re.at);
   for (std::size_t i = 1; i < all.size(); ++i) z = along(op, z, all[i], true, re.at);
   return converted(back_to_real_along(op, z, all[0], re.at), dtype);
@@ -118,7 +118,7 @@ Array shifted(std::string_view op, const ArrayLike& x, const Axes& axes, bool ba
   std::vector<int> list = checked_axes(op, axes, type, x.at);
   std::vector<std::int64_t> by;
   for (int a : list) by.push_back(back ? -(type.shape[a] / 2) : type.shape[a] / 2);
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   return list.empty() ? x.value : roll(x, by, list);
 }
 

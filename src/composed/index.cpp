@@ -322,7 +322,7 @@ Array AtRef::multiply(const ArrayLike& v, std::string_view mode) const {
   return write(*this, Update::multiply, v, mode);
 }
 Array AtRef::divide(const ArrayLike& v, std::string_view mode) const {
-  PinLine pin(index.at);
+  PinLine pin(index.at, "at");
   return base / AtRef{ones_like(base), index}.multiply(v, mode);
 }
 Array AtRef::min(const ArrayLike& v, std::string_view mode) const { return write(*this, Update::min, v, mode); }

@@ -22,6 +22,7 @@ void check_flat(std::string_view op, const Shape& shape, const Location& at) {
 std::pair<Array, Array> matrix_indices(std::string_view op, const ArrayLike& x, std::int64_t k, bool lower) {
   const Type type = type_of(checked(x));
   if (type.shape.ndim() != 2) fail(op, x.at, fmt::format("needs a matrix, got {}", type.str()));
+  PinLine pin(x.at, op);
   return lower ? tril_indices(type.shape[0], k, type.shape[1], x.at)
                : triu_indices(type.shape[0], k, type.shape[1], x.at);
 }

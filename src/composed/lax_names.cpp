@@ -57,7 +57,10 @@ Array is_finite(const ArrayLike& x) { return isfinite(x); }
 Array shift_left(const ArrayLike& a, const ArrayLike& b) { return left_shift(a, b); }
 Array shift_right_arithmetic(const ArrayLike& a, const ArrayLike& b) { return right_shift(a, b); }
 Array select(const ArrayLike& condition, const ArrayLike& x, const ArrayLike& y) { return where(condition, x, y); }
-Array batch_matmul(const ArrayLike& a, const ArrayLike& b) { return matmul(a, b); }
+Array batch_matmul(const ArrayLike& a, const ArrayLike& b) {
+  PinLine pin(a.at);
+  return matmul(a, b);
+}
 Array reduce_sum(const ArrayLike& x, const Axes& axes) {
   PinLine pin(x.at);
   return astype(sum(x, axes), type_of(checked(x)).dtype);
@@ -66,9 +69,18 @@ Array reduce_prod(const ArrayLike& x, const Axes& axes) {
   PinLine pin(x.at);
   return astype(prod(x, axes), type_of(checked(x)).dtype);
 }
-Array reduce_and(const ArrayLike& x, const Axes& axes) { return all(x, axes); }
-Array reduce_or(const ArrayLike& x, const Axes& axes) { return any(x, axes); }
-std::pair<Array, Array> approx_max_k(const ArrayLike& x, std::int64_t k, int axis) { return top_k(x, k, axis); }
+Array reduce_and(const ArrayLike& x, const Axes& axes) {
+  PinLine pin(x.at);
+  return all(x, axes);
+}
+Array reduce_or(const ArrayLike& x, const Axes& axes) {
+  PinLine pin(x.at);
+  return any(x, axes);
+}
+std::pair<Array, Array> approx_max_k(const ArrayLike& x, std::int64_t k, int axis) {
+  PinLine pin(x.at);
+  return top_k(x, k, axis);
+}
 std::pair<Array, Array> approx_min_k(const ArrayLike& x, std::int64_t k, int axis) {
   PinLine pin(x.at);
   auto [values, places] = top_k(negative(x), k, axis);
@@ -197,6 +209,7 @@ Array index_take(const ArrayLike& x, const ArrayList& index, const std::vector<i
   return take(moved, ravel_multi_index(index, chosen), 0);
 }
 std::pair<Array, Array> sort_key_val(const ArrayLike& keys, const ArrayLike& values, int dimension) {
+  PinLine pin(keys.at);
   std::vector<Array> y = sort(ArrayList({checked(keys), checked(values)}, keys.at), dimension, 1);
   return {y[0], y[1]};
 }

@@ -26,7 +26,7 @@ Array with_axes(const Array& x, int ndim) {
 
 Array stacked(std::string_view op, const ArrayList& xs, int ndim, int axis) {
   check_list(op, xs);
-  PinLine pin(xs.at);
+  PinLine pin(xs.at, op);
   Arrays all;
   for (const Array& x : xs.values) all.push_back(with_axes(strong(x, xs.at), ndim));
   return concatenate(ArrayList(std::move(all), xs.at), axis);
@@ -115,11 +115,18 @@ std::vector<Array> array_split(const ArrayLike& x, std::int64_t n, int axis) {
   for (std::int64_t k = 1; k < n; ++k) positions.push_back(k * each + std::min(k, larger));
   return split(x, positions, axis);
 }
-std::vector<Array> vsplit(const ArrayLike& x, std::int64_t n) { return split_along("vsplit", x, n, 2, 0); }
+std::vector<Array> vsplit(const ArrayLike& x, std::int64_t n) {
+  PinLine pin(x.at);
+  return split_along("vsplit", x, n, 2, 0);
+}
 std::vector<Array> hsplit(const ArrayLike& x, std::int64_t n) {
+  PinLine pin(x.at);
   return split_along("hsplit", x, n, 1, type_of(checked(x)).shape.ndim() == 1 ? 0 : 1);
 }
-std::vector<Array> dsplit(const ArrayLike& x, std::int64_t n) { return split_along("dsplit", x, n, 3, 2); }
+std::vector<Array> dsplit(const ArrayLike& x, std::int64_t n) {
+  PinLine pin(x.at);
+  return split_along("dsplit", x, n, 3, 2);
+}
 
 std::vector<Array> broadcast_arrays(const ArrayList& xs) {
   for (const Array& x : xs.values) check_operand(x, line_or(xs.at));
@@ -170,8 +177,14 @@ std::vector<Array> meshgrid(const ArrayList& xs, const MeshgridOptions& options)
   return out;
 }
 
-Array flipud(const ArrayLike& x) { return flip(x, 0); }
-Array fliplr(const ArrayLike& x) { return flip(x, 1); }
+Array flipud(const ArrayLike& x) {
+  PinLine pin(x.at);
+  return flip(x, 0);
+}
+Array fliplr(const ArrayLike& x) {
+  PinLine pin(x.at);
+  return flip(x, 1);
+}
 Array rot90(const ArrayLike& x, int k, const Axes& axes) {
   Array a = checked(x);
   const Type type = type_of(a);

@@ -20,7 +20,7 @@ Array cumulative(std::string_view op, const ArrayLike& x, std::optional<int> axi
   if (!axis && type.shape.ndim() != 1)
     fail(op, x.at, fmt::format("needs an axis for {}", type.str()), "only of vectors it is known");
   const int i = checked_axis(op, axis.value_or(0), type.shape.ndim(), type, x.at);
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   Array y = product ? cumprod(a, i) : cumsum(a, i);
   if (!include_initial) return y;
   Shape first = type.shape;
@@ -57,7 +57,10 @@ Array bitwise_right_shift(const ArrayLike& a, const ArrayLike& b) { return right
 Array amax(const ArrayLike& x, const Axes& axis, bool keepdims) { return max(x, axis, keepdims); }
 Array amin(const ArrayLike& x, const Axes& axis, bool keepdims) { return min(x, axis, keepdims); }
 Array concat(const ArrayList& xs, int axis) { return concatenate(xs, axis); }
-Array permute_dims(const ArrayLike& x, const Axes& axes) { return transpose(x, axes); }
+Array permute_dims(const ArrayLike& x, const Axes& axes) {
+  PinLine pin(x.at);
+  return transpose(x, axes);
+}
 Array matrix_transpose(const ArrayLike& x) {
   const Type type = type_of(checked(x));
   if (type.shape.ndim() < 2) fail("matrix_transpose", x.at, fmt::format("needs a matrix, got {}", type.str()));
@@ -122,6 +125,7 @@ Array ldexp(const ArrayLike& x, const ArrayLike& exponent) {
 }
 
 std::pair<Array, Array> divmod(const ArrayLike& a, const ArrayLike& b) {
+  PinLine pin(a.at);
   return {floor_divide(a, b), remainder(a, ArrayLike(b.value, a.at))};
 }
 std::pair<Array, Array> modf(const ArrayLike& x) {

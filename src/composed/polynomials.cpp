@@ -30,7 +30,7 @@ std::pair<Array, Array> two(std::string_view op, const ArrayLike& a, const Array
 }
 Array sum_of(std::string_view op, const ArrayLike& a, const ArrayLike& b, bool minus) {
   auto [p, q] = two(op, a, b, false);
-  PinLine pin(a.at);
+  PinLine pin(a.at, op);
   const std::int64_t n = std::max(count(p), count(q));
   auto whole = [&](const Array& x) { return pad(x, {{n - count(x), 0}}); };
   return minus ? whole(p) - whole(q) : whole(p) + whole(q);

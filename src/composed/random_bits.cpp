@@ -113,7 +113,7 @@ Array split(const ArrayLike& key, const Shape& shape) {
 }
 
 std::vector<Array> detail::split_list(const ArrayLike& key, int n) {
-  PinLine pin(key.at);
+  PinLine pin(key.at, "split");
   return unstack(split(key, Shape(n)));
 }
 

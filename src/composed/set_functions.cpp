@@ -70,7 +70,7 @@ struct Unique {
 Unique unique_of(std::string_view op, const ArrayLike& x, const UniqueOptions& options) {
   Array a = checked(x);
   const Type type = type_of(a);
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   const int axis = options.axis ? checked_axis(op, *options.axis, type.shape.ndim(), type, x.at) : 0;
   if (!options.axis) a = ravel(a);
   Array moved = moveaxis(a, axis, 0);
@@ -114,7 +114,7 @@ template <class Keep>
 Array of_two(std::string_view op, const ArrayLike& a, const ArrayLike& b, const SizeOptions& options, Keep keep) {
   check_operand(a.value, line_or(a.at));
   check_operand(b.value, line_or(a.at));
-  PinLine pin(a.at);
+  PinLine pin(a.at, op);
   std::array<Array, 2> both{a.value, b.value};
   const DType d = common_dtype(both);
   Array x = flat_of(a, d), y = flat_of(b, d);

@@ -16,6 +16,7 @@ Starts along(const Array& start, int axis, int ndim) {
 }  // namespace
 
 Array dynamic_slice_in_dim(const ArrayLike& x, const ArrayLike& start, std::int64_t size, int axis) {
+  PinLine pin(x.at);
   check_operand(x.value, line_or(x.at));
   const Type type = type_of(x.value);
   int a = checked_axis("dynamic_slice_in_dim", axis, type.shape.ndim(), type, x.at);

@@ -59,7 +59,7 @@ Array order_statistic(std::string_view op, const ArrayLike& x, const Array& q, c
   std::vector<int> axes = checked_axes(op, axis, type, x.at);
   if (is_known_number(q) && !(q.value()->number >= 0 && q.value()->number <= 1))
     throw Error(fmt::format("[{}] q must be in [0, 1], got {}", op, q.value()->number), line_or(x.at));
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   Array lines = sort(joined_last(coerce(a, floating(type.dtype), x.at), axes));
   const Type sorted = type_of(lines);
   const std::int64_t n = sorted.shape[-1];

@@ -132,7 +132,7 @@ Array segments(std::string_view op, Segment kind, const ArrayLike& data, const A
   if (id.shape.ndim() != 1 || type.shape.ndim() == 0 || type.shape[0] != id.shape[0] || count < 0)
     fail(op, data.at, fmt::format("{} segments of {} by ids {}", count, type.str(), id.str()),
          "ids has one integer per row of the data");
-  PinLine pin(data.at);
+  PinLine pin(data.at, op);
   Shape out = type.shape;
   out[0] = count;
   const DType d = type.dtype;

@@ -85,7 +85,7 @@ std::pair<Array, Array> counts_and_chances(std::string_view op, const ArrayLike&
   if (!is_float(dtype)) fail(op, key.at, fmt::format("needs a floating type, got {}", name_of(dtype)));
   check_operand(n.value, line_or(key.at));
   check_operand(p.value, line_or(key.at));
-  PinLine pin(key.at);
+  PinLine pin(key.at, op);
   Array chances = strong(as_float(p), key.at);
   if (size_of(type_of(chances).dtype) < 4) chances = astype(chances, f32);
   return {coerce(n.value, type_of(chances).dtype, key.at), chances};

@@ -26,7 +26,7 @@ struct Standard {
   Array z, a, b, scale;
   Standard(std::string_view op, std::initializer_list<const ArrayLike*> xs, const ArrayLike& loc,
            const ArrayLike& given_scale)
-      : pin((*xs.begin())->at) {
+      : pin((*xs.begin())->at, op) {
     const ArrayLike* list[] = {xs.begin()[0], xs.size() > 1 ? xs.begin()[1] : &loc,
                                xs.size() > 2 ? xs.begin()[2] : &loc};
     Arrays all = float_operands(op, {list[0], list[1], list[2], &loc, &given_scale});
@@ -42,7 +42,7 @@ struct Quantile {
   Array q, a, loc, scale;
   Quantile(std::string_view op, std::initializer_list<const ArrayLike*> xs, const ArrayLike& given_loc,
            const ArrayLike& given_scale)
-      : pin((*xs.begin())->at) {
+      : pin((*xs.begin())->at, op) {
     Arrays all =
         float_operands(op, {xs.begin()[0], xs.size() > 1 ? xs.begin()[1] : &given_loc, &given_loc, &given_scale});
     q = all[0];

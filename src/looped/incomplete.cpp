@@ -95,7 +95,7 @@ Array incomplete_gamma(const Array& a, const Array& x, bool upper) {
 }
 Array gamma_part(std::string_view op, const ArrayLike& a, const ArrayLike& x, bool upper) {
   auto [u, v] = both(op, a, x, true);
-  PinLine pin(a.at);
+  PinLine pin(a.at, op);
   const DType d = type_of(strong(u, a.at)).dtype;
   Arrays all = broadcast_arrays({astype(u, f64), astype(v, f64)});
   Array inside = (all[0] > 0) & (all[1] > 0) & isfinite(all[0]) & isfinite(all[1]);

@@ -34,7 +34,7 @@ Array of_fans(std::string_view op, const ArrayLike& key, const Shape& shape, dou
   else if (mode == "fan_avg") fan = (fan_in + fan_out) / 2;
   else if (mode == "fan_geo_avg") fan = std::sqrt(fan_in * fan_out);
   else fail(op, key.at, fmt::format("no mode \"{}\"", mode), "modes are fan_in, fan_out, fan_avg, fan_geo_avg");
-  PinLine pin(key.at);
+  PinLine pin(key.at, op);
   Array variance = literal(dtype, scale / fan);
   if (distribution == "normal") return random::normal(key, shape, dtype) * sqrt(variance);
   if (distribution == "uniform") return random::uniform(key, shape, dtype, -1.0) * sqrt(3 * variance);

@@ -11,7 +11,7 @@ namespace {
 std::pair<Array, Array> both_integers(std::string_view op, const ArrayLike& a, const ArrayLike& b) {
   auto [x, y] = both(op, a, b, false);
   if (!is_integer(type_of(x).dtype)) fail(op, a.at, fmt::format("needs integers, got {}", type_of(x).str()));
-  PinLine pin(a.at);
+  PinLine pin(a.at, op);
   return {x, y};
 }
 

@@ -42,7 +42,7 @@ Drawn drawn(std::string_view op, const ArrayLike& key, std::initializer_list<con
   for (int i = 1; fits && i <= own.ndim(); ++i) fits = own[-i] == 1 || own[-i] == out.shape[-i];
   if (!fits)
     fail(op, key.at, fmt::format("parameters of shape {} do not fit the shape {}", own.str(), out.shape.str()));
-  PinLine pin(key.at);
+  PinLine pin(key.at, op);
   for (Array& p : out.parameters) p = broadcast_to(p, out.shape);
   return out;
 }
@@ -94,7 +94,7 @@ Array gammas(const Array& key, const Array& a, bool log_space, const Location& a
 Array gamma_draw(std::string_view op, const ArrayLike& key, const ArrayLike& a, const OptionalShape& shape, DType dtype,
                  bool log_space) {
   Drawn d = drawn(op, key, {&a}, shape, dtype);
-  PinLine pin(key.at);
+  PinLine pin(key.at, op);
   if (d.shape.size() == 0) return zeros(d.shape, dtype);
   const DType exact = size_of(dtype) < 4 ? f32 : dtype;
   Array y = gammas(checked_key(op, key), ravel(astype(d.parameters[0], exact)), log_space, key.at);

@@ -80,7 +80,7 @@ void check_equal_parts(std::string_view op, const Type& t, int axis, const Comm&
 template <class F>
 Array along(std::string_view op, const ArrayLike& x, const Comm& comm, int axis, bool cut, F f) {
   const Array a = operand(op, x, comm);
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   const Type t = type_of(a);
   if (t.shape.ndim() == 0) fail(op, x.at, fmt::format("{} has no axis", t.str()), "reshape(x, {1})");
   const int at = checked_axis(op, axis, t.shape.ndim(), t, x.at);

@@ -256,9 +256,9 @@ Array operator/(const ArrayLike& a, const ArrayLike& b) {
   return apply("divide", rows<BinaryRows>().div, a, b, floating(common(a, b)));
 }
 Array operator%(const ArrayLike& a, const ArrayLike& b) { return remainder(a, b); }
-Array operator&(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_and", rows<BinaryRows>().and_, a, b); }
-Array operator|(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_or", rows<BinaryRows>().or_, a, b); }
-Array operator^(const ArrayLike& a, const ArrayLike& b) { return apply("bitwise_xor", rows<BinaryRows>().xor_, a, b); }
+Array operator&(const ArrayLike& a, const ArrayLike& b) { return bitwise_and(a, b); }
+Array operator|(const ArrayLike& a, const ArrayLike& b) { return bitwise_or(a, b); }
+Array operator^(const ArrayLike& a, const ArrayLike& b) { return bitwise_xor(a, b); }
 Array operator<<(const ArrayLike& a, const ArrayLike& b) { return left_shift(a, b); }
 Array operator>>(const ArrayLike& a, const ArrayLike& b) { return right_shift(a, b); }
 Array& Array::operator+=(const ArrayLike& b) & { return *this = ArrayLike(*this, b.at) + b; }
@@ -290,13 +290,24 @@ Array arctan2(const ArrayLike& y, const ArrayLike& x) { return atan2(y, x); }
 Array nextafter(const ArrayLike& a, const ArrayLike& b) {
   return apply("nextafter", rows<BinaryRows>().nextafter, a, b, floating(common(a, b)));
 }
-Array bitwise_and(const ArrayLike& a, const ArrayLike& b) { return a & b; }
-Array bitwise_or(const ArrayLike& a, const ArrayLike& b) { return a | b; }
-Array bitwise_xor(const ArrayLike& a, const ArrayLike& b) { return a ^ b; }
+Array bitwise_and(const ArrayLike& a, const ArrayLike& b) {
+  PinLine pin(a.at);
+  return apply("bitwise_and", rows<BinaryRows>().and_, a, b);
+}
+Array bitwise_or(const ArrayLike& a, const ArrayLike& b) {
+  PinLine pin(a.at);
+  return apply("bitwise_or", rows<BinaryRows>().or_, a, b);
+}
+Array bitwise_xor(const ArrayLike& a, const ArrayLike& b) {
+  PinLine pin(a.at);
+  return apply("bitwise_xor", rows<BinaryRows>().xor_, a, b);
+}
 Array left_shift(const ArrayLike& a, const ArrayLike& b) {
+  PinLine pin(a.at);
   return apply("left_shift", rows<BinaryRows>().shift_left, a, b);
 }
 Array right_shift(const ArrayLike& a, const ArrayLike& b) {
+  PinLine pin(a.at);
   const DType d = common(a, b);
   return apply("right_shift",
                is_signed(d) ? rows<BinaryRows>().shift_right_arithmetic : rows<BinaryRows>().shift_right_logical, a, b);

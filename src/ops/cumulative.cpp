@@ -219,7 +219,7 @@ Along along(std::string_view op, const ArrayLike& x, std::optional<int> axis) {
 }
 
 Array bind_running(std::string_view op, const Primitive& p, const ArrayLike& x, std::optional<int> axis, bool reverse) {
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   Along l = along(op, x, axis);
   Array y = bind1(p, make_params(RunningParams(l.axis, reverse)), {l.x}, x.at);
   const DType d = type_of(x.value).dtype;

@@ -310,7 +310,10 @@ std::pair<Array, Array> linalg::eigh(const ArrayLike& x) {
   Arrays y = bind_eigh(a, x.at);
   return {converted(y[0], dtype), converted(y[1], dtype)};
 }
-Array linalg::eigvalsh(const ArrayLike& x) { return eigh(x).first; }
+Array linalg::eigvalsh(const ArrayLike& x) {
+  PinLine pin(x.at);
+  return eigh(x).first;
+}
 std::tuple<Array, Array, Array> linalg::svd(const ArrayLike& x, bool full_matrices) {
   auto [a, dtype] = matrix_operand(x);
   PinLine pin(x.at);

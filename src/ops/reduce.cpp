@@ -222,7 +222,7 @@ Array reduced(std::string_view op, const Primitive& p, const ArrayLike& x, const
   std::vector<int> axes = checked_axes(op, axis, type, x.at);
   if (!may_be_empty && reduced_size(axes, type.shape) == 0)
     fail(op, x.at, fmt::format("of no elements: {} along axes of size 0", type.str()));
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   Array y = axes.empty() ? operand : reduce(p, operand, axes, x.at);
   return restored(y, axes, type.shape, keepdims);
 }
@@ -237,7 +237,7 @@ Array countable(const ArrayLike& x) {
 Array index_of(std::string_view op, const Primitive& p, const ArrayLike& x, std::optional<int> axis, bool keepdims) {
   Array operand = checked(x);
   const Type type = type_of(operand);
-  PinLine pin(x.at);
+  PinLine pin(x.at, op);
   if (!axis) operand = ravel(operand);
   int a = axis ? checked_axis(op, *axis, type.shape.ndim(), type, x.at) : 0;
   if (type_of(operand).shape[a] == 0)

@@ -215,7 +215,7 @@ Array of_fraction(const Primitive& p, const ArrayLike& x) {
 std::span<const ir::Primitive* const> unary_rows() { return rows<UnaryRows>().list(); }
 
 Array operator-(const ArrayLike& a) { return of_number(rows<UnaryRows>().neg, a); }
-Array operator~(const ArrayLike& a) { return of_number(rows<UnaryRows>().not_, a); }
+Array operator~(const ArrayLike& a) { return bitwise_not(a); }
 Array negative(const ArrayLike& x) { return of_number(rows<UnaryRows>().neg, x); }
 Array sin(const ArrayLike& x) { return of_float(rows<UnaryRows>().sin, x); }
 Array cos(const ArrayLike& x) { return of_float(rows<UnaryRows>().cos, x); }
@@ -249,8 +249,11 @@ Array sign(const ArrayLike& x) { return of_number(rows<UnaryRows>().sign, x); }
 Array floor(const ArrayLike& x) { return of_fraction(rows<UnaryRows>().floor, x); }
 Array ceil(const ArrayLike& x) { return of_fraction(rows<UnaryRows>().ceil, x); }
 Array round(const ArrayLike& x) { return of_fraction(rows<UnaryRows>().round, x); }
-Array bitwise_not(const ArrayLike& x) { return of_number(rows<UnaryRows>().not_, x); }
-Array invert(const ArrayLike& x) { return of_number(rows<UnaryRows>().not_, x); }
+Array bitwise_not(const ArrayLike& x) {
+  PinLine pin(x.at);
+  return of_number(rows<UnaryRows>().not_, x);
+}
+Array invert(const ArrayLike& x) { return bitwise_not(x); }
 
 Array abs(const ArrayLike& x) {
   check_operand(x.value, line_or(x.at));

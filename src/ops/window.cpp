@@ -231,7 +231,7 @@ Array neutral(loops::Combine combine, DType d) {
 Array reduced(const Primitive& p, loops::Combine combine, const ArrayLike& x, const Shape& window, const Shape& strides,
               const ConvPadding& padding, const lax::WindowOptions& options) {
   check_operand(x.value, line_or(x.at));
-  PinLine pin(x.at);
+  PinLine pin(x.at, p.name);
   Array a = strong(x.value, x.at);
   const DType given = type_of(a).dtype;
   a = coerce(a, computed_type(given), x.at);

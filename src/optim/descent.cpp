@@ -138,7 +138,7 @@ Minimum<Array> minimize(Method method, const FlatFunction& f, const Array& given
   const double c2 = o.c2.value_or(conjugate ? 0.1 : 0.9);
   check_options(op, o, c2, at);
   const Array x0 = checked_start(op, given, at);
-  PinLine pin(at);
+  PinLine pin(at, op);
   const DType dtype = type_of(x0).dtype;
   const double rounding = rounding_of(dtype), gtol = o.gtol.value_or(dtype == f64 ? 1e-8 : 1e-5),
                ftol = o.ftol.value_or(10 * rounding);

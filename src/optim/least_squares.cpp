@@ -114,7 +114,7 @@ Minimum<Array> least_squares(Method method, const FlatFunction& f, const Array& 
   const std::string_view op = damped ? "levenberg_marquardt" : "gauss_newton";
   if (o.maxiter < 0 || !(o.damping > 0)) fail(op, at, fmt::format("maxiter is {}, damping {}", o.maxiter, o.damping));
   const Array x0 = checked_start(op, given, at);
-  PinLine pin(at);
+  PinLine pin(at, op);
   const DType dtype = type_of(x0).dtype;
   const double rounding = rounding_of(dtype), gtol = o.gtol.value_or(dtype == f64 ? 1e-10 : 1e-5),
                ftol = o.ftol.value_or(10 * rounding), xtol = o.xtol.value_or(10 * rounding);

@@ -62,7 +62,7 @@ Arrays Optimizer::update_slots(const Arrays& updates, const Parameters& params, 
 
 State Optimizer::init_leaves(const anew::detail::LeafView& params, const Location& at) const {
   anew::detail::check_floats(params, name_, "tree of parameters", at);
-  PinLine pin(at);
+  PinLine pin(at, name_);
   State none_before, state;
   Slots slots(none_before, state, "", name_, at);
   init_slots({params.leaves(), params.paths()}, slots);
@@ -81,7 +81,7 @@ std::pair<Arrays, State> Optimizer::update_leaves(const anew::detail::LeafView& 
              fmt::format("the gradient of {} is {}, and the parameter is {}", params->path(i), g.str(), p.str()));
     }
   }
-  PinLine pin(at);
+  PinLine pin(at, name_);
   State next;
   Slots slots(state, next, "", name_, at);
   Arrays updates = update_slots(gradients.leaves(),
@@ -206,7 +206,7 @@ Arrays apply_update_leaves(const anew::detail::LeafView& params, const anew::det
                            const Location& at) {
   anew::detail::check_arrays(params, "apply_updates", "tree of parameters", at);
   anew::detail::check_arrays(updates, "apply_updates", "tree of updates", at);
-  PinLine pin(at);
+  PinLine pin(at, "apply_updates");
   Arrays out;
   for (std::size_t i = 0; i < params.leaves().size(); ++i) {
     const Array &p = params.leaves()[i], &u = updates.leaves()[i];

@@ -16,7 +16,7 @@ Array number(const Array& x) { return as_number(x, default_float()); }
 Schedule::Schedule(Array value) : value_(std::move(value)) {}
 
 Array Schedule::operator()(const ArrayLike& count) const {
-  PinLine pin(count.at);
+  PinLine pin(count.at, "schedule");
   check_operand(count.value, line_or(count.at));
   const Array value = function_ ? function_(strong(count.value, count.at)) : value_;
   check_operand(value, line_or(count.at));

@@ -188,7 +188,7 @@ Arrays krylov(Krylov method, const FlatFunction& matvec, std::span<const Array> 
   const solvers::Layout layout(right);
   auto solve = [&](bool guess) {
     return [&, guess](const FlatFunction& a, std::span<const Array> y) {
-      PinLine inside(at);
+      PinLine inside(at, op);
       const Array v = layout.ravel(y);
       solvers::KrylovSystem s{layout.over_vectors(a),
                               o.M ? layout.over_vectors(solvers::unpinned(o.M, at)) : solvers::VectorFunction(),

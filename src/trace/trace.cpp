@@ -48,15 +48,23 @@ bool runs_uncompiled(std::span<const Array> x) {
   return true;
 }
 
-PinLine::PinLine(const Location& at) : saved_(pinned_line), watched_(saved_ ? 0 : watch::begin()), at_(at) {
-  if (!saved_) pinned_line = &at_;
+PinLine::PinLine(const Location& at, std::string_view function)
+    : saved_(pinned_line), saved_function_(pinned_function), watched_(saved_ ? 0 : watch::begin()), at_(at) {
+  if (saved_) return;
+  pinned_line = &at_;
+  pinned_function = function;
 }
 PinLine::~PinLine() noexcept(false) {
   pinned_line = saved_;
+  pinned_function = saved_function_;
   if (watched_) watch::end(watched_);
 }
-UnpinLine::UnpinLine() : saved_(pinned_line) { pinned_line = nullptr; }
-UnpinLine::~UnpinLine() { pinned_line = saved_; }
+UnpinLine::UnpinLine()
+    : saved_(std::exchange(pinned_line, nullptr)), saved_function_(std::exchange(pinned_function, {})) {}
+UnpinLine::~UnpinLine() {
+  pinned_line = saved_;
+  pinned_function = saved_function_;
+}
 
 namespace {
 
@@ -87,6 +95,7 @@ RuleScope::RuleScope(const Primitive* rule_of, const Location& at, const ir::Mar
     : watched_(pinned_line ? 0 : watch::begin()),
       saved_rule_(context.rule_of),
       saved_pin_(pinned_line),
+      saved_function_(std::exchange(pinned_function, {})),
       saved_mark_(context.mark),
       at_(at) {
   context.rule_of = rule_of;
@@ -96,6 +105,7 @@ RuleScope::RuleScope(const Primitive* rule_of, const Location& at, const ir::Mar
 RuleScope::~RuleScope() noexcept(false) {
   context.rule_of = saved_rule_;
   pinned_line = saved_pin_;
+  pinned_function = saved_function_;
   context.mark = saved_mark_;
   if (watched_) watch::end(watched_);
 }

@@ -158,12 +158,14 @@ class TraceLife {
 // At its end values are looked at where debug_nans is on (trace/watch.h), which may throw.
 class PinLine {
  public:
-  explicit PinLine(const Location& at);
+  explicit PinLine(const Location& at, const Location& in = Location::current()) : PinLine(at, in.function_name()) {}
+  PinLine(const Location& at, std::string_view function);
   ~PinLine() noexcept(false);
   PinLine(const PinLine&) = delete;
 
  private:
   const Location* saved_;
+  std::string_view saved_function_;
   std::uint64_t watched_;
   Location at_;
 };
@@ -184,6 +186,7 @@ class RuleScope {
   std::uint64_t watched_;
   const Primitive* saved_rule_;
   const Location* saved_pin_;
+  std::string_view saved_function_;
   ir::Mark saved_mark_;
   Location at_;
 };

@@ -13,6 +13,7 @@ class UnpinLine {
 
  private:
   const Location* saved_;
+  std::string_view saved_function_;
 };
 
 }  // namespace anew

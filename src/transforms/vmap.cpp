@@ -202,7 +202,7 @@ Arrays call_batched(const FlatFunction& f, std::span<const Array> x, const Mappe
   TraceLife life(trace);
   Arrays in, out;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    PinLine line(at);
+    PinLine line(at, "vmap");
     in.push_back(mapped.in[i] == no_axis ? x[i] : trace->box(move_axis(fresh_alias(x[i]), mapped.in[i], 0)));
   }
   {
@@ -211,7 +211,7 @@ Arrays call_batched(const FlatFunction& f, std::span<const Array> x, const Mappe
     for (Array& y : out)  // one number for each example is an array
       if (is_weak(y) && trace->mapped(y)) y = strong(y, at);
   }
-  PinLine line(at);
+  PinLine line(at, "vmap");
   for (std::size_t i = 0; i < out.size(); ++i) {
     check_operand(out[i], at);
     int to = out_axis(out_axes, i, out.size(), at);

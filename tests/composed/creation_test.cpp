@@ -90,7 +90,7 @@ TEST(Creation, Errors) {
   EXPECT_EQ(error_of([] { (void)array(std::vector<double>{1, 2, 3}, {2, 2}); }),
             "[array] 3 numbers do not fill shape [2,2]");
   EXPECT_EQ(error_of([] { (void)array({{1, 2}, {3}}); }), "[array] rows of different lengths");
-  EXPECT_EQ(error_of([] { (void)zeros({2, -1}); }), "[full] negative size in shape [2,-1]");
+  EXPECT_EQ(error_of([] { (void)zeros({2, -1}); }), "[zeros] negative size in shape [2,-1]");
   EXPECT_EQ(error_of([] { (void)arange(0, 3, 0); }), "[arange] the step is 0");
   EXPECT_EQ(error_of([] { (void)array({1l, 5000000000}); }),
             std::string("[array] the number 5000000000 does not fit i32") + hint);

@@ -59,7 +59,7 @@ TEST(Numpy, TracedSizesAreAskedFor) {
   Array x = array({3, 0, 1});
   auto traced = [](Array v) { return flatnonzero(v); };
   EXPECT_EQ(error_of([&] { jit(traced)(x); }),
-            "[nonzero] how many elements there are depends on values, which a traced function does not have; "
+            "[flatnonzero] how many elements there are depends on values, which a traced function does not have; "
             "hint: give their number, .size = n: the result is cut, or filled up with .fill_value");
   auto sized = [](Array v) { return flatnonzero(v, {.size = 2}); };
   EXPECT_EQ(values(jit(sized)(x)), (std::vector<double>{0, 2}));
