@@ -21,7 +21,7 @@ Array Schedule::operator()(const ArrayLike& count) const {
   const Array value = function_ ? function_(strong(count.value, count.at)) : value_;
   check_operand(value, line_or(count.at));
   if (type_of(value).shape.ndim() != 0)
-    fail("schedule", count.at, fmt::format("gave {}, not a scalar", type_of(value).str()));
+    fail("schedule", count.at, fmt::format("the schedule gave {}, not a scalar", type_of(value).str()));
   return value;
 }
 

@@ -180,6 +180,10 @@ void RowPlaces::place(std::int64_t used, std::int64_t rows, std::vector<Place>& 
   for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
     for (std::size_t i : order_) {
       const auto [piece, to] = pieces_[i];
+      if (piece == 0) {
+        out[r * pieces_.size() + i] = {-1, begin(used)};
+        continue;
+      }
       std::size_t k = 0;
       while (k < at.size() && rounded_up(at[k], to) + piece > slots_ * states_[k].bytes) ++k;
       std::int64_t& end = k < at.size() ? at[k] : pool;
@@ -189,40 +193,51 @@ void RowPlaces::place(std::int64_t used, std::int64_t rows, std::vector<Place>& 
     }
 }
 
-// At most, without placing every row. Something lies in the pool because it had no room in any stack, so less than that
-// is free in each of them; where all pieces are aligned alike, the only gap is the one before the first.
-std::int64_t RowPlaces::most_pool_bytes(std::int64_t used, std::int64_t rows) const {
-  std::int64_t row = 0, largest = 0, align = 1;
-  bool alike = true;
+// As `place`, but where whole rows lie behind each other they are counted: what is placed is the rows at the ends of
+// stacks.
+std::int64_t RowPlaces::pool_end(std::int64_t used, std::int64_t rows) const {
+  std::int64_t sum = 0, align = 1;
   for (const RowPiece& p : pieces_) {
-    largest = std::max(largest, p.bytes);
-    align = std::max(align, p.element);
-    alike = alike && p.element == pieces_[0].element;
+    sum += p.bytes;
+    if (p.bytes) align = std::max(align, p.element);
   }
-  for (const RowPiece& p : pieces_) row = saturating_add(row, p.bytes + (alike ? 0 : align));
-  std::int64_t bytes = saturating_mul(rows, row);
-  for (const RowPiece& state : states_)
-    bytes -= std::max<std::int64_t>(0, (slots_ - std::min(used, slots_)) * state.bytes - largest - 2 * align);
-  return saturating_add(begin(used) + align, std::max<std::int64_t>(0, bytes));
+  const std::int64_t row = rounded_up(sum, align);
+  std::vector<std::int64_t> at;
+  for (const RowPiece& state : states_) at.push_back(std::min(used, slots_) * state.bytes);
+  std::int64_t pool = begin(used);
+  auto fits = [&](std::size_t k, const RowPiece& p) {
+    return rounded_up(at[k], p.element) + p.bytes <= slots_ * states_[k].bytes;
+  };
+  std::size_t front = 0;  // stacks before it have no room for any piece
+  while (rows > 0) {
+    auto here = [&](const RowPiece& p) { return p.bytes > 0 && fits(front, p); };
+    while (front < at.size() && std::none_of(pieces_.begin(), pieces_.end(), here)) ++front;
+    const bool in_pool = front == at.size();
+    const std::int64_t start = rounded_up(in_pool ? pool : at[front], align);
+    const std::int64_t whole = in_pool ? rows : std::min(rows, (slots_ * states_[front].bytes - start) / row);
+    if (whole > 0) {
+      (in_pool ? pool : at[front]) = saturating_add(start, saturating_mul(whole - 1, row)) + sum;
+      rows -= whole;
+      continue;
+    }
+    for (std::size_t i : order_) {
+      if (pieces_[i].bytes == 0) continue;
+      std::size_t k = front;
+      while (k < at.size() && !fits(k, pieces_[i])) ++k;
+      std::int64_t& end = k < at.size() ? at[k] : pool;
+      end = rounded_up(end, pieces_[i].element) + pieces_[i].bytes;
+    }
+    --rows;
+  }
+  return pool;
 }
 
 std::int64_t RowPlaces::pool_bytes(const MixedSchedule& schedule, std::int64_t length) const {
-  constexpr double few = 1e6;  // rows to place, in all
   // Rows without bytes lie anywhere, and no schedule says how many there are.
   if (std::all_of(pieces_.begin(), pieces_.end(), [](const RowPiece& p) { return p.bytes == 0; })) length = 0;
-  const std::int64_t last = std::max(slots_, schedule.deepest() + 1);
-  const bool placed = static_cast<double>(last) * static_cast<double>(std::min(length, schedule.run(0))) < few;
   std::int64_t bytes = 0;
-  std::vector<Place> places;
-  for (std::int64_t used = 1; used <= last; ++used) {
-    bytes = std::max(bytes, begin(used));
-    const std::int64_t rows = std::min(length, schedule.run(used - 1));
-    if (!placed && rows > 0) bytes = std::max(bytes, most_pool_bytes(used, rows));
-    if (!placed) continue;
-    place(used, rows, places);
-    for (std::size_t i = 0; i < places.size(); ++i)
-      if (places[i].stack < 0) bytes = std::max(bytes, places[i].offset + pieces_[i % pieces_.size()].bytes);
-  }
+  for (std::int64_t used = 1; used <= std::max(slots_, schedule.deepest() + 1); ++used)
+    bytes = std::max(bytes, pool_end(used, std::min(length, schedule.run(used - 1))));
   return bytes;
 }
 

@@ -82,12 +82,12 @@ class RowPlaces {
   void place(std::int64_t used, std::int64_t rows, std::vector<Place>& out) const;
   // Of a state past the stacks, carry by carry.
   Place state(std::int64_t slot, std::size_t carry) const;
-  // The size of the pool for all that a schedule asks for; of many rows a bound that is above it by a row for each stack.
+  // The size of the pool for all that a schedule asks for.
   std::int64_t pool_bytes(const MixedSchedule& schedule, std::int64_t length) const;
 
  private:
   std::int64_t begin(std::int64_t used) const;  // of rows in the pool
-  std::int64_t most_pool_bytes(std::int64_t used, std::int64_t rows) const;
+  std::int64_t pool_end(std::int64_t used, std::int64_t rows) const;  // after `place`
 
   std::int64_t slots_;
   RowPieces states_, pieces_;

@@ -158,7 +158,7 @@ FlatFunction matrix_function(const Array& a, std::string_view op, const Location
     const ir::Type v = type_of(x[0]);
     if (x.size() != 1 || v.shape.ndim() != 1 || v.shape[0] != type.shape[0])
       throw Error(fmt::format("[{}] the matrix {} and the vector {} do not fit", op, type.str(), v.str()), at);
-    PinLine pin(at);
+    PinLine pin(at, op);
     return Arrays{matmul(a, x[0])};
   };
 }
@@ -184,7 +184,7 @@ Arrays krylov(Krylov method, const FlatFunction& matvec, std::span<const Array> 
     if (!(type_of(x0[i]) == type_of(right[i])))
       throw Error(fmt::format("[{}] .x0 is {}, but b is {}", op, type_of(x0[i]).str(), type_of(right[i]).str()), at);
   }
-  PinLine pin(at);
+  PinLine pin(at, op);
   const solvers::Layout layout(right);
   auto solve = [&](bool guess) {
     return [&, guess](const FlatFunction& a, std::span<const Array> y) {

@@ -290,12 +290,12 @@ std::string try_captured(const Call& call, const Arrays& eager) {
 // it is a form of; never a helper of ours. Templates are not in the list of calls.
 bool names_a_function(const std::string& text) {
   static const std::set<std::string> known = [] {
-    std::set<std::string> names{"add",           "array",       "at",    "bicgstab", "bitwise_and", "bitwise_not",
-                                "bitwise_or",    "bitwise_xor", "cg",    "chain",    "compile",     "custom_root",
-                                "divide",        "einsum",      "equal", "gmres",    "grad",        "greater",
-                                "greater_equal", "index",       "jit",   "jvp",      "less",        "less_equal",
-                                "multiply",      "not_equal",   "parse", "print",    "schedule",    "subtract",
-                                "vjp",           "vmap"};
+    std::set<std::string> names{"add",         "array",         "at",        "bicgstab", "bitwise_and", "bitwise_not",
+                                "bitwise_or",  "bitwise_xor",   "callback",  "cg",       "chain",       "compile",
+                                "custom_root", "divide",        "einsum",    "equal",    "gmres",       "grad",
+                                "greater",     "greater_equal", "index",     "jit",      "jvp",         "less",
+                                "less_equal",  "multiply",      "not_equal", "parse",    "print",       "schedule",
+                                "subtract",    "vjp",           "vmap"};
     for (const Entry& e : entries()) names.insert(e.name.substr(e.name.rfind(':') + 1));
     return names;
   }();

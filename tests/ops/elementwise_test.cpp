@@ -139,8 +139,8 @@ TEST(Elementwise, Assignment) {
 TEST(Elementwise, Errors) {
   EXPECT_EQ(error_of([] { (void)-array({true}); }), "[neg] needs numbers, got bool[1]");
   EXPECT_EQ(error_of([] { (void)(array({true}) - array({true})); }), "[sub] needs numbers, got bool[1]");
-  EXPECT_EQ(error_of([] { (void)(ones({2}) & ones({2})); }), "[and] needs bool or integers, got f32[2]");
-  EXPECT_EQ(error_of([] { (void)left_shift(ones({2}), 1); }), "[shift_left] needs integers, got f32[2]");
+  EXPECT_EQ(error_of([] { (void)(ones({2}) & ones({2})); }), "[bitwise_and] needs bool or integers, got f32[2]");
+  EXPECT_EQ(error_of([] { (void)left_shift(ones({2}), 1); }), "[left_shift] needs integers, got f32[2]");
   EXPECT_EQ(error_of([] { (void)power(ones({2}, i32), -1); }),
             "[power] integers to a negative power: i32[2] to the power -1; hint: convert the base to a float first");
   EXPECT_EQ(error_of([] { (void)lax::select_n(array({0.5}), {1.0, 2.0}); }),

@@ -133,7 +133,7 @@ TEST(Promotion, NumbersThatDoNotFitAreErrors) {
   EXPECT_EQ(error_of([] { (void)(ones({2}, i32) + 5000000000); }),
             std::string("[array] the number 5000000000 does not fit i32") + hint);
   EXPECT_EQ(error_of([] { (void)full({2}, -5000000000, u32); }),
-            std::string("[array] the number -5000000000 does not fit u32") + hint);
+            std::string("[full] the number -5000000000 does not fit u32") + hint);
   EXPECT_EQ((ones({}, i64) + 5000000000).item<std::int64_t>(), 5000000001);
   EXPECT_EQ((ones({}, u32) * 0xffffffffu).item<std::int64_t>(), 0xffffffff);
   EXPECT_EQ((ones({}, f64) + 5000000000).item<double>(), 5000000001.);

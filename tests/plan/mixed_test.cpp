@@ -276,30 +276,35 @@ TEST(RowPlaces, RowsLieDense) {
 }
 
 // Residuals without elements: as many steps as there may be are one run, of which nothing is placed.
-// A loop of unknown length within many bytes: what a pool takes is known without placing each row, and is enough.
-TEST(RowPlaces, ManyRowsAreBounded) {
-  for (const RowPieces& pieces :
-       {RowPieces{{8, 4}, {12, 4}}, RowPieces{{8, 8}, {4, 4}, {4, 4}, {2, 2}}, RowPieces{{100, 4}}})
-    for (std::int64_t slots : {1, 7, 5000}) {
-      const RowPieces states{{16, 8}, {4, 4}};
-      const std::int64_t length = std::numeric_limits<std::int32_t>::max();
-      const MixedSchedule m = quick_schedule(length, {1 << 20, 24, row_bytes(pieces)});
-      const RowPlaces places(slots, states, pieces);
-      const auto start = std::chrono::steady_clock::now();
-      const std::int64_t pool = places.pool_bytes(m, length);
-      EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
-      EXPECT_LE(pool, m.bytes().memory + m.bytes().memory / 2 + 1000);
-      for (std::int64_t used :
-           {std::int64_t{1}, std::int64_t{2}, slots, slots + 1, m.deepest() / 2 + 1, m.deepest() + 1}) {
-        if (used > std::max(slots, m.deepest() + 1)) continue;
-        std::vector<RowPlaces::Place> at;
-        places.place(used, m.run(used - 1), at);
-        for (std::size_t i = 0; i < at.size(); ++i) {
-          const std::int64_t end = at[i].stack < 0 ? at[i].offset + pieces[i % pieces.size()].bytes : 0;
-          ASSERT_LE(end, pool) << used;
+// What a pool takes is counted, not placed, and is what placing gives: of many rows in no time.
+TEST(RowPlaces, PoolsAreWhatPlacingGives) {
+  const std::int64_t length = std::numeric_limits<std::int32_t>::max();
+  const std::vector<RowPieces> rows{
+      {{8, 4}, {12, 4}}, {{8, 8}, {4, 4}, {4, 4}, {2, 2}}, {{100, 4}}, {{0, 8}, {3, 1}, {10, 2}}, {{200, 8}, {1, 1}}};
+  for (const RowPieces& pieces : rows)
+    for (const RowPieces& states : {RowPieces{{16, 8}, {4, 4}}, RowPieces{{3, 1}, {40, 8}, {0, 4}}, RowPieces{}})
+      for (std::int64_t slots : {1, 3, 20})
+        for (std::int64_t memory : {300, 1000, 3000}) {
+          const MixedSchedule m =
+              quick_schedule(length, {memory, std::max<std::int64_t>(row_bytes(states), 1), row_bytes(pieces)});
+          const RowPlaces places(slots, states, pieces);
+          std::int64_t want = 0;
+          std::vector<RowPlaces::Place> at;
+          for (std::int64_t used = 1; used <= std::max(slots, m.deepest() + 1); ++used) {
+            want = std::max(want, std::max<std::int64_t>(used - slots, 0) * row_bytes(states));
+            places.place(used, m.run(used - 1), at);
+            for (std::size_t i = 0; i < at.size(); ++i)
+              if (at[i].stack < 0) want = std::max(want, at[i].offset + pieces[i % pieces.size()].bytes);
+          }
+          EXPECT_EQ(places.pool_bytes(m, length), want) << slots << " " << memory << " " << pieces.size();
         }
-      }
-    }
+  const auto start = std::chrono::steady_clock::now();
+  for (const RowPieces& pieces : rows) {
+    const RowPieces states{{16, 8}, {4, 4}};
+    const MixedSchedule m = quick_schedule(length, {std::int64_t{1} << 23, 24, row_bytes(pieces)});
+    EXPECT_LE(RowPlaces(100000, states, pieces).pool_bytes(m, length), (std::int64_t{1} << 23) + 1000);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
 }
 
 TEST(RowPlaces, RowsWithoutBytesTakeNone) {

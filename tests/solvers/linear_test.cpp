@@ -152,12 +152,11 @@ TEST(CustomLinearSolve, Errors) {
             "[cg] needs a square matrix, or a function that multiplies by one; got f32[2,3]; hint: for a batch of "
             "matrices use vmap");
   EXPECT_EQ(ERROR_OF((void)cg(eye(3), ones(4))), "[cg] the matrix f32[3,3] and the vector f32[4] do not fit");
-  EXPECT_EQ(
-      ERROR_OF((void)gmres([](Array x) { return sum(x); }, ones(4))),
-      "[custom_linear_solve] matvec(x) returns f32[], expected f32[4]; hint: what is solved for, and both sides of "
-      "the equation, have one type");
+  EXPECT_EQ(ERROR_OF((void)gmres([](Array x) { return sum(x); }, ones(4))),
+            "[gmres] matvec(x) returns f32[], expected f32[4]; hint: what is solved for, and both sides of "
+            "the equation, have one type");
   EXPECT_EQ(ERROR_OF((void)gmres([](Array x) { return x * x; }, ones(4))),
-            "[linear_transpose] the function is not linear: its derivative depends on where it is taken; hint: use vjp "
+            "[gmres] the function is not linear: its derivative depends on where it is taken; hint: use vjp "
             "for functions that are not linear");
   EXPECT_EQ(ERROR_OF((void)cg(eye(3), arange(3))),
             "[cg] needs arrays of floating type, got i32[3]; hint: convert with "
