@@ -14,7 +14,7 @@ struct ArgNames {
 
 namespace detail {
 
-// One name per argument: "0", "1", ... where `text` does not give as many.
+// One name per argument: "2", "3", ... of those behind the ones in `text`, and of all where it has too many.
 std::vector<std::string> argument_names(std::string_view text, std::size_t count);
 
 template <std::size_t... I, class... A>

@@ -48,9 +48,8 @@ std::string nth_name(std::string_view list, std::size_t i) { return split_list(l
 
 std::vector<std::string> argument_names(std::string_view text, std::size_t count) {
   std::vector<std::string> names = split_list(text);
-  if (names.size() == count) return names;
-  names.clear();
-  for (std::size_t i = 0; i < count; ++i) names.push_back(std::to_string(i));
+  if (names.size() > count) names.clear();  // commas of templates
+  for (std::size_t i = names.size(); i < count; ++i) names.push_back(std::to_string(i));
   return names;
 }
 

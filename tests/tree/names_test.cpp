@@ -19,6 +19,7 @@ TEST(ArgumentNames, AreTheExpressions) {
 
 TEST(ArgumentNames, FallBackToNumbers) {
   EXPECT_EQ(argument_names("", 2), (Names{"0", "1"}));
+  EXPECT_EQ(argument_names("net, x", 3), (Names{"net", "x", "2"}));  // f(ANEW_ARGS(net, x), how)
   EXPECT_EQ(argument_names("std::pair<Array, Array>(a, b), x", 2), (Names{"0", "1"}));
   EXPECT_EQ(argument_names("", 0), Names{});
 }
