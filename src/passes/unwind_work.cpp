@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "control/loop.h"
 #include "passes/assembler.h"
 #include "passes/step_parts.h"
 #include "plan/mixed.h"
