@@ -95,6 +95,7 @@ void Background::run() {
     lock.unlock();
     std::exception_ptr error;
     try {
+      FloatMode::adopt();
       job->work();
     } catch (...) {
       error = std::current_exception();

@@ -216,7 +216,7 @@ std::int64_t RowPlaces::pool_end(std::int64_t used, std::int64_t rows) const {
     const std::int64_t start = rounded_up(in_pool ? pool : at[front], align);
     const std::int64_t whole = in_pool ? rows : std::min(rows, (slots_ * states_[front].bytes - start) / row);
     if (whole > 0) {
-      (in_pool ? pool : at[front]) = saturating_add(start, saturating_mul(whole - 1, row)) + sum;
+      (in_pool ? pool : at[front]) = saturating_add(saturating_add(start, saturating_mul(whole - 1, row)), sum);
       rows -= whole;
       continue;
     }
