@@ -92,6 +92,14 @@ struct TriedStep {
   Array x;
   double cost, decrease, expected, slope;
 };
+struct Tolerances {
+  double gradient, value, x;
+};
+Tolerances tolerances(const LeastSquaresOptions& o, DType dtype) {
+  const double few_roundings = 10 * rounding_of(dtype);
+  return {o.gtol.value_or(dtype == f64 ? 1e-10 : 1e-5), o.ftol.value_or(few_roundings), o.xtol.value_or(few_roundings)};
+}
+
 // `damping_term`: h (damping D) h of a damped step, where D are the squares of the columns' scales.
 TriedStep tried(Residuals& residuals, const Here& here, const Array& gradient, const Array& step,
                 std::optional<double> damping_term) {
@@ -115,9 +123,7 @@ Minimum<Array> least_squares(Method method, const FlatFunction& f, const Array& 
   if (o.maxiter < 0 || !(o.damping > 0)) fail(op, at, fmt::format("maxiter is {}, damping {}", o.maxiter, o.damping));
   const Array x0 = checked_start(op, given, at);
   PinLine pin(at, op);
-  const DType dtype = type_of(x0).dtype;
-  const double rounding = rounding_of(dtype), gtol = o.gtol.value_or(dtype == f64 ? 1e-10 : 1e-5),
-               ftol = o.ftol.value_or(10 * rounding), xtol = o.xtol.value_or(10 * rounding);
+  const auto [gtol, ftol, xtol] = tolerances(o, type_of(x0).dtype);
   Residuals residuals(f, x0, op, at);
   Here here = residuals.with_jacobian(x0);
   if (!std::isfinite(here.cost))
