@@ -13,12 +13,6 @@
 namespace anew {
 namespace {
 
-struct ConcatenateParams : ir::ParamsOf<ConcatenateParams> {
-  explicit ConcatenateParams(int d = 0) : dimension(d) {}
-  int dimension;
-  static auto fields() { return std::tuple{ir::field("dimension", &ConcatenateParams::dimension)}; }
-};
-
 Array nothing_like(const Type& type) { return lax::broadcast_in_dim(literal(type.dtype, -0.0), type.shape, {}); }
 
 Types infer_pad(const ir::InferArgs& a) {

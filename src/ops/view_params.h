@@ -1,4 +1,4 @@
-// Params of the views that others are rewritten to, and of pad: passes read and make them (passes/named_rows.h).
+// Params of the views that others are rewritten to, and of pad and concatenate: passes read and make them (passes/named_rows.h).
 #pragma once
 #include <anew/ops.h>
 
@@ -42,6 +42,11 @@ struct PadParams : ir::ParamsOf<PadParams> {
   explicit PadParams(std::vector<lax::Padding> c = {}) : padding_config(std::move(c)) {}
   std::vector<lax::Padding> padding_config;
   static auto fields() { return std::tuple{ir::field("padding_config", &PadParams::padding_config)}; }
+};
+struct ConcatenateParams : ir::ParamsOf<ConcatenateParams> {
+  explicit ConcatenateParams(int d = 0) : dimension(d) {}
+  int dimension;
+  static auto fields() { return std::tuple{ir::field("dimension", &ConcatenateParams::dimension)}; }
 };
 
 // Rows [begin, end) of x, whose other rows are taken in the same way: their cotangents together are those of x, bit for

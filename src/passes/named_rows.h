@@ -8,7 +8,7 @@ namespace anew::passes {
 struct NamedRows {
   NamedRows();
   const ir::Primitive &add, &add_any, &sub, &mul, &div, &neg, &not_, &convert_element_type, &select_n;
-  const ir::Primitive &broadcast_in_dim, &reshape, &transpose, &slice, &pad;
+  const ir::Primitive &broadcast_in_dim, &reshape, &transpose, &slice, &pad, &concatenate;
   std::vector<const ir::Primitive*> reductions;  // that give a single element as it is
 };
 const NamedRows& named_rows();

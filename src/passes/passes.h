@@ -17,6 +17,8 @@ ir::Program simplify(const ir::Program& p);
 ir::Program simplify_around_names(const ir::Program& p);
 // What only a slice reads of an elementwise equation or a pad is all that is made.
 ir::Program narrow(const ir::Program& p);
+// Sums of pads that lie side by side, as the cotangent of what was split, are concatenations.
+ir::Program concatenate_pads(const ir::Program& p);
 // Equal equations of one Program are one. A nested Program is a closed world: nothing is merged across its border.
 ir::Program eliminate_common(const ir::Program& p);
 // What an equation gives that an earlier one gives among other things (a loop that keeps no residuals, behind one that

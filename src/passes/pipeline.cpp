@@ -24,6 +24,7 @@ constexpr Pass<ir::Program (*)(const ir::Program&)> program_passes[] = {
     {"inline_calls", inline_calls},  // from here on one list, in which recomputation stands where it is used
     {"unroll_loops", unroll_loops},  // before slices move up: rows are slices of blocks
     {"narrow", narrow},              // slices move up, past where a call ended too
+    {"concatenate_pads", concatenate_pads},  // what slices cut apart is put together once; after narrow, which drops pads
     {"simplify", simplify},          // what met where a call ended, slices of slices
     {"eliminate_dead_code", eliminate_dead_code},  // what the others left behind
 };

@@ -35,6 +35,7 @@ NamedRows::NamedRows()
       transpose(row("transpose")),
       slice(row("slice")),
       pad(row("pad")),
+      concatenate(row("concatenate")),
       reductions{&row("reduce_sum"), &row("reduce_prod"), &row("reduce_max"), &row("reduce_min")} {}
 
 const NamedRows& named_rows() {
