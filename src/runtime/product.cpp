@@ -111,7 +111,7 @@ class Product {
     dot_ = m == 1 && b.row_stride == 1 && b.column_stride != 1;
     stream_ = !pack_b_ && b_bytes > blocking_.in_place;
     const bool wide = !pack_b_ && m <= kernels.wide_rows && n > 2 * kernels.lanes;
-    width_ = kernels.lanes * (wide ? 4 : n <= kernels.lanes ? 1 : 2);
+    width_ = kernels.lanes * (wide ? m == 1 ? Kernels<T>::max_vectors : 4 : n <= kernels.lanes ? 1 : 2);
     pack_a_ = pack_b_ && n > 2 * width_ && height_ >= kernels.fewest_packed(kernels.rows) && !dot_;
   }
 
@@ -280,10 +280,10 @@ class Product {
                      std::min<int64_t>(2 * kernels_.lanes, end - j), starts(k) ? Update::set : Update::add);
   }
 
-  // A few rows against a large b: some rows of b at a time, so that memory is read in order; the chains wait in c or,
-  // from the second block on, in the workspace.
+  // A few rows against a large b: some rows of b at a time, so that memory is read in order (one row of a reads no more
+  // of them than a core fetches side by side); the chains wait in c or, from the second block on, in the workspace.
   void stream(int64_t first, int64_t last, int64_t begin, int64_t end) const {
-    constexpr int64_t step = 64;
+    const int64_t step = m_ == 1 ? 16 : 64;
     const int64_t top = row_of(first), bottom = row_of(last);
     const int64_t most = workspace_bytes / int64_t{sizeof(T)} / (bottom - top) / width_ * width_;
     const int64_t run = std::min<int64_t>(2048, most), scratch_row = std::min(run, end - begin);

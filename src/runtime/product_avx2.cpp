@@ -33,14 +33,14 @@ struct F32 {
     return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row[0] + k)), _mm_loadu_ps(row[4] + k), 1);
   }
   static constexpr int group = 4;
-  static void transpose(const float* const* row, std::int64_t k, Register* to) {
-    const Register a = parts(row, k), b = parts(row + 1, k), c = parts(row + 2, k), d = parts(row + 3, k);
+  static void turn(Register* x) {
+    const Register a = x[0], b = x[1], c = x[2], d = x[3];
     const __m256d e = _mm256_castps_pd(_mm256_unpacklo_ps(a, b)), f = _mm256_castps_pd(_mm256_unpackhi_ps(a, b)),
                   g = _mm256_castps_pd(_mm256_unpacklo_ps(c, d)), h = _mm256_castps_pd(_mm256_unpackhi_ps(c, d));
-    to[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(e, g));
-    to[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(e, g));
-    to[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(f, h));
-    to[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(f, h));
+    x[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(e, g));
+    x[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(e, g));
+    x[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(f, h));
+    x[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(f, h));
   }
 };
 
@@ -67,10 +67,10 @@ struct F64 {
     return _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(row[0] + k)), _mm_loadu_pd(row[2] + k), 1);
   }
   static constexpr int group = 2;
-  static void transpose(const double* const* row, std::int64_t k, Register* to) {
-    const Register a = parts(row, k), b = parts(row + 1, k);
-    to[0] = _mm256_unpacklo_pd(a, b);
-    to[1] = _mm256_unpackhi_pd(a, b);
+  static void turn(Register* x) {
+    const Register a = x[0], b = x[1];
+    x[0] = _mm256_unpacklo_pd(a, b);
+    x[1] = _mm256_unpackhi_pd(a, b);
   }
 };
 

@@ -37,14 +37,13 @@ struct F32 {
     return _mm512_mask_broadcast_f32x4(x, 0xf000, _mm_loadu_ps(row[12] + k));
   }
   static constexpr int group = 4;
-  static void transpose(const float* const* row, std::int64_t k, Register* to) {
-    const Register a = parts(row, k), b = parts(row + 1, k), c = parts(row + 2, k), d = parts(row + 3, k);
-    const __m512d e = _mm512_castps_pd(low_pairs(a, b)), f = _mm512_castps_pd(high_pairs(a, b)),
-                  g = _mm512_castps_pd(low_pairs(c, d)), h = _mm512_castps_pd(high_pairs(c, d));
-    to[0] = _mm512_castpd_ps(low_pairs(e, g));
-    to[1] = _mm512_castpd_ps(high_pairs(e, g));
-    to[2] = _mm512_castpd_ps(low_pairs(f, h));
-    to[3] = _mm512_castpd_ps(high_pairs(f, h));
+  static void turn(Register* x) {
+    const __m512d e = _mm512_castps_pd(low_pairs(x[0], x[1])), f = _mm512_castps_pd(high_pairs(x[0], x[1])),
+                  g = _mm512_castps_pd(low_pairs(x[2], x[3])), h = _mm512_castps_pd(high_pairs(x[2], x[3]));
+    x[0] = _mm512_castpd_ps(low_pairs(e, g));
+    x[1] = _mm512_castpd_ps(high_pairs(e, g));
+    x[2] = _mm512_castpd_ps(low_pairs(f, h));
+    x[3] = _mm512_castpd_ps(high_pairs(f, h));
   }
 };
 
@@ -72,10 +71,10 @@ struct F64 {
     return _mm512_mask_broadcast_f64x2(x, 0xc0, _mm_loadu_pd(row[6] + k));
   }
   static constexpr int group = 2;
-  static void transpose(const double* const* row, std::int64_t k, Register* to) {
-    const Register a = parts(row, k), b = parts(row + 1, k);
-    to[0] = low_pairs(a, b);
-    to[1] = high_pairs(a, b);
+  static void turn(Register* x) {
+    const Register a = x[0], b = x[1];
+    x[0] = low_pairs(a, b);
+    x[1] = high_pairs(a, b);
   }
 };
 

@@ -25,7 +25,7 @@ struct Ahead {
 
 template <class T>
 struct Kernels {
-  static constexpr int max_rows = 14, max_vectors = 4;
+  static constexpr int max_rows = 14, max_vectors = 8;
 
   // c[r][j] for r < rows and j < columns, where (vectors - 1) * lanes < columns <= vectors * lanes.
   // a(r, k) = a[r * a_row + k * a_k], b(k, j) = b[k * b_k + j].
@@ -50,7 +50,7 @@ struct Kernels {
   using Copy = void (*)(std::int64_t columns, std::int64_t k, const T* from, std::int64_t from_k, T* to,
                         std::int64_t to_k);
 
-  int lanes, rows, wide_rows;                   // elements of a vector; largest tiles of 1 and 2, of 3 and 4 vectors
+  int lanes, rows, wide_rows;  // elements of a vector; largest tiles of 1 and 2, of 3 and 4 vectors; of more: 1
   Tile tile[max_vectors + 1][2][max_rows + 1];  // [vectors][b has `vectors` whole vectors][rows]
   // Of panels that are packed: many rows are cut evenly, so those have at least half of the largest tile's.
   static constexpr int fewest_packed(int rows) { return rows / 2; }

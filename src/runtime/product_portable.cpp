@@ -47,9 +47,12 @@ struct Plain {
   static void prefetch(const T*) {}
   static void prefetch_to_write(T*) {}
   static constexpr int group = 1;
-  static void transpose(const T* const* row, std::int64_t k, Register* to) {
-    for (int r = 0; r < lanes; ++r) to->x[r] = row[r][k];
+  static Register parts(const T* const* row, std::int64_t k) {
+    Register y;
+    for (int r = 0; r < lanes; ++r) y.x[r] = row[r][k];
+    return y;
   }
+  static void turn(Register*) {}
 };
 
 // Where there is AVX2, only tests run these: few tiles, which are compiled in a third of the time.

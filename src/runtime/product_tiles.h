@@ -1,7 +1,7 @@
 // Templates of the kernels of product_kernels.h over a vector type V of one instruction set. Each file that includes
 // this defines V inside its own anonymous namespace, so that no code compiled for one processor is linked for another.
-// V: Element, Register, Mask, lanes; zero, load, store, broadcast, fma, add, mask(n), masked load and store; transpose
-// of `lanes` rows by `group` columns into registers.
+// V: Element, Register, Mask, lanes; zero, load, store, broadcast, fma, add, mask(n), masked load and store; parts, a
+// register of `group` columns of every group-th row, and turn, which makes of `group` of these the columns.
 #pragma once
 #include <cstdint>
 
@@ -16,7 +16,7 @@ template <class V, int rows, int vectors, class C, class F>
 [[gnu::always_inline]] inline void each_vector(C* c, std::int64_t c_row, F f) {
 #pragma GCC unroll 16
   for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < vectors; ++v) f(r, v, c + r * c_row + v * V::lanes, v == vectors - 1);
 }
 
@@ -41,12 +41,12 @@ template <class V, int rows, int vectors, bool whole, class Chains>
   else each([&](int r, int v, Element*, bool) __attribute__((always_inline)) { x[r][v] = V::zero(); });
   chains([&](auto& a) __attribute__((always_inline)) {
     typename V::Register y[vectors];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < vectors; ++v) y[v] = loaded(b + v * V::lanes, v == last && !whole);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r) {
       const typename V::Register s = V::broadcast(a + r * a_row);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (int v = 0; v < vectors; ++v) x[r][v] = V::fma(s, y[v], x[r][v]);
     }
     a += a_k;
@@ -136,6 +136,19 @@ struct RowPointers {
   }
 };
 
+// Columns of `lanes` rows, as many as x has registers. A row is read to the end before the next ones: rows that are pages
+// apart share one set of the first cache, and would drive each other out.
+template <class V, int columns>
+[[gnu::always_inline]] inline void read_columns(const typename V::Element* const* row, std::int64_t k,
+                                                typename V::Register (&x)[columns]) {
+#pragma GCC unroll 4
+  for (int c = 0; c < V::group; ++c)
+#pragma GCC unroll 16
+    for (int g = 0; g < columns; g += V::group) x[g + c] = V::parts(row + c, k + g);
+#pragma GCC unroll 16
+  for (int g = 0; g < columns; g += V::group) V::turn(x + g);
+}
+
 template <class V>
 void transpose(std::int64_t rows, std::int64_t k, const typename V::Element* from, std::int64_t from_row,
                typename V::Element* to, std::int64_t to_k) {
@@ -143,9 +156,15 @@ void transpose(std::int64_t rows, std::int64_t k, const typename V::Element* fro
   // Vectors are stored whole, the next k over the excess; the last ones then have to be exact.
   const std::int64_t vectors = rows < V::lanes ? k - V::lanes : k;
   std::int64_t i = 0;
+  for (; i + V::lanes <= vectors; i += V::lanes) {
+    typename V::Register x[V::lanes];
+    read_columns<V>(in.row, i, x);
+#pragma GCC unroll 16
+    for (int g = 0; g < V::lanes; ++g) V::store(to + (i + g) * to_k, x[g]);
+  }
   for (; i + V::group <= vectors; i += V::group) {
     typename V::Register x[V::group];
-    V::transpose(in.row, i, x);
+    read_columns<V>(in.row, i, x);
 #pragma GCC unroll 4
     for (int g = 0; g < V::group; ++g) V::store(to + (i + g) * to_k, x[g]);
   }
@@ -166,10 +185,18 @@ void dots(std::int64_t k, const typename V::Element* a, std::int64_t a_k, const 
   typename V::Register acc[vectors];
   for (int v = 0; v < vectors; ++v) acc[v] = V::zero();
   std::int64_t i = 0;
+  for (; i + V::lanes <= k; i += V::lanes)
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; ++v) {  // one after the other: both would not fit the registers
+      typename V::Register x[V::lanes];
+      read_columns<V>(in[v].row, i, x);
+#pragma GCC unroll 16
+      for (int g = 0; g < V::lanes; ++g) acc[v] = V::fma(V::broadcast(a + (i + g) * a_k), x[g], acc[v]);
+    }
   for (; i + V::group <= k; i += V::group) {
     typename V::Register x[vectors][V::group];
 #pragma GCC unroll 2
-    for (int v = 0; v < vectors; ++v) V::transpose(in[v].row, i, x[v]);
+    for (int v = 0; v < vectors; ++v) read_columns<V>(in[v].row, i, x[v]);
 #pragma GCC unroll 4
     for (int g = 0; g < V::group; ++g) {
       const typename V::Register s = V::broadcast(a + (i + g) * a_k);
@@ -259,6 +286,10 @@ const Kernels<typename V::Element>* make_kernels() {
     FillTiles<V, 2, rows>::run(t.tile[2]);
     FillTiles<V, 3, wide_rows>::run(t.tile[3]);
     FillTiles<V, 4, wide_rows>::run(t.tile[4]);
+    FillTiles<V, 5, 1>::run(t.tile[5]);
+    FillTiles<V, 6, 1>::run(t.tile[6]);
+    FillTiles<V, 7, 1>::run(t.tile[7]);
+    FillTiles<V, 8, 1>::run(t.tile[8]);
     FillPacked<V, 1, Kernels<typename V::Element>::fewest_packed(rows), rows>::run(t);
     FillPacked<V, 2, Kernels<typename V::Element>::fewest_packed(rows), rows>::run(t);
     FillWindows<V, 1, rows>::run(t.window[1]);
