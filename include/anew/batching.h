@@ -312,15 +312,17 @@ class LinearTranspose {
 
   // One cotangent per argument: alone, or in a std::tuple with none for static arguments.
   auto operator()(const Result& ct, const Location& at = Location::current()) const {
-    return apply(detail::leaves(ct), at, std::index_sequence_for<A...>{});
+    return apply(ct, at, std::index_sequence_for<A...>{});
   }
 
  private:
   template <std::size_t... I>
-  auto apply(const Arrays& ct, const Location& at, std::index_sequence<I...> all) const {
+  auto apply(const Result& ct, const Location& at, std::index_sequence<I...> all) const {
     present_.check(at);
     detail::Call<F, std::index_sequence<I...>, A...> c(f_, detail::get<I>(like_)...);
-    return detail::rebuild_arguments(c.skeleton(), detail::run_linear_transpose(c.flat(), c.leaves(), ct, at), all);
+    const Arrays cts = detail::run_linear_transpose(c.flat(), c.leaves(), detail::leaves(ct), at);
+    detail::check_structure(ct, c.result_skeleton(), "linear_transpose", "cotangent", "result", at);
+    return detail::rebuild_arguments(c.skeleton(), cts, all);
   }
   F f_;
   detail::Pack<A...> like_;

@@ -21,18 +21,21 @@ class ClosureConverted {
   ClosureConverted(FlatFunction f, detail::Pack<A...> arguments, detail::ResultShape<R> result, const Location& at)
       : f_(std::move(f)), arguments_(std::move(arguments)), result_(std::move(result)), at_(at) {}
 
-  R operator()(const A&... args, const Arrays& captured) const {
+  R operator()(const A&... args, const Arrays& captured, const Location& at = Location::current()) const {
     present_.check(at_);
     Arrays leaves;
     detail::LeafPass pass(detail::LeafPass::Action::copy, leaves);
-    (add(args, pass), ...);
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (add<I>(args, pass, at), ...);
+    }(std::index_sequence_for<A...>{});
     leaves.insert(leaves.end(), captured.begin(), captured.end());
     return result_.rebuild(detail::LeafList(f_(leaves)));
   }
 
  private:
-  template <class T>
-  static void add(const T& arg, detail::LeafPass& pass) {
+  template <std::size_t I, class T>
+  void add(const T& arg, detail::LeafPass& pass, const Location& at) const {
+    detail::check_same_tree(arg, detail::get<I>(arguments_), "closure_convert", I, at);
     if constexpr (detail::holds_arrays<T>) detail::walk(const_cast<T&>(arg), pass);
   }
   FlatFunction f_;
@@ -120,7 +123,7 @@ VjpForward gradient_rule(const F& f, const Pack<A...>& skeleton, const Location&
     auto y = std::move(made.first);
     VjpResult out{take_leaves(y), {}, {}};
     FlatFunction flat = [&](std::span<const Array> ct) {
-      return Arguments<A...>::flatten(made.second(with_leaves(y, LeafList(Arrays(ct.begin(), ct.end())))));
+      return args.flatten(made.second(with_leaves(y, LeafList(Arrays(ct.begin(), ct.end())))), "custom_gradient", at);
     };
     auto [backward, captured] = captured_as_arguments(flat, out.y, at);
     out.residuals = std::move(captured);

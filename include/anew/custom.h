@@ -35,10 +35,12 @@ class Arguments {
   auto tangents(std::span<const Array> xs) const { return tangents(xs, std::index_sequence_for<A...>{}); }
   // One cotangent per argument to one array per leaf. Leaves of static arguments do not exist.
   template <class... C>
-  static Arrays flatten(std::tuple<C...> cts) {
+  Arrays flatten(std::tuple<C...> cts, std::string_view op, const Location& at) const {
     Arrays out;
     LeafPass pass(LeafPass::Action::take, out);
-    add(cts, pass, std::index_sequence_for<A...>{});
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (add(std::get<I>(cts), get<I>(skeleton_), pass, op, at), ...);
+    }(std::index_sequence_for<A...>{});
     return out;
   }
 
@@ -58,14 +60,11 @@ class Arguments {
     pass.finish();
     return out;
   }
-  template <class Cts, std::size_t... I>
-  static void add(Cts& cts, LeafPass& pass, std::index_sequence<I...>) {
-    (add_one<A>(std::get<I>(cts), pass), ...);
-  }
-  template <class T, class C>
-  static void add_one(C& ct, LeafPass& pass) {
+  template <class C, class T>
+  static void add(C& ct, const T& argument, LeafPass& pass, std::string_view op, const Location& at) {
     if constexpr (holds_arrays<T>) {
       T t = static_cast<T>(std::move(ct));
+      check_structure(t, argument, op, "cotangent that the backward rule returns", "argument", at);
       walk(t, pass);
     }
   }
@@ -146,23 +145,24 @@ consteval bool check_vjp_rules() {
 }
 
 template <class Rule, class R, class... A>
-flat::JvpRule jvp_rule(const Rule& rule, const Pack<A...>& skeleton) {
-  return [rule, args = Arguments<A...>(skeleton)](std::span<const Array> primals, std::span<const Array> tangents) {
+flat::JvpRule jvp_rule(const Rule& rule, const Pack<A...>& skeleton, const Location& at) {
+  return [rule, args = Arguments<A...>(skeleton), at](std::span<const Array> primals, std::span<const Array> tangents) {
     auto made = rule(args.with(primals), args.tangents(tangents));
     R y = static_cast<R>(std::move(made.first)), dy = static_cast<R>(std::move(made.second));
+    check_structure(dy, y, "custom_jvp", "tangent that the rule returns", "output", at);
     return std::pair(take_leaves(y), take_leaves(dy));
   };
 }
 template <class Forward, class Backward, class R, class... A>
-VjpForward vjp_rule(const Forward& forward, const Backward& backward, const Pack<A...>& skeleton) {
-  return [forward, backward, args = Arguments<A...>(skeleton)](std::span<const Array> x) {
+VjpForward vjp_rule(const Forward& forward, const Backward& backward, const Pack<A...>& skeleton, const Location& at) {
+  return [forward, backward, args = Arguments<A...>(skeleton), at](std::span<const Array> x) {
     auto made = std::apply([&](const A&... a) { return forward(a...); }, args.with(x));
     R y = static_cast<R>(std::move(made.first));
     auto res = std::move(made.second);
     VjpResult out{take_leaves(y), take_leaves(res), {}};
     // The residuals' static values and the output's structure are those of this very call.
-    out.backward = [backward, y, res](std::span<const Array> residuals, std::span<const Array> ct) {
-      return Arguments<A...>::flatten(backward(with_leaves(res, residuals), with_leaves(y, ct)));
+    out.backward = [backward, y, res, args, at](std::span<const Array> residuals, std::span<const Array> ct) {
+      return args.flatten(backward(with_leaves(res, residuals), with_leaves(y, ct)), "custom_vjp", at);
     };
     return out;
   };
@@ -193,12 +193,13 @@ struct custom_call<F, std::index_sequence<I...>, T...> {
     return check_vjp_rules<Forward, Backward, typename type::Result, argument_t<F, I, T>...>();
   }
   template <class Rule>
-  static flat::JvpRule jvp(const Rule& rule, const type& c) {
-    return jvp_rule<Rule, typename type::Result, argument_t<F, I, T>...>(rule, c.skeleton());
+  static flat::JvpRule jvp(const Rule& rule, const type& c, const Location& at) {
+    return jvp_rule<Rule, typename type::Result, argument_t<F, I, T>...>(rule, c.skeleton(), at);
   }
   template <class Forward, class Backward>
-  static VjpForward vjp(const Forward& forward, const Backward& backward, const type& c) {
-    return vjp_rule<Forward, Backward, typename type::Result, argument_t<F, I, T>...>(forward, backward, c.skeleton());
+  static VjpForward vjp(const Forward& forward, const Backward& backward, const type& c, const Location& at) {
+    return vjp_rule<Forward, Backward, typename type::Result, argument_t<F, I, T>...>(forward, backward, c.skeleton(),
+                                                                                      at);
   }
 };
 
@@ -223,7 +224,7 @@ class CustomJvp : public detail::Calls<CustomJvp<F, Rule>, detail::params_t<F>> 
         typename For::type c(f_, std::forward<T>(args)...);
         detail::FunctionKey key = For::key(key_, c);
         return c.rebuild(
-            detail::call_custom_jvp(c.flat(), For::jvp(rule_, c), std::move(key), c.leaves(), options_, at_));
+            detail::call_custom_jvp(c.flat(), For::jvp(rule_, c, at_), std::move(key), c.leaves(), options_, at_));
       }
     }
   }
@@ -264,8 +265,8 @@ class CustomVjp : public detail::Calls<CustomVjp<F, Forward, Backward>, detail::
       if constexpr (For::template check_vjp<Forward, Backward>()) {
         typename For::type c(f_, std::forward<T>(args)...);
         detail::FunctionKey key = For::key(key_, c);
-        return c.rebuild(detail::call_custom_vjp(c.flat(), For::vjp(forward_, backward_, c), std::move(key), c.leaves(),
-                                                 options_, at_));
+        return c.rebuild(detail::call_custom_vjp(c.flat(), For::vjp(forward_, backward_, c, at_), std::move(key),
+                                                 c.leaves(), options_, at_));
       }
     }
   }

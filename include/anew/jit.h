@@ -199,24 +199,30 @@ class Compiled {
   Compiled(const flat::Compiled& code, detail::Pack<A...> arguments, detail::ResultShape<R> result, const Location& at)
       : code_(code), arguments_(std::move(arguments)), result_(std::move(result)), at_(at) {}
 
-  R operator()(const A&... args) const { return call(std::index_sequence_for<A...>{}, args...); }
+  R operator()(const A&... args, const Location& at = Location::current()) const {
+    return call(std::index_sequence_for<A...>{}, at, args...);
+  }
   const MemoryPlan& plan() const { return code_.plan(); }
   std::size_t high_water_bytes() const { return code_.high_water_bytes(); }
 
  private:
   template <std::size_t... I>
-  R call(std::index_sequence<I...>, const A&... args) const {
+  R call(std::index_sequence<I...>, const Location& at, const A&... args) const {
     present_.check(at_);
     Arrays leaves;
     detail::LeafPass pass(detail::LeafPass::Action::copy, leaves);
-    (add<I>(args, pass), ...);
+    (add<I>(args, pass, at), ...);
     return result_.rebuild(code_(detail::LeafList(leaves)));
   }
   template <std::size_t I, class T>
-  void add(const T& arg, detail::LeafPass& pass) const {
-    if constexpr (detail::holds_arrays<T>) detail::walk(const_cast<T&>(arg), pass);
-    else if constexpr (std::equality_comparable<T>)
-      if (!(arg == detail::get<I>(arguments_))) flat::other_static_argument(I, at_);
+  void add(const T& arg, detail::LeafPass& pass, const Location& at) const {
+    const T& like = detail::get<I>(arguments_);
+    if constexpr (detail::holds_arrays<T>) {
+      detail::check_same_tree(arg, like, "compile", I, at);
+      detail::walk(const_cast<T&>(arg), pass);
+    } else if constexpr (std::equality_comparable<T>) {
+      if (!(arg == like)) flat::other_static_argument(I, at);
+    }
   }
   flat::Compiled code_;
   detail::Pack<A...> arguments_;  // without their arrays

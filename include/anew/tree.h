@@ -346,6 +346,30 @@ consteval bool fixed_structure() {
   else return all_fixed(field_types<T>{});
 }
 
+// Whether containers have the same sizes and keys, and the same options are set.
+template <class T>
+bool same_structure(const T& a, const T& b) {
+  if constexpr (fixed_structure<T>()) return true;
+  else if constexpr (is_optional<T>)
+    return a.has_value() == b.has_value() && (!a || same_structure<typename T::value_type>(*a, *b));
+  else if constexpr (is_sequence<T>) {
+    if (a.size() != b.size()) return false;
+    if constexpr (!fixed_structure<typename T::value_type>())
+      for (std::size_t i = 0; i < a.size(); ++i)
+        if (!same_structure<typename T::value_type>(a[i], b[i])) return false;
+    return true;
+  } else if constexpr (is_string_map<T>) {
+    if (a.size() != b.size()) return false;
+    for (auto i = a.begin(), j = b.begin(); i != a.end(); ++i, ++j)
+      if (i->first != j->first || !same_structure<typename T::mapped_type>(i->second, j->second)) return false;
+    return true;
+  } else {
+    const auto all = [](const auto&... x) { return [&](const auto&... y) { return (same_structure(x, y) && ...); }; };
+    if constexpr (is_tuple<T>) return std::apply(std::apply(all, a), b);
+    else return with_fields(b, with_fields(a, all));
+  }
+}
+
 // Throws unless both name the same leaves.
 void compare_paths(const std::vector<std::string>& got, const std::vector<std::string>& want, std::string_view op,
                    std::string_view what, std::string_view like, const Location& at);
@@ -354,7 +378,8 @@ template <class T>
 void check_structure(const T& got, const T& want, std::string_view op, std::string_view what, std::string_view like,
                      const Location& at) {
   if constexpr (!fixed_structure<T>())
-    compare_paths(leaf_paths(got, std::string(what)), leaf_paths(want, std::string(what)), op, what, like, at);
+    if (!same_structure(got, want))
+      compare_paths(leaf_paths(got, std::string(what)), leaf_paths(want, std::string(what)), op, what, like, at);
 }
 void check_leaf_count(std::size_t given, std::size_t wanted, const Location& at);
 
@@ -501,6 +526,18 @@ void check_values(const T& got, const T& want, std::string_view op, std::string_
   if constexpr (holds_values<T>()) {
     ValueDifference d;
     if (!same_values(want, got, d)) values_differ(d, op, what, like, at);
+  }
+}
+// Throws unless a function that was made for `like` takes `given` too, as argument i: leaves that are the same, the same
+// static values as far as they can be compared.
+[[noreturn]] void other_tree(std::string_view op, std::size_t i, const std::vector<std::string>& given,
+                             const std::vector<std::string>& like, const ValueDifference& d, const Location& at);
+template <class T>
+void check_same_tree(const T& given, const T& like, std::string_view op, std::size_t i, const Location& at) {
+  if constexpr (holds_values<T>() || !fixed_structure<T>()) {
+    ValueDifference d;
+    if (!same_structure(given, like) || !same_values(like, given, d))
+      other_tree(op, i, leaf_paths(given, ""), leaf_paths(like, ""), d, at);
   }
 }
 // Of tree number i in a list.

@@ -404,12 +404,14 @@ Prepared prepared(const FlatFunction& f, std::span<const Array> x, const JitOpti
   check_options(options, x.size(), op, at);
   const StopScope stop(options.stop);
   const std::uint64_t start = next_sequence();
+  const NumbersRead numbers;
   Staged traced =
       current_trace() ? stage(f, forms_of(x, at), "jit", at) : stage_remembering(f, forms_of(x, at), "jit", at);
   auto s = std::make_shared<Compiled::State>();
   s->in = forms_of(x, at);
   s->out = traced.forms;
   s->known.resize(traced.forms.size());
+  s->captures = numbers.from_outside();
   for (const Array& a : traced.constants) {
     s->captures = s->captures || !made_since(start, a);
     s->constants.push_back(contiguous(a));

@@ -24,4 +24,20 @@ Staged stage_remembering(const FlatFunction& f, std::span<const Form> forms, std
 // Whether a value was made by this thread after `start`, a former next_sequence().
 bool made_since(std::uint64_t start, const Array& x);
 
+// While one is open, whether this thread computed with a number that was made before it: one of the surroundings, such as a
+// global, that may be another one at the next call. Numbers become literals, so that no captured array tells.
+class NumbersRead {
+ public:
+  NumbersRead();
+  ~NumbersRead();
+  NumbersRead(const NumbersRead&) = delete;
+  bool from_outside() const { return from_outside_; }
+  static void note(const Array& number);
+
+ private:
+  std::uint64_t start_;
+  NumbersRead* outer_;
+  bool from_outside_ = false;
+};
+
 }  // namespace anew

@@ -3,6 +3,8 @@
 #include <anew/tree.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace anew::detail {
 
 void LeafPass::leaf(Array& a) {
@@ -101,6 +103,27 @@ void values_differ(const ValueDifference& d, std::string_view op, std::string_vi
                                     : fmt::format("{} in the {} and {} in the {}", d.second(), what, d.first(), like)),
       at, "give both the same value, or make it an Array");
 }
+void other_tree(std::string_view op, std::size_t i, const std::vector<std::string>& given,
+                const std::vector<std::string>& like, const ValueDifference& d, const Location& at) {
+  const std::size_t common = std::min(given.size(), like.size());
+  const auto k = static_cast<std::size_t>(
+      std::mismatch(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(common), like.begin()).first -
+      given.begin());
+  const auto named = [&](std::string_view path) {
+    if (path.starts_with('.')) path.remove_prefix(1);
+    return fmt::format("argument {}{}{}", i, path.empty() || path[0] == '[' ? "" : ", ", path);
+  };
+  std::string difference;
+  if (k < common) difference = fmt::format("{} is there, in the place of {}", named(given[k]), named(like[k]));
+  else if (k < given.size()) difference = fmt::format("{} is too much", named(given[k]));
+  else if (k < like.size()) difference = fmt::format("{} is missing", named(like[k]));
+  else if (d.first().empty() && d.second().empty())
+    difference = fmt::format("{} is no array, and not the same", named(d.path("")));
+  else difference = fmt::format("{} is no array, is {} and was {}", named(d.path("")), d.second(), d.first());
+  throw Error(fmt::format("[{}] called with another tree than the function was made for: {}", op, difference), at,
+              op == "compile" ? "compile once for each, or call jit(f), which does" : "make one for each");
+}
+
 void values_differ(const ValueDifference& d, std::string_view op, std::size_t i, const Location& at) {
   values_differ(d, op, fmt::format("tree number {}", i), "first one", at);
 }
