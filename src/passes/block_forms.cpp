@@ -74,8 +74,8 @@ class Blocks {
     for (int i = turn_ - 1; i >= 0; --i) {
       if (!runs_again(i)) continue;
       again[(*group_)[i]].push_back(i);
-      out.again.push_back(i);
-      if (p_.eqns[i].primitive->facts.batched_dot) out.flops += flops_of(p_, p_.eqns[i]);
+      out.again.push_back({&p_.eqns[i], flops_of(p_, p_.eqns[i]), 1});
+      if (p_.eqns[i].primitive->facts.batched_dot) out.flops += out.again.back().flops;
     }
     out.program.eqns.resize(static_cast<std::size_t>(turn_));
     std::map<ir::Var, ir::Var> instead;
@@ -181,18 +181,19 @@ class Blocks {
   std::vector<char> kept_, wanted_;
 };
 
-// Of the choices of each policy those that no other beats in both time and bytes, evenly, the smallest among them; at
-// most so many in all, one more of the policies that come first. Sorted by time: what repeats few operations is seen
+// Of the choices of each policy those that no other beats in both time and bytes, evenly, the smallest among them, or all;
+// at most so many in all, one more of the policies that come first. Sorted by time: what repeats few operations is seen
 // to first.
 std::vector<Blocks::Choice> front(std::vector<Blocks::Choice> all, std::span<const Policy* const> policies,
-                                  std::size_t most) {
+                                  std::size_t most, bool beaten_too) {
   auto sooner = [](const auto& a, const auto& b) { return a.flops != b.flops ? a.flops < b.flops : a.bytes < b.bytes; };
   std::stable_sort(all.begin(), all.end(), sooner);
   std::vector<Blocks::Choice> out;
   for (std::size_t k = 0; k < policies.size(); ++k) {
     std::vector<Blocks::Choice> best;
     for (const Blocks::Choice& c : all)
-      if (c.policy == policies[k] && c.flops > 0 && (best.empty() || c.bytes < best.back().bytes)) best.push_back(c);
+      if (c.policy == policies[k] && c.flops > 0 && (beaten_too || best.empty() || c.bytes < best.back().bytes))
+        best.push_back(c);
     const std::size_t share = (most + policies.size() - 1 - k) / policies.size();
     for (std::size_t i = 0; i < best.size(); ++i)
       if ((i + 1) * share / best.size() > i * share / best.size()) out.push_back(best[i]);
@@ -212,8 +213,9 @@ double flops_of(const ir::Program& p, const ir::Eqn& e) {
   return out.empty() ? 0 : facts.flops_per_element * static_cast<double>(out[0].shape.size());
 }
 
-std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::string>& kept) {
-  const std::size_t most = std::min<std::size_t>(6'000 / (p.eqns.size() + 1), 6);  // each is lowered
+std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::string>& kept, bool of_body) {
+  const std::size_t few = of_body ? 24 : 6,
+                    most = std::min<std::size_t>(1'000 * few / (p.eqns.size() + 1), few);  // each is lowered
   if (p.eqns.size() < 8 || most == 0) return {};
   Blocks blocks(p, kept);
   const std::vector<std::vector<int>> groups = plan::block_groups(blocks.graph());
@@ -228,7 +230,7 @@ std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::str
       if (known.insert(blocks.weigh(c)).second) choices.push_back(c);
     }
   std::vector<BlockForm> out;
-  for (const Blocks::Choice& c : front(std::move(choices), policies, most)) out.push_back(blocks.form(c));
+  for (const Blocks::Choice& c : front(std::move(choices), policies, most, of_body)) out.push_back(blocks.form(c));
   return out;
 }
 

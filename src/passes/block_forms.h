@@ -12,13 +12,21 @@
 namespace anew::passes {
 
 struct BlockForm {
+  struct Again {
+    const ir::Eqn* equation;  // of the Program as it was
+    double flops, times;      // of one run; how often more it runs
+  };
   ir::Program program;
-  std::vector<int> again;  // equations of the Program as it was that run again
-  double flops = 0;        // of products among these
+  std::vector<Again> again;
+  double flops = 0;  // of products among these, no more than will run
 };
 // Of a Program without calls: those that seem to take least memory for their time, of large Programs fewer. What has
-// one of these names is not made twice.
-std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::string>& kept);
+// one of these names is not made twice. Of a body more: no steps of it run again besides, which would make up for what
+// seemed to take more and does not.
+std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::string>& kept, bool of_body = false);
+// The same inside of loops and branches, for gradients that each turn takes: in one form all bodies have the first of
+// theirs, in another the next, ..., in the last the smallest.
+std::vector<BlockForm> body_forms(const ir::Program& p, const std::set<std::string>& kept);
 // Of an equation.
 double flops_of(const ir::Program& p, const ir::Eqn& e);
 

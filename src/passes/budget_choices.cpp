@@ -2,12 +2,14 @@
 #include "passes/budget_choices.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace anew::passes {
 namespace {
 
 constexpr std::size_t most_searched = 6;  // forms whose steps may run again
-constexpr std::size_t most_points = 48;   // of a curve
+constexpr int points = 48;                // of a curve, about
+constexpr double much = 0.05;             // more time from one to the next
 constexpr double effort_of_blocks = 0.15;
 
 }  // namespace
@@ -24,7 +26,13 @@ const LoopForms& BudgetChoices::forms() {
 const std::vector<BlockForm>& BudgetChoices::blocks() {
   if (!blocks_) {
     blocks_.emplace();
-    if (loop_forms() == 1) *blocks_ = block_forms(forms().flat(), kept_names(program_));
+    if (loop_forms() == 1) {
+      const std::set<std::string> kept = kept_names(program_);
+      *blocks_ = block_forms(forms().flat(), kept);
+      of_bodies_ = blocks_->size();
+      for (BlockForm& f : body_forms(forms().flat(), kept)) blocks_->push_back(std::move(f));
+      of_bodies_ = blocks_->size() - of_bodies_;
+    }
   }
   return *blocks_;
 }
@@ -66,54 +74,28 @@ BudgetChoices::Choice BudgetChoices::smallest() {
   return best;
 }
 
+// What budgets give, each a fraction below what the one before takes; where that takes much more time, a byte below.
 std::vector<BudgetChoices::Choice> BudgetChoices::curve() {
   const Choice last = smallest();
-  std::vector<Choice> all, repeating;
-  for (std::size_t form = 0; form < form_count(); ++form)
-    for (std::size_t plan = 0; plan < plan_count(form); ++plan)
-      if (seconds({form, plan}) < seconds(last)) (plan > 0 ? repeating : all).push_back({form, plan});
-  // Each that stays is placed.
-  auto least = [&](Choice c) { return plans(c.form).least_bytes(c.plan); };
-  for (Choice c : thinned(front(std::move(repeating), least), least)) all.push_back(c);
-  auto placed = [&](Choice c) { return bytes(c); };
-  std::vector<Choice> out = front(std::move(all), placed);
-  while (!out.empty() && bytes(out.back()) <= bytes(last)) out.pop_back();
-  out.push_back(last);
-  return thinned(out, placed);
-}
-
-// Those that no other beats, by rising time and falling bytes.
-std::vector<BudgetChoices::Choice> BudgetChoices::front(std::vector<Choice> all, const Bytes& bytes) {
-  std::stable_sort(all.begin(), all.end(), [&](Choice a, Choice b) { return seconds(a) < seconds(b); });
-  std::vector<Choice> out;
-  for (const Choice& c : all) {
-    const std::size_t before = out.empty() ? static_cast<std::size_t>(-1) : bytes(out.back());
-    if (plans(c.form).least_bytes(c.plan) < before && bytes(c) < before) out.push_back(c);
+  std::vector<Choice> out{Choice()};
+  const double ratio =
+                   static_cast<double>(bytes(last)) / static_cast<double>(std::max<std::size_t>(bytes(Choice()), 1)),
+               fraction = std::pow(ratio, 1.0 / points);
+  while (bytes(out.back()) > bytes(last)) {
+    const auto less = static_cast<std::size_t>(fraction * static_cast<double>(bytes(out.back()) - 1));
+    std::optional<Choice> next = first_within(std::max(less, bytes(last)));
+    if (next && extra_time(*next) > extra_time(out.back()) + much * (1 + extra_time(out.back())))
+      next = first_within(bytes(out.back()) - 1);
+    out.push_back(next ? *next : last);
   }
   return out;
-}
-
-// Of a front at most so many, the first and the last among them. A point goes where the others say much the same: of
-// any number of bytes that a call takes a little more time, of any time that it takes a few more bytes.
-std::vector<BudgetChoices::Choice> BudgetChoices::thinned(const std::vector<Choice>& front, const Bytes& bytes) {
-  auto time = [&](std::size_t i) { return plans(0).time() + seconds(front[i]); };
-  auto size = [&](std::size_t i) { return static_cast<double>(bytes(front[i])); };
-  for (double more = 0.005;; more *= 1.5) {
-    std::vector<std::size_t> kept;
-    for (std::size_t i = 0; i < front.size(); ++i)
-      if (i == 0 || i + 1 == front.size() || time(i + 1) > (1 + more) * time(kept.back() + 1) ||
-          size(kept.back()) > (1 + more) * size(i))
-        kept.push_back(i);
-    if (kept.size() > most_points) continue;
-    std::vector<Choice> out;
-    for (std::size_t i : kept) out.push_back(front[i]);
-    return out;
-  }
 }
 
 double BudgetChoices::extra_time_bound(std::size_t bytes) {
   if (plans(0).bytes(0) <= bytes) return 0;  // where names are kept, steps of other plans are not the plain ones
   if (loop_forms() == 1) {
+    blocks();
+    if (of_bodies_ > 0) return 0;  // other steps of these bodies might run again: nobody knows which
     double least = std::max(0.0, plans(0).extra_time_bound(bytes));
     for (std::size_t form = 1; form < form_count(); ++form) {
       if (least_form_time(form) >= least) continue;
@@ -183,20 +165,14 @@ void BudgetChoices::add_loops(std::size_t form, std::vector<Again>& again) {
 
 // The time that a form adds, shared out by what equations compute: kernels of a form are not those of the Program.
 void BudgetChoices::add_equations(std::size_t form, std::vector<Again>& again) {
-  const ir::Program& p = forms().flat();
   const double added = form_time(form) / plans(0).time();
   if (added <= 0) return;
-  std::vector<std::pair<const ir::Eqn*, double>> work;
-  double all = 0;
-  for (int i : blocks()[form - loop_forms()].again) {
-    const ir::Eqn& e = p.eqns[static_cast<std::size_t>(i)];
-    work.push_back({&e, flops_of(p, e)});
-    all += work.back().second;
-  }
-  for (const auto& [e, flops] : work)
-    if (flops > 0 || all == 0)
-      again.push_back(
-          {nullptr, nullptr, e, 1, all > 0 ? added * flops / all : added / static_cast<double>(work.size())});
+  const std::vector<BlockForm::Again>& work = blocks()[form - loop_forms()].again;
+  double all = 0, count = 0;
+  for (const BlockForm::Again& a : work) all += a.flops * a.times, count += a.times;
+  for (const BlockForm::Again& a : work)
+    if (a.flops > 0 || all == 0)
+      again.push_back({nullptr, nullptr, a.equation, a.times, added * (all > 0 ? a.flops / all : 1 / count)});
 }
 
 }  // namespace anew::passes

@@ -1,10 +1,10 @@
-// All that a budget chooses from: the forms of a Program's loops, or where it has none of its blocks, and of each the
+// All that a budget chooses from: the forms of a Program's loops, or where it has none of its blocks and of those in its
+// loops and branches, and of each the
 // plan without repeats; of some forms also those in which steps run again, or values lie in a file meanwhile. The set
 // depends on the Program alone, and the choice is the one of least time that fits; so a smaller budget never has a
 // larger peak, and a larger one never takes more time. The time is that of the steps that will run, by the model; a
 // form is lowered only where it could take less than what was found.
 #pragma once
-#include <functional>
 
 #include "passes/block_forms.h"
 #include "passes/loop_forms.h"
@@ -28,7 +28,8 @@ class BudgetChoices {
   // The one of least time within so many bytes of arena and outputs; nothing where there is none.
   std::optional<Choice> first_within(std::size_t bytes);
   Choice smallest();
-  // By rising time and falling bytes, from the plain one to the smallest; not all of them where there are many.
+  // By rising time and falling bytes, from the plain one to the smallest: what budgets give that are so far apart that
+  // there are not too many.
   std::vector<Choice> curve();
 
   // As fractions of the time of the plain plan, by the model.
@@ -58,10 +59,6 @@ class BudgetChoices {
   void add_loops(std::size_t form, std::vector<Again>& again),
       add_equations(std::size_t form, std::vector<Again>& again);
   bool repeats_steps(std::size_t form);  // whether steps of this form may run again
-  std::size_t plan_count(std::size_t form) { return repeats_steps(form) ? plans(form).size() : 1; }
-  using Bytes = std::function<std::size_t(Choice)>;
-  std::vector<Choice> front(std::vector<Choice> all, const Bytes& bytes);
-  std::vector<Choice> thinned(const std::vector<Choice>& front, const Bytes& bytes);
 
   const ir::Program& program_;
   std::span<const Strides> inputs_;
@@ -69,6 +66,7 @@ class BudgetChoices {
   std::string disk_;
   std::unique_ptr<LoopForms> forms_;  // found when the plain plan does not do
   std::optional<std::vector<BlockForm>> blocks_;
+  std::size_t of_bodies_ = 0;  // the last so many of these are
   struct Lowered {
     ir::Program program;
     std::unique_ptr<BudgetPlans> plans;

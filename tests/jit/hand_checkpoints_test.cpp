@@ -82,6 +82,48 @@ Model blocks(std::string name, const Block& block, int count, const Array& x, co
   return m;
 }
 
+// The gradient that each turn of a loop takes, or a branch: a budget looks into these, too. The input is that of one turn.
+using Turns = std::function<Arrays(const FlatFunction& gradient, Leaves x)>;
+Arrays summed_by_scan(const FlatFunction& gradient, Leaves x) {
+  auto body = [&](Arrays sums, Array batch) {
+    Arrays in(x.begin(), x.end());
+    in[0] = batch;
+    const Arrays g = gradient(in);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = sums[i] + g[i + 1];
+    return std::pair(sums, none);
+  };
+  Arrays zero;
+  for (const Array& w : x.subspan(1)) zero.push_back(zeros_like(w));
+  return scan(body, zero, stack({x[0], 2 * x[0], 3 * x[0]})).first;
+}
+Arrays by_cond(const FlatFunction& gradient, Leaves x) {
+  const Arrays in(x.begin(), x.end());
+  auto zero = [](const Arrays& in) {
+    Arrays out;
+    for (const Array& a : in) out.push_back(zeros_like(a));
+    return out;
+  };
+  return cond(sum(x[0]) > 0, [&](const Arrays& in) { return gradient(in); }, zero, in);
+}
+Arrays by_descent(const FlatFunction& gradient, Leaves x) {  // as many steps as it takes, of a loop in a loop
+  const Arrays start(x.begin(), x.end());
+  auto step = [&](Array, Arrays w) {
+    auto twice = [&](Arrays v, none_t) {
+      const Arrays g = gradient(v);
+      for (std::size_t i = 1; i < v.size(); ++i) v[i] = v[i] - 0.1 * g[i];
+      return std::pair(v, none);
+    };
+    return scan(twice, w, none, {.length = 2}).first;
+  };
+  return fori_loop(0, round(sum(x[0]) * 0).astype(i32) + 2, step, start);
+}
+Model in_turns(Model m, const Turns& turns) {
+  auto within = [&](FlatFunction gradient) -> FlatFunction { return [=](Leaves x) { return turns(gradient, x); }; };
+  m.plain = within(m.plain);
+  for (Variant& v : m.by_hand) v.f = within(v.f);
+  return m;
+}
+
 Array residual_block(const Arrays& w, const Array& y) { return y + matmul(tanh(matmul(y, w[0])), w[1]); }
 Array gelu_block(const Arrays& w, const Array& y) { return y + matmul(nn::gelu(matmul(y, w[0]) + w[1]), w[2]); }
 Array plain_block(const Arrays& w, const Array& y) { return sin(matmul(y, w[0]) + w[1]); }
@@ -237,6 +279,9 @@ const std::vector<Model>& models() {
       blocks("transformer", transformer_block, 6, numbers({8, 32, 64}), transformer_weights(64)),
       blocks("convnet", convolution_block, 6, numbers({4, 16, 16, 16}), {{3, 3, 16, 16}, {3, 3, 16, 16}}),
       vision(6),
+      in_turns(blocks("mlp_by_scan", plain_block, 8, numbers({512, 64}), {{64, 64}, {64}}), summed_by_scan),
+      in_turns(blocks("residual_by_cond", residual_block, 8, numbers({512, 64}), {{64, 128}, {128, 64}}), by_cond),
+      in_turns(blocks("gelu_by_descent", gelu_block, 6, numbers({256, 64}), {{64, 128}, {128}, {128, 64}}), by_descent),
       loops("lstm", lstm, {numbers({16, 128}, 0.1), numbers({32, 128}, 0.1), numbers({128}), numbers({48, 8, 16})},
             {400_KiB, 300_KiB, 200_KiB, 100_KiB, 20_KiB}),
       loops("wave", wave, {numbers({256}, 0.3), numbers({256})}),

@@ -62,7 +62,7 @@ inline std::string other_time(passes::BudgetChoices& choices) {
 // of many plans. The time of the call, not what is added to it: of that nothing is little.
 inline std::string hole_in_curve(passes::BudgetChoices& choices) {
   constexpr int budgets = 24;
-  constexpr double most = 1.3;
+  constexpr double most = 1.1;
   const std::vector<passes::BudgetChoices::Choice> curve = choices.curve();
   const auto first = static_cast<double>(choices.bytes(curve.front()));
   const double ratio = static_cast<double>(choices.bytes(curve.back())) / std::max(first, 1.0);
