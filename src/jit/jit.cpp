@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 
@@ -76,6 +77,9 @@ void check_options(const JitOptions& o, std::size_t arrays, std::string_view op,
   for (int i : o.donate)
     if (i < 0 || static_cast<std::size_t>(i) >= arrays)
       throw Error(fmt::format("[jit] .donate names array {} of {}", i, arrays), at, "arrays are counted from 0");
+  if (o.memory_budget && *o.memory_budget > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()))
+    throw Error(fmt::format("[jit] .memory_budget is negative: {} bytes", static_cast<std::int64_t>(*o.memory_budget)),
+                at, "leave it out to have no limit");
   if (!o.disk.empty() && !o.memory_budget && op != "budget_curve")
     throw Error("[jit] .disk without .memory_budget", at,
                 "give the bytes that a call may take: {.memory_budget = 512_MiB, .disk = \"...\"}");

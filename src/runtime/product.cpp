@@ -106,8 +106,11 @@ class Product {
     panels_ = ceil_div(m, kernels.rows);
     height_ = m / panels_;
     taller_ = m % panels_;
-    pack_b_ =
-        b.column_stride != 1 || (m > few_panels * kernels.rows && (b_bytes > blocking_.in_place || n < kernels.lanes));
+    // Rows of b that are pages apart share one set of the first cache, with those of c, and drive each other out.
+    constexpr int64_t page = 4096, few_lines = 8;
+    const bool crowded = k > few_lines && b.row_stride * int64_t{sizeof(T)} % page == 0;
+    pack_b_ = b.column_stride != 1 ||
+              (m > few_panels * kernels.rows && (b_bytes > blocking_.in_place || n < kernels.lanes || crowded));
     dot_ = m == 1 && b.row_stride == 1 && b.column_stride != 1;
     stream_ = !pack_b_ && b_bytes > blocking_.in_place;
     const bool wide = !pack_b_ && m <= kernels.wide_rows && n > 2 * kernels.lanes;

@@ -37,6 +37,7 @@ TEST(PassLog, OneLinePerPass) {
 [anew] inline_calls T  4 -> 3 equations
 [anew] unroll_loops T  3 equations, unchanged
 [anew] narrow T  3 equations, unchanged
+[anew] concatenate_pads T  3 equations, unchanged
 [anew] simplify T  3 equations, unchanged
 [anew] eliminate_dead_code T  3 equations, unchanged
 )");
@@ -52,6 +53,7 @@ TEST(PassLog, ProgramsWhereTheyChanged) {
 [anew] inline_calls T  0 equations, unchanged
 [anew] unroll_loops T  0 equations, unchanged
 [anew] narrow T  0 equations, unchanged
+[anew] concatenate_pads T  0 equations, unchanged
 [anew] simplify T  0 equations, unchanged
 [anew] eliminate_dead_code T  0 equations, unchanged
 )");
