@@ -24,6 +24,16 @@ Array dilogarithm(const Array& y) {
   return sum * y;
 }
 
+// expm1(lambda log) / lambda, whose limit at lambda = 0 is log. Beside 0 the derivatives of the quotient cancel, so they
+// are those of a sum of powers, of which nothing is left in the value.
+Array boxcox_of(const Array& log, const Array& lambda) {
+  Array none = lambda == 0, z = lambda * log, y = where(none, log, expm1(z) / where(none, 1, lambda));
+  Array near = abs(z) < 0.5, small = where(near, z, 0), sum = ones_like(small);
+  for (int k = 17; k >= 2; --k) sum = sum * small / static_cast<double>(k) + 1;
+  sum = where(near, log, 0) * sum;
+  return where(near, stop_gradient(y) - (stop_gradient(sum) - sum), y);
+}
+
 }  // namespace
 
 Array loggamma(const ArrayLike& x) { return anew::lgamma(x); }
@@ -42,9 +52,9 @@ Array poch(const ArrayLike& a, const ArrayLike& m) {
   auto [x, n] = both("poch", a, m, true);
   PinLine pin(a.at);
   const DType d = type_of(strong(x, a.at)).dtype;
-  Array wide = astype(x, f64), end = wide + astype(n, f64);
-  Array y = gammasgn(end) * gammasgn(wide) * exp(lgamma(end) - lgamma(wide));
-  return astype(where(n == 0, 1, y), d);
+  Array wide = astype(x, f64), end = wide + astype(n, f64), size = lgamma(wide);
+  Array y = gammasgn(end) * gammasgn(wide) * exp(lgamma(end) - size);
+  return astype(where((n == 0) & ~isfinite(size), 1, y), d);  // 1 at poles too
 }
 Array comb(const ArrayLike& n, const ArrayLike& k) {
   auto [x, m] = both("comb", n, k, true);
@@ -59,14 +69,12 @@ Array comb(const ArrayLike& n, const ArrayLike& k) {
 Array boxcox(const ArrayLike& x, const ArrayLike& lambda) {
   auto [a, l] = both("boxcox", x, lambda, true);
   PinLine pin(x.at);
-  Array none = l == 0;
-  return where(none, log(a), expm1(l * log(a)) / where(none, 1, l));
+  return boxcox_of(log(a), l);
 }
 Array boxcox1p(const ArrayLike& x, const ArrayLike& lambda) {
   auto [a, l] = both("boxcox1p", x, lambda, true);
   PinLine pin(x.at);
-  Array none = l == 0;
-  return where(none, log1p(a), expm1(l * log1p(a)) / where(none, 1, l));
+  return boxcox_of(log1p(a), l);
 }
 
 // The first terms of the sum of (q + k)^-x, the rest by Euler and Maclaurin.

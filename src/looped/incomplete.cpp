@@ -21,11 +21,15 @@ constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 // Terms below this part of a sum are left out: far below the last digit, since derivatives converge a little later.
 constexpr double negligible = 1e-19;
 
-// Repeats `body` on a carry whose last entry says by which part the result still changes.
-Arrays repeated(const FlatFunction& body, Arrays carry, const Array& shape_of) {
+// Repeats `body` on a carry whose last entry says by which part the result still changes. A sum of powers has at least
+// `least` terms: at 0, where all but the first are 0, they are what its derivatives are made of.
+Arrays repeated(const FlatFunction& body, Arrays carry, const Array& shape_of, int least = 0) {
   carry.push_back(ones_like(shape_of));
-  return flat::while_loop([](std::span<const Array> c) { return any(abs(c.back()) > negligible) & (c[0] < 20000); },
-                          body, carry);
+  auto goes_on = [least](std::span<const Array> c) {
+    Array more = any(abs(c.back()) > negligible);
+    return (least > 0 ? more | (c[0] < least) : more) & (c[0] < 20000);
+  };
+  return flat::while_loop(goes_on, body, carry);
 }
 
 // By which part a fraction changed: nothing, once it is a rounding error that may come back for ever.
@@ -248,7 +252,7 @@ Array hyp1f1(const ArrayLike& a, const ArrayLike& b, const ArrayLike& x) {
           Array other = t[3] * (beside + n - 1) / (by + n - 1) * at / n, sum = t[4] + other;
           return Arrays{n, term, t[2] + term, other, sum, other / where(sum == 0, 1, sum)};
         },
-        {Array(zeros({}, f64)), ones_like(z), ones_like(z), ones_like(z), ones_like(z)}, z);
+        {Array(zeros({}, f64)), ones_like(z), ones_like(z), ones_like(z), ones_like(z)}, z, 12);
     return Arrays{c[2] * exp(where(negative, s[2], 0))};
   };
   Array good = isfinite(all[0]) & isfinite(all[1]) & isfinite(all[2]) & ~((all[1] <= 0) & (all[1] == floor(all[1])));
