@@ -3,6 +3,7 @@
 #pragma once
 #include <anew/base.h>
 
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,8 +22,8 @@ struct CheckpointingOptions {
   // A state as bytes and back; a trivially copyable State needs none.
   std::function<void(std::ostream&, const State&)> write = {};
   std::function<void(std::istream&, State&)> read = {};
-  // Files in .disk that survive this process: another one, with the same options and calls, goes on from there. What
-  // the visits have made so far goes with them where the last two are given; else the backward run starts again.
+  // Files in .disk that survive this process: another one, with the same options, calls and first state, goes on from
+  // there. What the visits have made so far goes with them where the last two are given; else the backward run starts again.
   bool resume = false;
   std::function<void(std::ostream&)> write_adjoint = {};
   std::function<void(std::istream&)> read_adjoint = {};
@@ -37,9 +38,26 @@ struct StateCalls {
   void (*destroy)(void* state) = nullptr;
   std::function<void(std::ostream&, const void*)> write;
   std::function<void(std::istream&, void*)> read;
+  bool (*same)(const void* a, const void* b) = nullptr;  // none: whether `write` gives the same bytes
 };
 void write_bytes(std::ostream& out, const void* data, std::size_t size);
 void read_bytes(std::istream& in, void* data, std::size_t size);
+
+// Whether the bytes are the same, but for those between members, where the compiler can tell them.
+template <class State>
+bool same_bytes(const void* a, const void* b) {
+  if (std::memcmp(a, b, sizeof(State)) == 0) return true;
+#ifdef __has_builtin
+#if __has_builtin(__builtin_clear_padding)
+  const auto x = std::make_unique<State>(*static_cast<const State*>(a));
+  const auto y = std::make_unique<State>(*static_cast<const State*>(b));
+  __builtin_clear_padding(x.get());
+  __builtin_clear_padding(y.get());
+  return std::memcmp(x.get(), y.get(), sizeof(State)) == 0;
+#endif
+#endif
+  return false;
+}
 
 class CheckpointRun {
  public:
@@ -121,6 +139,7 @@ class Checkpointing {
       c.write = [f = std::move(o.write)](std::ostream& out, const void* s) { f(out, *static_cast<const State*>(s)); };
     if (o.read) c.read = [f = std::move(o.read)](std::istream& in, void* s) { f(in, *static_cast<State*>(s)); };
     if constexpr (std::is_trivially_copyable_v<State>) {
+      if (!c.write && !c.read) c.same = detail::same_bytes<State>;
       if (!c.write) c.write = [](std::ostream& out, const void* s) { detail::write_bytes(out, s, sizeof(State)); };
       if (!c.read) c.read = [](std::istream& in, void* s) { detail::read_bytes(in, s, sizeof(State)); };
     }

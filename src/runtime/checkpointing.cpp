@@ -97,16 +97,21 @@ class CheckpointRun::Impl {
       throw Error("[checkpointing] the step does not say when to end, and there is no .steps", at,
                   "give .steps, or return from the step whether to go on");
     at_ = at;
+    check_start(start);
     reset();
+    failed_ = true;
     step_ = std::move(step);
     at_hand_ = copy_of(start);
     if (found_.erase(key_of_end)) resume_end(start);
     else run_forward(start);
+    failed_ = false;
     ready_ = true;
     return steps_;
   }
 
   void backward(const Visit& visit, const Location& at) {
+    if (!ready_ && failed_)
+      throw Error("[checkpointing] backward after a forward run that failed", at, "call forward again");
     if (!ready_)
       throw Error("[checkpointing] backward without a forward run before it", at,
                   "call forward first; a backward run uses up the states that were kept");
@@ -137,6 +142,8 @@ class CheckpointRun::Impl {
   }
 
   const void* state(const Location& at) const {
+    if (!ready_ && failed_)
+      throw Error("[checkpointing] there is no state: the forward run failed", at, "call forward again");
     if (!ready_)
       throw Error("[checkpointing] there is no state: forward has not been run, or backward has", at,
                   "look at the state between forward and backward");
@@ -172,6 +179,23 @@ class CheckpointRun::Impl {
   }
 
   Box copy_of(const void* state) const { return {calls_.copy(state), calls_.destroy}; }
+
+  // What another process has left is of a run from this state, as far as the first state of that run is still there.
+  void check_start(const void* start) {
+    if (!found_.count(0)) return;
+    const std::string stored = files_->read(0);
+    bool same = false;
+    if (calls_.same) {
+      const Box first = copy_of(start);
+      from_bytes("read", stored, [&](std::istream& in) { calls_.read(in, first.get()); }, at_);
+      same = calls_.same(start, first.get());
+    } else {
+      same = stored == to_bytes("write", [&](std::ostream& out) { calls_.write(out, start); }, at_);
+    }
+    if (!same)
+      throw Error(fmt::format("[checkpointing] the states in {} belong to a run from another initial state", o_.disk),
+                  at_, "begin with the state of that run, empty the folder, or leave out .resume");
+  }
 
   // What another process has left is used once; whatever else was kept goes.
   void reset() {
@@ -336,7 +360,7 @@ class CheckpointRun::Impl {
   std::set<std::int64_t> on_disk_, found_;  // found_: what another process has left
   std::unique_ptr<StateFiles> files_;
   std::int64_t steps_ = 0, recomputed_ = 0;
-  bool first_ = true, ready_ = false, has_adjoint_ = false;
+  bool first_ = true, ready_ = false, failed_ = false, has_adjoint_ = false;
 };
 
 CheckpointRun::CheckpointRun(Settings settings, StateCalls calls, const Location& at)

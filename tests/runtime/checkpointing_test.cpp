@@ -407,5 +407,89 @@ TEST(Checkpointing, FoldersBelongToOneRun) {
   EXPECT_EQ(folder.files(), 0);
 }
 
+// A run that ended or stopped on its way, and one that begins elsewhere.
+TEST(Checkpointing, FoldersBelongToOneInitialState) {
+  for (bool known : {false, true})
+    for (int stop : {40, 60}) {
+      Folder folder;
+      Adjoint a;
+      try {
+        Checkpointing<State> run(resumable(folder.path, known, &a));
+        run.forward(State(), [&](State& s, std::int64_t i) {
+          if (i == stop) throw stop;
+          step(s);
+          return i + 1 < 60;
+        });
+      } catch (int) {
+      }
+      State other;
+      other.u[3] = 0.4;
+      Checkpointing<State> run(resumable(folder.path, known, &a));
+      auto forward = [&](const State& from) {
+        run.forward(from, [](State& s, std::int64_t i) { return step(s), i + 1 < 60; });
+      };
+      EXPECT_EQ(message([&] { forward(other); }),
+                "[checkpointing] the states in " + folder.path +
+                    " belong to a run from another initial state; hint: begin with the state of that run, empty the "
+                    "folder, or leave out .resume");
+      forward(State());  // nothing is lost
+      run.backward([&](const State& s, std::int64_t) { visit(s, a); });
+      EXPECT_EQ(a, plain(60));
+      forward(other);  // a second run of this object
+      EXPECT_NEAR(run.state().t, 0.6, 1e-9);
+      EXPECT_NE(run.state().u[3], run.state().u[2]);
+      run.backward([](const State&, std::int64_t) {});
+      EXPECT_EQ(folder.files(), 0);
+    }
+}
+
+// What lies between the members of a state says nothing.
+TEST(Checkpointing, PaddingIsNoPartOfAState) {
+  struct Padded {
+    char kind;
+    double x;
+  };
+  auto with_padding = [](int byte, double x) {
+    alignas(Padded) unsigned char bytes[sizeof(Padded)];
+    std::memset(bytes, byte, sizeof bytes);
+    Padded p;
+    std::memcpy(&p, bytes, sizeof p);
+    p.kind = 'a';
+    p.x = x;
+    return p;
+  };
+  auto run_from = [](const std::string& folder, const Padded& first) {
+    Checkpointing<Padded> run({.steps = 20, .slots = 1, .disk = folder, .disk_slots = 4, .resume = true});
+    run.forward(first, [](Padded& p, std::int64_t) { p.x += 1; });
+    return run.state().x;
+  };
+  Folder folder;
+  EXPECT_EQ(run_from(folder.path, with_padding(0, 1)), 21);
+  EXPECT_EQ(run_from(folder.path, with_padding(0, 1)), 21);
+#ifdef __GNUC__
+#ifndef __clang__
+  EXPECT_EQ(run_from(folder.path, with_padding(7, 1)), 21);
+#endif
+#endif
+  EXPECT_NE(message([&] { run_from(folder.path, with_padding(0, 2)); }).find("another initial state"),
+            std::string::npos);
+}
+
+TEST(Checkpointing, AForwardRunThatFailedIsNone) {
+  Checkpointing<State> run({.steps = 10, .slots = 2});
+  try {
+    run.forward(State(), [](State&, std::int64_t i) {
+      if (i == 4) throw 4;
+    });
+  } catch (int) {
+  }
+  EXPECT_EQ(message([&] { run.backward([](const State&, std::int64_t) {}); }),
+            "[checkpointing] backward after a forward run that failed; hint: call forward again");
+  EXPECT_EQ(message([&] { (void)run.state(); }),
+            "[checkpointing] there is no state: the forward run failed; hint: call forward again");
+  run.forward(State(), take_step);
+  EXPECT_EQ(back(run), plain(10));
+}
+
 }  // namespace
 }  // namespace anew
