@@ -123,6 +123,9 @@ void set_kept(LoopParams& p, std::string_view loop, const Options& o, const Loca
         fmt::format("[{}] .checkpoints is {}, but at least one state, the first, is kept", loop, *o.checkpoints), at);
   if (o.checkpoints && o.memory)
     throw Error(fmt::format("[{}] .checkpoints and .memory both say what is kept", loop), at, "give one of them");
+  if (o.memory && *o.memory >> 63)  // -1 is a large number to the compiler
+    throw Error(fmt::format("[{}] .memory is negative: {} bytes", loop, static_cast<std::int64_t>(*o.memory)), at,
+                "leave it out to keep what the gradient needs");
   if (o.memory && *o.memory == 0)
     throw Error(fmt::format("[{}] .memory is 0 bytes", loop), at, "leave it out to keep what the gradient needs");
   if (!o.disk.empty() && !o.memory)

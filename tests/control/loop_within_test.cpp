@@ -236,6 +236,16 @@ TEST(Within, Errors) {
             "[scan] .checkpoints and .memory both say what is kept; hint: give one of them");
   EXPECT_EQ(ERROR_OF((void)f({.length = 5, .memory = 0})(a)),
             "[scan] .memory is 0 bytes; hint: leave it out to keep what the gradient needs");
+  // A number below 0, as the compiler converts it.
+  EXPECT_EQ(ERROR_OF((void)f({.length = 5, .memory = -1})(a)),
+            "[scan] .memory is negative: -1 bytes; hint: leave it out to keep what the gradient needs");
+  EXPECT_EQ(
+      ERROR_OF((void)while_loop([](Array c) { return sum(c) < 3; }, [](Array c) { return c * 2; }, a,
+                                {.memory = std::size_t{1} << 63})),
+      "[while_loop] .memory is negative: -9223372036854775808 bytes; hint: leave it out to keep what the gradient "
+      "needs");
+  EXPECT_EQ(ERROR_OF((void)fori_loop(0, 3, [](Array, Array c) { return c; }, a, {.memory = -4096})),
+            "[fori_loop] .memory is negative: -4096 bytes; hint: leave it out to keep what the gradient needs");
   EXPECT_EQ(ERROR_OF((void)f({.length = 5, .disk = "."})(a)),
             "[scan] .disk without .memory; hint: give the bytes that may be kept in memory: {.memory = 64_MiB, .disk = "
             "\"...\"}");
