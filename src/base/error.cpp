@@ -4,6 +4,8 @@
 #include <anew/stop.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/base.h"
 #include "base/function_name.h"
 
@@ -30,9 +32,11 @@ std::string of_called_function(const std::string& text) {
   return (dot == std::string::npos ? "[" : text.substr(0, dot + 1)) + name + text.substr(end);
 }
 
+// A text that is thrown again, now that its line is known, may have its hint already.
 std::string message(const std::string& text, const Location& at, const std::string& hint) {
   std::string out = text;
-  if (at.line() != 0) out += "; at " + source_line(at).str();
+  const std::size_t end = std::min(hint.empty() ? text.find("; hint: ") : text.size(), text.size());
+  if (at.line() != 0) out.insert(end, "; at " + source_line(at).str());
   if (!hint.empty()) out += "; hint: " + hint;
   return out;
 }

@@ -3,6 +3,7 @@
 // without a lock.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <mutex>
 #include <set>
@@ -26,7 +27,8 @@ State& state() {
 
 void print_once(const Warning& w) {
   const std::string place = w.line == 0 ? "" : "; at " + SourceLine{w.file, w.line, ""}.str();
-  const std::string line = fmt::format("anew: warning: {}{}\n", w.text, place);
+  std::string line = fmt::format("anew: warning: {}\n", w.text);
+  line.insert(std::min(line.find("; hint: "), line.size() - 1), place);
   {
     const std::lock_guard lock(state().mutex);
     if (!state().shown.insert(fmt::format("{}:{}:{}", w.file, w.line, w.text)).second) return;

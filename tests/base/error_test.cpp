@@ -4,6 +4,8 @@
 
 #include <sstream>
 
+#include "base/base.h"
+
 namespace anew {
 namespace {
 
@@ -11,8 +13,8 @@ Error made_here() { return Error("[dot] sizes differ: f32[2,3], f32[4,5]"); }
 
 TEST(Error, TextNamesFileLineAndFunction) {
   const Error e = made_here();
-  EXPECT_STREQ(e.what(), "[dot] sizes differ: f32[2,3], f32[4,5]; at error_test.cpp:10 (made_here)");
-  EXPECT_EQ(e.line(), 10);
+  EXPECT_STREQ(e.what(), "[dot] sizes differ: f32[2,3], f32[4,5]; at error_test.cpp:12 (made_here)");
+  EXPECT_EQ(e.line(), 12);
   EXPECT_EQ(e.file(), __FILE__);
 }
 
@@ -28,6 +30,19 @@ TEST(Error, WithoutAPlace) {
   EXPECT_STREQ(e.what(), "[shape] text; hint: a hint");
   EXPECT_EQ(e.line(), 0);
   EXPECT_EQ(e.file(), "");
+}
+
+// What had no line when it was thrown gets that of the call, in its place.
+TEST(Error, HintsStayLast) {
+  const Location at = Location::current();
+  const std::string text = "[jit] a budget of 1000 bytes can not be met";
+  try {
+    with_line("jit", at, [&] { throw Error(text, Location(), "smaller batches need less"); });
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.what(), text + "; at " + source_line(at).str() + "; hint: smaller batches need less");
+    EXPECT_EQ(e.line(), static_cast<int>(at.line()));
+  }
 }
 
 TEST(Error, InternalErrorsSaySo) {

@@ -16,10 +16,12 @@ TEST(Warning, DefaultPrintsOncePerPlace) {
   for (int i = 0; i < 3; ++i) warn("the checkpoint changes nothing", at = Location::current());
   warn("another text", at);
   warn("no place", Location());
+  warn("too slow; hint: wait", at);
   const std::string line = std::to_string(at.line());
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "anew: warning: the checkpoint changes nothing; at warning_test.cpp:" + line + "\n" +
-                "anew: warning: another text; at warning_test.cpp:" + line + "\n" + "anew: warning: no place\n");
+                "anew: warning: another text; at warning_test.cpp:" + line + "\n" + "anew: warning: no place\n" +
+                "anew: warning: too slow; at warning_test.cpp:" + line + "; hint: wait\n");
 }
 
 TEST(Warning, HandlerSeesEveryOne) {
