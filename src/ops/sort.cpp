@@ -108,8 +108,14 @@ Primitive top_row() {
   p.infer = [](const ir::InferArgs& a) {
     require_count("top_k", 1, a.in, a.at);
     const auto& q = a.params.as<TopParams>();
-    if (q.axis < 0 || q.axis >= a.in[0].shape.ndim() || q.k < 0 || q.k > a.in[0].shape[q.axis])
-      fail("top_k", a.at, fmt::format("{} along axis {} of {}", q.k, q.axis, a.in[0].str()));
+    const Shape& shape = a.in[0].shape;
+    if (q.axis < 0 || q.axis >= shape.ndim())
+      fail("top_k", a.at, fmt::format("axis {} is not an axis of {}", q.axis, a.in[0].str()));
+    if (q.k < 0 || q.k > shape[q.axis])
+      fail("top_k", a.at,
+           fmt::format("of {} the {} largest along axis {} are asked for, which has {}", a.in[0].str(), q.k, q.axis,
+                       shape[q.axis]),
+           "k is at least 0 and at most the size of the axis");
     Shape out = a.in[0].shape;
     out[q.axis] = q.k;
     return Types{{out, a.in[0].dtype}, {out, i32}};

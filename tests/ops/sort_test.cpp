@@ -134,7 +134,9 @@ TEST(SortErrors, Texts) {
   EXPECT_EQ(error_of([&] { lax::sort({x, zeros({3})}); }), "[sort] shapes differ: f32[2,3] and f32[3]");
   EXPECT_EQ(error_of([&] { lax::sort({x}, 0, 2); }), "[sort] 2 keys among 1 operands");
   EXPECT_EQ(error_of([&] { lax::sort(std::vector<Array>{}); }), "[sort] of no arrays");
-  EXPECT_EQ(error_of([&] { top_k(x, 4); }), "[top_k] 4 along axis 1 of f32[2,3]");
+  EXPECT_EQ(error_of([&] { top_k(x, 4); }),
+            "[top_k] of f32[2,3] the 4 largest along axis 1 are asked for, which has 3; hint: k is at least 0 and at "
+            "most the size of the axis");
   EXPECT_EQ(error_of([&] { searchsorted(x, 1.0); }), "[searchsorted] needs a sorted vector, got f32[2,3]");
   EXPECT_EQ(error_of([&] { searchsorted(zeros({3}), 1.0, "middle"); }),
             "[searchsorted] side is \"left\" or \"right\", got \"middle\"");
