@@ -98,12 +98,13 @@ std::int64_t length_of(const Arrays& xs, const ScanOptions& o, const Location& a
     Type t = type_of(x);
     if (t.shape.ndim() == 0)
       throw Error(fmt::format("[scan] an array in xs has no leading axis to scan over: {}", t.str()), at);
-    sizes.push_back(std::to_string(t.shape[0]));
+    sizes.push_back(fmt::format("{} (leaf {}) has {}", t.str(), sizes.size(), t.shape[0]));
     differ = differ || t.shape[0] != type_of(xs[0]).shape[0];
   }
   if (o.length && *o.length < 0) throw Error(fmt::format("[scan] the length is negative: {}", *o.length), at);
   if (differ)
-    throw Error(fmt::format("[scan] arrays in xs have different leading axis sizes: {}", fmt::join(sizes, ", ")), at);
+    throw Error(fmt::format("[scan] arrays in xs have different leading axis sizes: {}", fmt::join(sizes, ", ")), at,
+                "scan goes over the first axis of all arrays in xs; what all steps share is captured, or in the carry");
   if (xs.empty() && !o.length)
     throw Error("[scan] got no xs to scan over and no length", at, "give xs, or {.length = n} with xs = none");
   if (!xs.empty()) {

@@ -86,9 +86,11 @@ TEST(ScanErrors, Texts) {
   auto none_x = [](Array c, none_t) { return std::pair(c, none); };
   EXPECT_EQ(ERROR_OF((void)scan(same, 0.0, Array(1.0))),
             "[scan] an array in xs has no leading axis to scan over: f32[]");
-  EXPECT_EQ(ERROR_OF((void)scan([](Array c, std::pair<Array, Array>) { return std::pair(c, none); }, 0.0,
-                                std::pair(ones({3}), ones({4})))),
-            "[scan] arrays in xs have different leading axis sizes: 3, 4");
+  EXPECT_EQ(
+      ERROR_OF((void)scan([](Array c, std::pair<Array, Array>) { return std::pair(c, none); }, 0.0,
+                          std::pair(ones({3}), ones({4})))),
+      "[scan] arrays in xs have different leading axis sizes: f32[3] (leaf 0) has 3, f32[4] (leaf 1) has 4; hint: scan "
+      "goes over the first axis of all arrays in xs; what all steps share is captured, or in the carry");
   EXPECT_EQ(ERROR_OF((void)scan(same, 0.0, ones({10}), {.length = 5})),
             "[scan] a length of 5 disagrees with the leading axis size 10");
   EXPECT_EQ(ERROR_OF((void)scan(none_x, 0.0, none)),
