@@ -4,6 +4,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include "base/returned_by.h"
 #include "control/cond.h"
 #include "control/implicit.h"
 #include "control/operands.h"
@@ -104,10 +105,13 @@ Arrays custom_root(const FlatFunction& f, std::span<const Array> guess, const Ro
   check_unknowns(op, x0, at);
   const auto n = static_cast<std::ptrdiff_t>(x0.size());
   std::vector<Staged> staged;
-  staged.push_back(stage_strong(f, x0, op, at));
-  check_types(op, "f(x)", staged.back().program, x0, false, at);
-  staged.push_back(stage_strong(rules.solve, x0, op, at));
-  check_types(op, "solve(f, x0)", staged.back().program, x0, true, at);
+  auto add = [&](const FlatFunction& g, const Arrays& in, std::string_view what, bool more) {
+    const ReturnedBy returned(op, what);
+    staged.push_back(stage_strong(g, in, op, at));
+    check_types(op, what, staged.back().program, x0, more, at);
+  };
+  add(f, x0, "f(x)", false);
+  add(rules.solve, x0, "solve(f, x0)", true);
   Arrays twice = x0;
   append(twice, x0);
   auto linearized = [&](std::span<const Array> in) {
@@ -115,8 +119,7 @@ Arrays custom_root(const FlatFunction& f, std::span<const Array> guess, const Ro
     const Arrays y(in.begin() + n, in.end());
     return rules.tangent_solve([g, at](std::span<const Array> dx) { return g(dx, at); }, y);
   };
-  staged.push_back(stage_strong(linearized, twice, op, at));
-  check_types(op, "tangent_solve(g, y)", staged.back().program, x0, false, at);
+  add(linearized, twice, "tangent_solve(g, y)", false);
   Joined j = join_captured(std::move(staged), x0);
   auto p = std::make_shared<RootParams>();
   p->constants = static_cast<int>(j.inputs.size()) - static_cast<int>(n);

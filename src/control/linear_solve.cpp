@@ -3,6 +3,7 @@
 #include <anew/ops.h>
 #include <fmt/format.h>
 
+#include "base/returned_by.h"
 #include "control/cond.h"
 #include "control/implicit.h"
 #include "control/nested_rules.h"
@@ -196,6 +197,7 @@ Arrays custom_linear_solve(const FlatFunction& matvec, std::span<const Array> b_
   const auto n = b.size();
   std::vector<Staged> staged;
   auto add = [&](const FlatFunction& f, std::string_view what, bool more) {
+    const ReturnedBy returned(op, what);
     staged.push_back(stage_strong(f, b, op, at));
     check_types(op, what, staged.back().program, b, more, at);
   };

@@ -190,15 +190,16 @@ Arrays krylov(Krylov method, const FlatFunction& matvec, std::span<const Array> 
     return [&, guess](const FlatFunction& a, std::span<const Array> y) {
       PinLine inside(at, op);
       const Array v = layout.ravel(y);
-      solvers::KrylovSystem s{layout.over_vectors(a),
-                              o.M ? layout.over_vectors(solvers::unpinned(o.M, at)) : solvers::VectorFunction(),
-                              v,
-                              guess && !x0.empty() ? layout.ravel(x0) : zeros_like(v),
-                              o.tol,
-                              o.atol,
-                              o.restart,
-                              o.maxiter.value_or(static_cast<int>(std::min<std::int64_t>(10 * layout.size(), 1 << 30))),
-                              at};
+      solvers::KrylovSystem s{
+          layout.over_vectors(a),
+          o.M ? layout.over_vectors(solvers::unpinned(o.M, at, op, ".M")) : solvers::VectorFunction(),
+          v,
+          guess && !x0.empty() ? layout.ravel(x0) : zeros_like(v),
+          o.tol,
+          o.atol,
+          o.restart,
+          o.maxiter.value_or(static_cast<int>(std::min<std::int64_t>(10 * layout.size(), 1 << 30))),
+          at};
       solvers::KrylovResult r = method == Krylov::cg      ? solvers::solve_cg(s)
                                 : method == Krylov::gmres ? solvers::solve_gmres(s)
                                                           : solvers::solve_bicgstab(s);
@@ -213,7 +214,7 @@ Arrays krylov(Krylov method, const FlatFunction& matvec, std::span<const Array> 
     rules.transpose_solve = [&](const FlatFunction& vecmat, std::span<const Array> ct) {
       return solve(false)(vecmat, ct);
     };
-  return flat::custom_linear_solve(solvers::unpinned(matvec, at), right, rules, at);
+  return flat::custom_linear_solve(solvers::unpinned(matvec, at, op, "A"), right, rules, at);
 }
 
 }  // namespace flat

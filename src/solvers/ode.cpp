@@ -266,10 +266,10 @@ Arrays odeint(const FlatFunction& f, const Arrays& y0, const Array& ts_given, co
   const Layout layout(start);
   const std::int64_t n = type_of(ts).shape[0];
   const Integrator integrator(
-      layout, unpinned(f, at),
+      layout, unpinned(f, at, "odeint", "f"),
       [&] {
         OdeOptions o = options;
-        if (o.event) o.event = unpinned(o.event, at);
+        if (o.event) o.event = unpinned(o.event, at, "odeint", ".event");
         return o;
       }(),
       at);

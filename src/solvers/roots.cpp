@@ -78,7 +78,7 @@ flat::LinearSolve tangent_rule(const RootProblem& p) {
 namespace anew::flat {
 
 Arrays newton(const FlatFunction& user, std::span<const Array> x0, const RootOptions& options, const Location& at) {
-  const FlatFunction f = solvers::unpinned(user, at);
+  const FlatFunction f = solvers::unpinned(user, at, "newton", "f");
   const Arrays guess = solvers::unknowns("newton", x0, at);
   const solvers::RootProblem p = solvers::root_problem("newton", guess, options, 50, at);
   auto solve = [&](std::span<const Array> start) {
@@ -92,19 +92,21 @@ Arrays newton(const FlatFunction& user, std::span<const Array> x0, const RootOpt
     };
     return solvers::as_given(p, solvers::iterate(p, p.layout.ravel(start), step, g));
   };
+  const PinLine pin(at, p.op);
   return flat::custom_root(f, guess, {.solve = solve, .tangent_solve = solvers::tangent_rule(p)}, at);
 }
 
 Arrays fixed_point(const FlatFunction& user, std::span<const Array> x0, const RootOptions& options,
                    const Location& at) {
-  const FlatFunction f = solvers::unpinned(user, at);
+  const FlatFunction f = solvers::unpinned(user, at, "fixed_point", "f");
   const Arrays guess = solvers::unknowns("fixed_point", x0, at);
   const solvers::RootProblem p = solvers::root_problem("fixed_point", guess, options, 1000, at);
   const FlatFunction difference = [&](std::span<const Array> x) {
     Arrays y = f(x);
     PinLine pin(at);
-    if (y.size() == x.size())  // else the error is custom_root's
-      for (std::size_t i = 0; i < x.size(); ++i) y[i] = y[i] - x[i];
+    if (y.size() == x.size())  // else the error is custom_root's, as it is where a difference would broadcast
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (type_of(y[i]).shape == type_of(x[i]).shape) y[i] = y[i] - x[i];
     return y;
   };
   auto solve = [&](std::span<const Array> start) {
@@ -116,6 +118,7 @@ Arrays fixed_point(const FlatFunction& user, std::span<const Array> x0, const Ro
     };
     return solvers::as_given(p, solvers::iterate(p, p.layout.ravel(start), step, g));
   };
+  const PinLine pin(at, p.op);
   return flat::custom_root(difference, guess, {.solve = solve, .tangent_solve = solvers::tangent_rule(p)}, at);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/returned_by.h"
 #include "trace/unpin_line.h"
 
 namespace anew::solvers {
@@ -24,10 +25,11 @@ Arrays unknowns(std::string_view op, std::span<const Array> x, const Location& a
   return out;
 }
 
-FlatFunction unpinned(const FlatFunction& f, const Location& at) {
+FlatFunction unpinned(const FlatFunction& f, const Location& at, std::string_view op, std::string_view name) {
   detail::check_function(f, at);
-  return [f](std::span<const Array> x) {
+  return [f, op, name](std::span<const Array> x) {
     UnpinLine lines;
+    const ReturnedBy returned(op, name);
     return f(x);
   };
 }

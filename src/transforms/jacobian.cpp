@@ -145,7 +145,14 @@ Arrays linear_transpose(const FlatFunction& f, std::span<const ShapeDtype> types
       throw Error(fmt::format("[linear_transpose] an array of type {} is too large (or has a negative size)", t.str()),
                   at);
   for (const Type& t : types) check_float("linear_transpose", "inputs", t, at);
-  auto back = [&](std::span<const Array> in) { return flat::linearize(f, in, {at, {}}).second.pullback(ct, at); };
+  auto back = [&](std::span<const Array> in) {
+    auto [y, linear] = flat::linearize(f, in, {at, {}});
+    check_count(ct.size(), y.size(), "[linear_transpose] cotangents", at);
+    for (std::size_t i = 0; i < y.size(); ++i)
+      if (const Type t = type_of(y[i]); is_float(t.dtype))
+        matching(ct[i], t, "[linear_transpose] the cotangent must have the type of the output", at);
+    return linear.pullback(ct, at);
+  };
   Staged s = stage(back, types, "linear_transpose", at);
   ir::Dce d = ir::eliminate_dead_code(s.program, std::vector<bool>(s.program.outputs.size(), true));
   Arrays constants;

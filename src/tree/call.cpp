@@ -5,6 +5,8 @@
 #include <anew/transforms.h>
 #include <fmt/format.h>
 
+#include "tree/carried.h"
+
 namespace anew::detail {
 
 FlatFunction flat_function(void* call, RunCall run) {
@@ -24,10 +26,15 @@ flat::Combine combine_function(void* loop, RunCombine run) {
 }
 
 void static_carry_changes(const ValueDifference& d, std::string_view op, const Location& at) {
-  throw Error(
-      fmt::format("[{}] the body changes {}, a plain C++ value{}; only arrays change from step to step", op,
-                  d.path("carry"), d.first().empty() ? "" : fmt::format(", from {} to {}", d.first(), d.second())),
-      at, "make it an Array, or keep it out of the carry");
+  const Carried c(op);
+  const std::string change = d.first().empty() ? "" : fmt::format(", from {} to {}", d.first(), d.second());
+  if (c.loop)
+    throw Error(fmt::format("[{}] the body changes {}, a plain C++ value{}; only arrays change from step to step", op,
+                            d.path("carry"), change),
+                at, "make it an Array, or keep it out of the carry");
+  throw Error(fmt::format("[{}] {} in {} is not the plain C++ value that it is in {}{}", op, c.path(d.path("carry")),
+                          c.what, c.like, change),
+              at, "give both the same value, or make it an Array");
 }
 
 void branch_values_differ(const ValueDifference& d, std::string_view op, const Location& at) {

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "tree/carried.h"
+
 namespace anew::detail {
 
 void LeafPass::leaf(Array& a) {
@@ -53,12 +55,17 @@ void compare_paths(const std::vector<std::string>& got, const std::vector<std::s
   std::size_t same = 0;
   while (same < got.size() && same < want.size() && got[same] == want[same]) ++same;
   if (same == got.size() && same == want.size()) return;
-  std::string difference = same == want.size()  ? fmt::format("{} is too much", got[same])
-                           : same == got.size() ? fmt::format("{} is missing", want[same])
-                                                : fmt::format("{} stands in the place of {}", got[same], want[same]);
-  throw Error(fmt::format("[{}] the {} has {} leaves and the {} has {}, which do not correspond: {}", op, what,
-                          got.size(), like, want.size(), difference),
-              at);
+  auto leaf = [&](const std::string& path) { return what == "carry" ? Carried(op).path(path) : path; };
+  std::string difference = same == want.size() ? fmt::format("{} is too much", leaf(got[same]))
+                           : same == got.size()
+                               ? fmt::format("{} is missing", leaf(want[same]))
+                               : fmt::format("{} stands in the place of {}", leaf(got[same]), leaf(want[same]));
+  const Carried c(op);
+  const bool carried = what == "carry";
+  throw Error(fmt::format("[{}] {} has {} leaves and {} has {}, which do not correspond: {}", op,
+                          carried ? c.what : fmt::format("the {}", what), got.size(),
+                          carried ? c.like : fmt::format("the {}", like), want.size(), difference),
+              at, carried ? c.hint : "");
 }
 
 bool ValueDifference::between(bool a, bool b) { return between_shown(fmt::to_string(a), fmt::to_string(b)); }

@@ -1,4 +1,6 @@
 // custom_root, newton and fixed_point: roots, derivatives of every order by what functions capture, laws, errors.
+#include <fmt/format.h>
+
 #include "solvers/golden.h"
 
 namespace anew::test {
@@ -68,10 +70,12 @@ TEST(FixedPoint, ValuesAndDerivatives) {
 }
 
 TEST(Roots, Errors) {
-  EXPECT_EQ(
-      ERROR_OF((void)newton([](Array x) { return sum(x); }, ones(3))),
-      "[custom_root] f(x) returns f32[], expected f32[3]; hint: what is solved for, and both sides of the equation, "
-      "have one type");
+  EXPECT_EQ(ERROR_OF((void)newton([](Array x) { return sum(x); }, ones(3))),
+            "[newton] f(x) returns f32[], expected f32[3]; hint: what is solved for, and both sides of the equation, "
+            "have one type");
+  EXPECT_EQ(ERROR_OF((void)fixed_point([](Array x) { return sum(x); }, ones(3))),
+            "[fixed_point] f(x) returns f32[], expected f32[3]; hint: what is solved for, and both sides of the "
+            "equation, have one type");
   EXPECT_EQ(ERROR_OF((void)newton([](Array x) { return x; }, ones(3), {.linear_solver = "lu"})),
             "[newton] there is no .linear_solver \"lu\"; hint: it is \"auto\", \"dense\" or \"gmres\"");
   EXPECT_EQ(ERROR_OF((void)fixed_point([](Array x) { return x; }, arange(3))),
@@ -79,6 +83,51 @@ TEST(Roots, Errors) {
   int line = 0;
   error_of([&] { (void)newton([](Array x) { return x + ones(4); }, ones(3)); }, __FILE__, &line);
   EXPECT_EQ(line, __LINE__ - 1);
+}
+
+// Trees of another structure than the unknown's: who returned them is said, and no carry.
+TEST(Roots, ErrorsOfStructureNameWhatIsWrong) {
+  using Tree = std::map<std::string, Array>;
+  const Tree x{{"p", ones(3)}};
+  auto other = [](const Tree& x) { return Tree{{"q", x.at("p")}}; };
+  auto same = [](const Tree& x) { return x; };
+  auto text = [](std::string_view op, std::string_view what, std::string_view like, std::string_view subject = "it") {
+    return fmt::format(
+        "[{0}] {1} has 1 leaves and {2} has 1, which do not correspond: ['q'] stands in the place of ['p']; hint: {3} "
+        "must have the structure of {2}",
+        op, what, like, subject);
+  };
+  EXPECT_EQ(ERROR_OF((void)newton(other, x)), text("newton", "what f returns", "x0"));
+  EXPECT_EQ(ERROR_OF((void)fixed_point(other, x)), text("fixed_point", "what f returns", "x0"));
+  EXPECT_EQ(ERROR_OF((void)cg(same, x, {.x0 = other(x)})), text("cg", ".x0", "b", ".x0"));
+  EXPECT_EQ(ERROR_OF((void)cg(other, x)), text("cg", "what A returns", "b"));
+  EXPECT_EQ(ERROR_OF((void)gmres(same, x, {.M = std::function<Tree(const Tree&)>(other)})),
+            text("gmres", "what .M returns", "b"));
+  EXPECT_EQ(ERROR_OF((void)odeint([&](const Tree& y, Array) { return other(y); }, x, linspace(0.0, 1.0, 3))),
+            text("odeint", "what f returns", "y0"));
+  EXPECT_EQ(ERROR_OF((void)associative_scan([&](const Tree& a, const Tree&) { return other(a); }, x)),
+            text("associative_scan", "what f returns", "xs"));
+  auto solve = [&](auto, const Tree& y) { return other(y); };
+  EXPECT_EQ(ERROR_OF((void)custom_linear_solve(other, x, solve)),
+            text("custom_linear_solve", "what matvec(x) returns", "b"));
+  EXPECT_EQ(ERROR_OF((void)custom_linear_solve(same, x, solve)),
+            text("custom_linear_solve", "what solve(matvec, b) returns", "b"));
+  EXPECT_EQ(ERROR_OF((void)custom_root(same, x, solve, solve)), text("custom_root", "what solve(f, x0) returns", "x0"));
+}
+
+struct Labelled {
+  Array x;
+  int order = 1;
+};
+TEST(Roots, ErrorsOfStaticValuesNameWhatIsWrong) {
+  auto changes = [](Labelled u) {
+    u.order = 2;
+    return u;
+  };
+  EXPECT_EQ(
+      ERROR_OF((void)newton(changes, Labelled{ones(3)})),
+      "[newton] order in what f returns is not the plain C++ value that it is in x0, from 1 to 2; hint: give both "
+      "the same value, or make it an Array");
 }
 
 }  // namespace

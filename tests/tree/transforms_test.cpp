@@ -487,12 +487,16 @@ TEST(Errors, CotangentsTangentsAndCarriesOfAnotherStructure) {
       "[linearize] the tangent has 3 leaves and the argument has 2, which do not correspond: tangent[2] is too much");
   EXPECT_EQ(message_without_place([&] { (void)jvp(f, V{1.0, 2.0}, V{1.0}); }),
             "[jvp] the tangent has 1 leaves and the argument has 2, which do not correspond: tangent[1] is missing");
+  const auto twice = linear_transpose([](Array x) { return 2 * x; }, ShapeDtype{{3}, f32});
+  EXPECT_EQ(message_without_place([&] { (void)twice(ones(2)); }),
+            "[linear_transpose] the cotangent must have the type of the output: got f32[2], expected f32[3]");
   auto grow = [](V c, Array x) {
     c.push_back(x);
     return std::pair(c, none);
   };
   EXPECT_EQ(message_without_place([&] { (void)scan(grow, V{1.0}, ones({3})); }),
-            "[scan] the carry has 2 leaves and the initial carry has 1, which do not correspond: carry[1] is too much");
+            "[scan] the carry has 2 leaves and the initial carry has 1, which do not correspond: carry[1] is too much; "
+            "hint: the body must return a carry of the same structure as it takes");
 }
 
 TEST(Errors, PlainValuesOfACarryDoNotChange) {
