@@ -95,7 +95,8 @@ class One {
     if (s.foreign_cores) line_ += fmt::format(R"(, "foreign_cores": {:.3f})", *s.foreign_cores);
   }
 
-  // `through_jit` looks the code up at each call, as users of jit(f) do; the others call what was compiled ahead of time.
+  // `through_jit` looks the code up at each call, as users of jit(f) do; the others call what was compiled ahead of
+  // time.
   const std::function<void()>& step() const {
     return eager() ? case_.call_eager : variant_ == "through_jit" ? case_.call_jit : case_.call;
   }

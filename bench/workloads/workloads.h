@@ -78,7 +78,8 @@ struct Workload {
   std::optional<double> value = {}, norm = {};  // what other libraries compute at the full sizes
 };
 const Workload& find(const std::vector<Workload>& all, const std::string& name);
-// A variant "x_flush" is x with subnormal numbers flushed, as XLA has them, in this process until the next one is built.
+// A variant "x_flush" is x with subnormal numbers flushed, as XLA has them, in this process until the next one is
+// built.
 Case build(const Workload& w, const std::string& variant, const Sizes& sizes);
 
 std::vector<Workload> mlp_workloads();

@@ -47,8 +47,8 @@ class [[nodiscard]] X64 {
   int saved_;
 };
 
-// Subnormal numbers, below 1.2e-38 in f32 and 2.2e-308 in f64, count as zeros in all that is computed from here on, in all
-// threads: with them many processors take a hundred times as long. At the start off, unless the environment has
+// Subnormal numbers, below 1.2e-38 in f32 and 2.2e-308 in f64, count as zeros in all that is computed from here on, in
+// all threads: with them many processors take a hundred times as long. At the start off, unless the environment has
 // ANEW_FLUSH_SUBNORMALS=1. Returns the former setting.
 bool flush_subnormals(bool on = true);
 

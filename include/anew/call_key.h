@@ -136,4 +136,27 @@ void describe(const T& t, flat::CallKey& key) {
   } else with_fields(t, DescribeFields{key});
 }
 
+// The key of what makes trees of a type differ, beside their leaves.
+template <class T>
+flat::CallKey key_of_tree(const T& t) {
+  flat::CallKey key;
+  if constexpr (describable<T>()) describe(t, key);
+  return key;
+}
+// Throws unless a function that was made for `like`, of which this was the key, takes `given` too, as argument i:
+// leaves that are the same, and the same static values as far as they can be compared.
+template <class T>
+void check_same_tree(const T& given, const T& like, const flat::CallKey& key, std::string_view op, std::size_t i,
+                     const Location& at) {
+  if constexpr (holds_values<T>() || !fixed_structure<T>()) {
+    if constexpr (describable<T>())
+      if (key_of_tree(given) == key) return;
+    ValueDifference d;
+    d.views = false;
+    const bool same = same_structure(given, like) && same_values(like, given, d);
+    if (same && !describable<T>()) return;
+    other_tree(op, i, leaf_paths(given, ""), leaf_paths(like, ""), d, at);
+  }
+}
+
 }  // namespace anew::detail

@@ -18,8 +18,13 @@ Array zero_like(const Array& x);
 template <class R, class... A>
 class ClosureConverted {
  public:
+  using anew_params = detail::types<const A&..., const Arrays&>;
   ClosureConverted(FlatFunction f, detail::Pack<A...> arguments, detail::ResultShape<R> result, const Location& at)
-      : f_(std::move(f)), arguments_(std::move(arguments)), result_(std::move(result)), at_(at) {}
+      : f_(std::move(f)),
+        arguments_(std::move(arguments)),
+        keys_(keys(std::index_sequence_for<A...>{})),
+        result_(std::move(result)),
+        at_(at) {}
 
   R operator()(const A&... args, const Arrays& captured, const Location& at = Location::current()) const {
     present_.check(at_);
@@ -35,11 +40,16 @@ class ClosureConverted {
  private:
   template <std::size_t I, class T>
   void add(const T& arg, detail::LeafPass& pass, const Location& at) const {
-    detail::check_same_tree(arg, detail::get<I>(arguments_), "closure_convert", I, at);
+    detail::check_same_tree(arg, detail::get<I>(arguments_), keys_[I], "closure_convert", I, at);
     if constexpr (detail::holds_arrays<T>) detail::walk(const_cast<T&>(arg), pass);
+  }
+  template <std::size_t... I>
+  std::vector<flat::CallKey> keys(std::index_sequence<I...>) const {
+    return {detail::key_of_tree(detail::get<I>(arguments_))...};
   }
   FlatFunction f_;
   detail::Pack<A...> arguments_;  // without their arrays
+  std::vector<flat::CallKey> keys_;
   detail::ResultShape<R> result_;
   Location at_;
   detail::Present present_;

@@ -1,6 +1,6 @@
-// Which functions that equations hold are the same. Two Programs are equal, and share code, only where their functions are:
-// those without state are known by their types, others by the object that holds them; the values of static arguments
-// tell calls of one apart.
+// Which functions that equations hold are the same. Two Programs are equal, and share code, only where their functions
+// are: those without state are known by their types, others by the object that holds them; the values of static
+// arguments tell calls of one apart.
 #pragma once
 #include <anew/call_key.h>
 

@@ -196,8 +196,13 @@ using compiled_argument_t =
 template <class R, class... A>
 class Compiled {
  public:
+  using anew_params = detail::types<const A&...>;
   Compiled(const flat::Compiled& code, detail::Pack<A...> arguments, detail::ResultShape<R> result, const Location& at)
-      : code_(code), arguments_(std::move(arguments)), result_(std::move(result)), at_(at) {}
+      : code_(code),
+        arguments_(std::move(arguments)),
+        keys_(keys(std::index_sequence_for<A...>{})),
+        result_(std::move(result)),
+        at_(at) {}
 
   R operator()(const A&... args, const Location& at = Location::current()) const {
     return call(std::index_sequence_for<A...>{}, at, args...);
@@ -218,14 +223,19 @@ class Compiled {
   void add(const T& arg, detail::LeafPass& pass, const Location& at) const {
     const T& like = detail::get<I>(arguments_);
     if constexpr (detail::holds_arrays<T>) {
-      detail::check_same_tree(arg, like, "compile", I, at);
+      detail::check_same_tree(arg, like, keys_[I], "compile", I, at);
       detail::walk(const_cast<T&>(arg), pass);
     } else if constexpr (std::equality_comparable<T>) {
       if (!(arg == like)) flat::other_static_argument(I, at);
     }
   }
   flat::Compiled code_;
+  template <std::size_t... I>
+  std::vector<flat::CallKey> keys(std::index_sequence<I...>) const {
+    return {detail::key_of_tree(detail::get<I>(arguments_))...};
+  }
   detail::Pack<A...> arguments_;  // without their arrays
+  std::vector<flat::CallKey> keys_;
   detail::ResultShape<R> result_;
   Location at_;
   detail::Present present_;

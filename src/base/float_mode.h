@@ -1,6 +1,6 @@
 // The floating-point mode every computation runs in, whatever the user's thread had set: round to nearest, no traps,
-// subnormals kept, or all flushed (`flush_subnormals`). FTZ or DAZ in the caller's mode would change results (and cost a
-// gradient its bit equality).
+// subnormals kept, or all flushed (`flush_subnormals`). FTZ or DAZ in the caller's mode would change results (and cost
+// a gradient its bit equality).
 #pragma once
 
 namespace anew {

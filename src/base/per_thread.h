@@ -1,6 +1,6 @@
-// A thread's own T, made when it is first asked for and destroyed when the thread ends. What is asked for later still, by
-// destructors of other thread-local objects, is a new one, which goes after all of these. Static destructors run after
-// the end of the main thread: what they get stays.
+// A thread's own T, made when it is first asked for and destroyed when the thread ends. What is asked for later still,
+// by destructors of other thread-local objects, is a new one, which goes after all of these. Static destructors run
+// after the end of the main thread: what they get stays.
 #pragma once
 #include <pthread.h>
 

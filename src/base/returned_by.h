@@ -1,5 +1,5 @@
-// Whose result a tree is, for errors about its structure: the template layer says which function of ours has called, and
-// no more.
+// Whose result a tree is, for errors about its structure: the template layer says which function of ours has called,
+// and no more.
 #pragma once
 #include <string_view>
 #include <utility>

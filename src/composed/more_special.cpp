@@ -24,12 +24,12 @@ Array dilogarithm(const Array& y) {
   return sum * y;
 }
 
-// expm1(lambda log) / lambda, whose limit at lambda = 0 is log. Beside 0 the derivatives of the quotient cancel, so they
-// are those of a sum of powers, of which nothing is left in the value.
+// expm1(lambda log) / lambda, whose limit at lambda = 0 is log. Beside 0 the derivatives of the quotient cancel, so
+// they are those of a sum of powers, of which nothing is left in the value.
 Array boxcox_of(const Array& log, const Array& lambda) {
   Array none = lambda == 0, z = lambda * log, y = where(none, log, expm1(z) / where(none, 1, lambda));
   Array near = abs(z) < 0.5, small = where(near, z, 0), sum = ones_like(small);
-  for (int k = 17; k >= 2; --k) sum = sum * small / static_cast<double>(k) + 1;
+  for (int k = 17; k >= 2; --k) sum = sum * small * (1.0 / k) + 1;
   sum = where(near, log, 0) * sum;
   return where(near, stop_gradient(y) - (stop_gradient(sum) - sum), y);
 }

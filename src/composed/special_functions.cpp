@@ -75,8 +75,8 @@ Array ndtr(const ArrayLike& x) {
   return 0.5 * anew::erfc(as_float(x) * -(1 / std::numbers::sqrt2));
 }
 
-// The scaled function by its scale: where that overflows, so does the product, but not where it is 0. The slope of |x| at
-// 0 must be the one of the row's rule, 0, and not that of abs, 1: else the two corners do not cancel.
+// The scaled function by its scale: where that overflows, so does the product, but not where it is 0. The slope of |x|
+// at 0 must be the one of the row's rule, 0, and not that of abs, 1: else the two corners do not cancel.
 static Array unscaled(const Array& x, const Array& scaled) { return exp(x * sign(x)) * scaled; }
 Array i0(const ArrayLike& x) {
   PinLine pin(x.at);

@@ -407,12 +407,12 @@ Prepared prepared(const FlatFunction& f, std::span<const Array> x, const JitOpti
   check_leaves(x, paths, op, at);
   check_options(options, x.size(), op, at);
   const StopScope stop(options.stop);
+  const Forms forms = forms_of(x, at);  // the arguments are none of the surroundings
   const std::uint64_t start = next_sequence();
   const NumbersRead numbers;
-  Staged traced =
-      current_trace() ? stage(f, forms_of(x, at), "jit", at) : stage_remembering(f, forms_of(x, at), "jit", at);
+  Staged traced = current_trace() ? stage(f, forms, "jit", at) : stage_remembering(f, forms, "jit", at);
   auto s = std::make_shared<Compiled::State>();
-  s->in = forms_of(x, at);
+  s->in = forms;
   s->out = traced.forms;
   s->known.resize(traced.forms.size());
   s->captures = numbers.from_outside();

@@ -145,8 +145,8 @@ std::string wishes(const MpiGroup& g, std::string_view description) {
 
 const MpiGroup& mpi_group(const Group& g) { return static_cast<const MpiGroup&>(g); }
 
-// Between two looks at what is under way. After a while a thread sleeps between them: others may want the processor, the
-// program itself where this is the thread in the background; and one that only yields may be left waiting for long.
+// Between two looks at what is under way. After a while a thread sleeps between them: others may want the processor,
+// the program itself where this is the thread in the background; and one that only yields may be left waiting for long.
 void pause(Clock::time_point since) {
   constexpr auto soon = std::chrono::microseconds(100), nap = std::chrono::microseconds(20);
   if (Clock::now() - since < soon) return std::this_thread::yield();

@@ -1,4 +1,5 @@
-// Params of the views that others are rewritten to, and of pad and concatenate: passes read and make them (passes/named_rows.h).
+// Params of the views that others are rewritten to, and of pad and concatenate: passes read and make them
+// (passes/named_rows.h).
 #pragma once
 #include <anew/ops.h>
 

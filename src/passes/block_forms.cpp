@@ -181,9 +181,14 @@ class Blocks {
   std::vector<char> kept_, wanted_;
 };
 
-// Of the choices of each policy those that no other beats in both time and bytes, evenly, the smallest among them, or all;
-// at most so many in all, one more of the policies that come first. Sorted by time: what repeats few operations is seen
-// to first.
+std::size_t smallest(const std::vector<Blocks::Choice>& all) {
+  auto fewer = [](const auto& a, const auto& b) { return a.bytes < b.bytes; };
+  return static_cast<std::size_t>(std::min_element(all.begin(), all.end(), fewer) - all.begin());
+}
+
+// Of the choices of each policy those that no other beats in both time and bytes, evenly, the smallest among them, or
+// all; at most so many in all, one more of the policies that come first. Sorted by time: what repeats few operations is
+// seen to first.
 std::vector<Blocks::Choice> front(std::vector<Blocks::Choice> all, std::span<const Policy* const> policies,
                                   std::size_t most, bool beaten_too) {
   auto sooner = [](const auto& a, const auto& b) { return a.flops != b.flops ? a.flops < b.flops : a.bytes < b.bytes; };
@@ -194,9 +199,9 @@ std::vector<Blocks::Choice> front(std::vector<Blocks::Choice> all, std::span<con
     for (const Blocks::Choice& c : all)
       if (c.policy == policies[k] && c.flops > 0 && (beaten_too || best.empty() || c.bytes < best.back().bytes))
         best.push_back(c);
-    const std::size_t share = (most + policies.size() - 1 - k) / policies.size();
+    const std::size_t share = (most + policies.size() - 1 - k) / policies.size(), last = smallest(best);
     for (std::size_t i = 0; i < best.size(); ++i)
-      if ((i + 1) * share / best.size() > i * share / best.size()) out.push_back(best[i]);
+      if ((i + 1) * share / best.size() > i * share / best.size() || (share > 0 && i == last)) out.push_back(best[i]);
   }
   std::stable_sort(out.begin(), out.end(), sooner);
   return out;
@@ -213,9 +218,11 @@ double flops_of(const ir::Program& p, const ir::Eqn& e) {
   return out.empty() ? 0 : facts.flops_per_element * static_cast<double>(out[0].shape.size());
 }
 
-std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::string>& kept, bool of_body) {
-  const std::size_t few = of_body ? 24 : 6,
-                    most = std::min<std::size_t>(1'000 * few / (p.eqns.size() + 1), few);  // each is lowered
+std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::string>& kept) {
+  return block_forms(p, kept, std::min<std::size_t>(6'000 / (p.eqns.size() + 1), 6), false);  // each is lowered
+}
+std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::string>& kept, std::size_t most,
+                                   bool beaten_too) {
   if (p.eqns.size() < 8 || most == 0) return {};
   Blocks blocks(p, kept);
   const std::vector<std::vector<int>> groups = plan::block_groups(blocks.graph());
@@ -230,7 +237,7 @@ std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::str
       if (known.insert(blocks.weigh(c)).second) choices.push_back(c);
     }
   std::vector<BlockForm> out;
-  for (const Blocks::Choice& c : front(std::move(choices), policies, most, of_body)) out.push_back(blocks.form(c));
+  for (const Blocks::Choice& c : front(std::move(choices), policies, most, beaten_too)) out.push_back(blocks.form(c));
   return out;
 }
 

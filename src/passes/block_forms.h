@@ -21,12 +21,15 @@ struct BlockForm {
   double flops = 0;  // of products among these, no more than will run
 };
 // Of a Program without calls: those that seem to take least memory for their time, of large Programs fewer. What has
-// one of these names is not made twice. Of a body more: no steps of it run again besides, which would make up for what
-// seemed to take more and does not.
-std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::string>& kept, bool of_body = false);
+// one of these names is not made twice.
+std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::string>& kept);
+// At most about so many, those among them that seem to be beaten.
+std::vector<BlockForm> block_forms(const ir::Program& p, const std::set<std::string>& kept, std::size_t most,
+                                   bool beaten_too);
 // The same inside of loops and branches, for gradients that each turn takes: in one form all bodies have the first of
-// theirs, in another the next, ..., in the last the smallest.
-std::vector<BlockForm> body_forms(const ir::Program& p, const std::set<std::string>& kept);
+// theirs, in another the next, and so on. Of a body more, since no steps of it run again besides, which would make up
+// for what seemed to take more and does not; of one that makes no more than `few` bytes none.
+std::vector<BlockForm> body_forms(const ir::Program& p, const std::set<std::string>& kept, std::size_t few);
 // Of an equation.
 double flops_of(const ir::Program& p, const ir::Eqn& e);
 

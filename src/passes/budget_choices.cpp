@@ -30,7 +30,7 @@ const std::vector<BlockForm>& BudgetChoices::blocks() {
       const std::set<std::string> kept = kept_names(program_);
       *blocks_ = block_forms(forms().flat(), kept);
       of_bodies_ = blocks_->size();
-      for (BlockForm& f : body_forms(forms().flat(), kept)) blocks_->push_back(std::move(f));
+      for (BlockForm& f : body_forms(forms().flat(), kept, plans(0).bytes(0) / 100)) blocks_->push_back(std::move(f));
       of_bodies_ = blocks_->size() - of_bodies_;
     }
   }
@@ -84,7 +84,8 @@ std::vector<BudgetChoices::Choice> BudgetChoices::curve() {
   while (bytes(out.back()) > bytes(last)) {
     const auto less = static_cast<std::size_t>(fraction * static_cast<double>(bytes(out.back()) - 1));
     std::optional<Choice> next = first_within(std::max(less, bytes(last)));
-    if (next && extra_time(*next) > extra_time(out.back()) + much * (1 + extra_time(out.back())))
+    if (next && out.size() < 3 * points &&
+        extra_time(*next) > extra_time(out.back()) + much * (1 + extra_time(out.back())))
       next = first_within(bytes(out.back()) - 1);
     out.push_back(next ? *next : last);
   }

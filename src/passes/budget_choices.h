@@ -1,5 +1,5 @@
-// All that a budget chooses from: the forms of a Program's loops, or where it has none of its blocks and of those in its
-// loops and branches, and of each the
+// All that a budget chooses from: the forms of a Program's loops, or where it has none of its blocks and of those in
+// its loops and branches, and of each the
 // plan without repeats; of some forms also those in which steps run again, or values lie in a file meanwhile. The set
 // depends on the Program alone, and the choice is the one of least time that fits; so a smaller budget never has a
 // larger peak, and a larger one never takes more time. The time is that of the steps that will run, by the model; a

@@ -1,8 +1,8 @@
-// A sum of pads with zeros, none of which reaches into another, is a concatenation of what they pad: each element was made
-// by one of them and added to zeros by the others. So the cotangents of the parts of an array (gates that were split,
-// x[0], x[1], ... of a loop that was unrolled) are written where they belong, in place of as many arrays of the size of
-// the whole. Bits stay: zeros that are added to each element make of -0.0 what they made of it before, and a last
-// addend that is no pad is added to the same elements. Pads that nobody reads any more are left to dead code.
+// A sum of pads with zeros, none of which reaches into another, is a concatenation of what they pad: each element was
+// made by one of them and added to zeros by the others. So the cotangents of the parts of an array (gates that were
+// split, x[0], x[1], ... of a loop that was unrolled) are written where they belong, in place of as many arrays of the
+// size of the whole. Bits stay: zeros that are added to each element make of -0.0 what they made of it before, and a
+// last addend that is no pad is added to the same elements. Pads that nobody reads any more are left to dead code.
 #include <algorithm>
 #include <cmath>
 #include <optional>

@@ -21,11 +21,11 @@ constexpr Pass<ir::Program (*)(const ir::Program&)> program_passes[] = {
     {"eliminate_dead_code", eliminate_dead_code},  // what no result needs is not worth a look
     {"simplify", simplify},                        // equal things get one form, so that the next pass finds them
     {"eliminate_common", eliminate_common},        // before calls are inlined: what a checkpoint repeats stays repeated
-    {"inline_calls", inline_calls},  // from here on one list, in which recomputation stands where it is used
-    {"unroll_loops", unroll_loops},  // before slices move up: rows are slices of blocks
-    {"narrow", narrow},              // slices move up, past where a call ended too
-    {"concatenate_pads", concatenate_pads},  // what slices cut apart is put together once; after narrow, which drops pads
-    {"simplify", simplify},          // what met where a call ended, slices of slices
+    {"inline_calls", inline_calls},          // from here on one list, in which recomputation stands where it is used
+    {"unroll_loops", unroll_loops},          // before slices move up: rows are slices of blocks
+    {"narrow", narrow},                      // slices move up, past where a call ended too
+    {"concatenate_pads", concatenate_pads},  // what slices cut apart is put together; after narrow, which drops pads
+    {"simplify", simplify},                  // what met where a call ended, slices of slices
     {"eliminate_dead_code", eliminate_dead_code},  // what the others left behind
 };
 

@@ -1,7 +1,8 @@
 // Plans of one Program for every budget: which steps run again, and which values lie in a file meanwhile, so that less
 // is in memory at once. Only that changes: a step that runs again is the same step on storages of its own, so every bit
 // stays. Plans are found on a fixed ladder (plan/remat.h), ordered by time; the plan for a budget is the first that
-// fits, the plain one where it does and none of those takes less time. So a smaller budget never has a larger peak, and a larger one never takes more time.
+// fits, the plain one where it does and none of those takes less time. So a smaller budget never has a larger peak, and
+// a larger one never takes more time.
 #pragma once
 #include <memory>
 #include <optional>

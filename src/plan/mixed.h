@@ -86,7 +86,7 @@ class RowPlaces {
   std::int64_t pool_bytes(const MixedSchedule& schedule, std::int64_t length) const;
 
  private:
-  std::int64_t begin(std::int64_t used) const;  // of rows in the pool
+  std::int64_t begin(std::int64_t used) const;                        // of rows in the pool
   std::int64_t pool_end(std::int64_t used, std::int64_t rows) const;  // after `place`
 
   std::int64_t slots_;

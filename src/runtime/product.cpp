@@ -108,13 +108,15 @@ class Product {
     taller_ = m % panels_;
     // Rows of b that are pages apart share one set of the first cache, with those of c, and drive each other out.
     constexpr int64_t page = 4096, few_lines = 8;
-    const bool crowded = k > few_lines && b.row_stride * int64_t{sizeof(T)} % page == 0;
+    const bool crowded = k > few_lines && b.row_stride != 0 && b.row_stride * int64_t{sizeof(T)} % page == 0;
     pack_b_ = b.column_stride != 1 ||
               (m > few_panels * kernels.rows && (b_bytes > blocking_.in_place || n < kernels.lanes || crowded));
     dot_ = m == 1 && b.row_stride == 1 && b.column_stride != 1;
     stream_ = !pack_b_ && b_bytes > blocking_.in_place;
     const bool wide = !pack_b_ && m <= kernels.wide_rows && n > 2 * kernels.lanes;
-    width_ = kernels.lanes * (wide ? m == 1 ? Kernels<T>::max_vectors : 4 : n <= kernels.lanes ? 1 : 2);
+    constexpr int64_t most = Kernels<T>::max_vectors;
+    const bool one_row = m == 1 && (!parallel_ || n >= most * kernels.lanes * threads());  // a part for each thread
+    width_ = kernels.lanes * (wide ? one_row ? most : 4 : n <= kernels.lanes ? 1 : 2);
     pack_a_ = pack_b_ && n > 2 * width_ && height_ >= kernels.fewest_packed(kernels.rows) && !dot_;
   }
 

@@ -136,8 +136,8 @@ struct RowPointers {
   }
 };
 
-// Columns of `lanes` rows, as many as x has registers. A row is read to the end before the next ones: rows that are pages
-// apart share one set of the first cache, and would drive each other out.
+// Columns of `lanes` rows, as many as x has registers. A row is read to the end before the next ones: rows that are
+// pages apart share one set of the first cache, and would drive each other out.
 template <class V, int columns>
 [[gnu::always_inline]] inline void read_columns(const typename V::Element* const* row, std::int64_t k,
                                                 typename V::Register (&x)[columns]) {

@@ -35,7 +35,8 @@ class StateBackend {
   virtual void drop(std::int64_t key) = 0;
 };
 std::unique_ptr<StateBackend> open_unnamed(const FileOwner& owner);
-// Throws what that would throw where the folder cannot be written to, so that it is said before anything has to go there.
+// Throws what that would throw where the folder cannot be written to, so that it is said before anything has to go
+// there.
 void check_folder(const FileOwner& owner);
 
 // Files of the folder with these keys, each written under another name first, and checked when it is opened: torn ones

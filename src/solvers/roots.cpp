@@ -106,7 +106,7 @@ Arrays fixed_point(const FlatFunction& user, std::span<const Array> x0, const Ro
     PinLine pin(at);
     if (y.size() == x.size())  // else the error is custom_root's, as it is where a difference would broadcast
       for (std::size_t i = 0; i < x.size(); ++i)
-        if (type_of(y[i]).shape == type_of(x[i]).shape) y[i] = y[i] - x[i];
+        if (check_operand(y[i], at); type_of(y[i]).shape == type_of(x[i]).shape) y[i] = y[i] - x[i];
     return y;
   };
   auto solve = [&](std::span<const Array> start) {

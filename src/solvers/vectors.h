@@ -9,8 +9,8 @@ namespace anew::solvers {
 
 // Arrays, none of them a number; throws where one is not of floating type.
 Arrays unknowns(std::string_view op, std::span<const Array> x, const Location& at);
-// A user's function, called from within the library: what it binds has its own lines. Errors of `op` about the tree that
-// it returns call it `name`.
+// A user's function, called from within the library: what it binds has its own lines. Errors of `op` about the tree
+// that it returns call it `name`.
 FlatFunction unpinned(const FlatFunction& f, const Location& at, std::string_view op, std::string_view name);
 
 // One vector of all elements, of the widest of the dtypes, and back.

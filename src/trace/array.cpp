@@ -105,7 +105,6 @@ Index::~Index() = default;
 Array Array::from_float(double v) {
   const FloatMode mode;
   Array x = weak(ir::Literal::of(default_float(), v));
-  mutable_value(x).origin.sequence = next_sequence();
   mutable_value(x).number = v;
   return x;
 }
@@ -113,7 +112,6 @@ Array Array::from_integer(std::int64_t v) {
   const FloatMode mode;
   bool fits = v == static_cast<std::int32_t>(v);
   Array x = weak(ir::Literal::of(fits ? default_int() : i64, v));
-  mutable_value(x).origin.sequence = next_sequence();
   mutable_value(x).number = static_cast<double>(v);
   mutable_value(x).integer = v;
   return x;
@@ -126,7 +124,6 @@ Array Array::from_unsigned(std::uint64_t v, const Location& at) {
 }
 Array Array::from_bool(bool v) {
   Array x = weak(ir::Literal::of(bool_, std::int64_t{v}));
-  mutable_value(x).origin.sequence = next_sequence();
   mutable_value(x).number = v;
   mutable_value(x).integer = v;
   return x;

@@ -15,7 +15,6 @@ constinit thread_local NumbersRead* numbers_read = nullptr;
 NumbersRead::NumbersRead() : start_(next_sequence()), outer_(std::exchange(numbers_read, this)) {}
 NumbersRead::~NumbersRead() { numbers_read = outer_; }
 void NumbersRead::note(const Array& number) {
-  if (number.value()->origin.sequence == 0) return;  // the library's
   for (NumbersRead* r = numbers_read; r && !made_since(r->start_, number); r = r->outer_) r->from_outside_ = true;
 }
 

@@ -24,8 +24,8 @@ Staged stage_remembering(const FlatFunction& f, std::span<const Form> forms, std
 // Whether a value was made by this thread after `start`, a former next_sequence().
 bool made_since(std::uint64_t start, const Array& x);
 
-// While one is open, whether this thread computed with a number that was made before it: one of the surroundings, such as a
-// global, that may be another one at the next call. Numbers become literals, so that no captured array tells.
+// While one is open, whether this thread computed with a known scalar that was made before it: one of the surroundings,
+// such as a global, that may be another one at the next call. It becomes a literal, so that no captured array tells.
 class NumbersRead {
  public:
   NumbersRead();

@@ -133,7 +133,7 @@ Staged stage_with(const FlatFunction& f, std::span<const Form> forms, std::strin
   Staged s;
   for (Array& y : outputs) {
     s.forms.push_back(form_of(y));
-    if (is_known_number(y)) NumbersRead::note(y);
+    if (y.value() && y.value()->literal) NumbersRead::note(y);
     y = exact(y);
   }
   s.program = trace->finish(outputs);

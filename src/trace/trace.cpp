@@ -198,7 +198,7 @@ void check_operand(const Array& x, const Location& at) {
   if (!v)
     throw Error("uninitialised Array used as an operand" + leaf_name(x, ": "), at,
                 "`Array x;` is no array yet, one that was moved from is none any more: assign one first");
-  if (v->weak && v->literal) NumbersRead::note(x);
+  if (v->literal) NumbersRead::note(x);
   if (v->trace && v->trace->took)
     throw Error(fmt::format("an array of type {} is used that was donated to the function jitted at {}: its memory "
                             "belongs to a result now, or went with a call that did not end",

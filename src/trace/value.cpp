@@ -84,6 +84,7 @@ Array make_literal(ir::Literal l) {
   v->type = {{}, l.dtype};
   v->literal = true;
   v->bits = l.bits;
+  v->origin.sequence = next_sequence();
   return Array(std::shared_ptr<const Value>(std::move(v)));
 }
 

@@ -125,7 +125,7 @@ void other_tree(std::string_view op, std::size_t i, const std::vector<std::strin
   else if (k < given.size()) difference = fmt::format("{} is too much", named(given[k]));
   else if (k < like.size()) difference = fmt::format("{} is missing", named(like[k]));
   else if (d.first().empty() && d.second().empty())
-    difference = fmt::format("{} is no array, and not the same", named(d.path("")));
+    difference = fmt::format("{} has a container of another size, or a value that is not the same", named(d.path("")));
   else difference = fmt::format("{} is no array, is {} and was {}", named(d.path("")), d.second(), d.first());
   throw Error(fmt::format("[{}] called with another tree than the function was made for: {}", op, difference), at,
               op == "compile" ? "compile once for each, or call jit(f), which does" : "make one for each");

@@ -286,8 +286,8 @@ std::string try_captured(const Call& call, const Arrays& eager) {
   return "";
 }
 
-// "[solve] ...", "[random.gamma] ...": in brackets stands what a user can look up, the function that was called or one that
-// it is a form of; never a helper of ours. Templates are not in the list of calls.
+// "[solve] ...", "[random.gamma] ...": in brackets stands what a user can look up, the function that was called or one
+// that it is a form of; never a helper of ours. Templates are not in the list of calls.
 bool names_a_function(const std::string& text) {
   static const std::set<std::string> known = [] {
     std::set<std::string> names{"add",         "array",         "at",        "bicgstab", "bitwise_and", "bitwise_not",

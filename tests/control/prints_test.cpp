@@ -1,5 +1,5 @@
-// What a loop prints on the way there it does not print again on the way back, wherever in its body the print stands and
-// however few states are kept.
+// What a loop prints on the way there it does not print again on the way back, wherever in its body the print stands
+// and however few states are kept.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 

@@ -82,7 +82,8 @@ Model blocks(std::string name, const Block& block, int count, const Array& x, co
   return m;
 }
 
-// The gradient that each turn of a loop takes, or a branch: a budget looks into these, too. The input is that of one turn.
+// The gradient that each turn of a loop takes, or a branch: a budget looks into these, too. The input is that of one
+// turn.
 using Turns = std::function<Arrays(const FlatFunction& gradient, Leaves x)>;
 Arrays summed_by_scan(const FlatFunction& gradient, Leaves x) {
   auto body = [&](Arrays sums, Array batch) {

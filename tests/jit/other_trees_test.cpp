@@ -1,10 +1,11 @@
-// What was made for one tree and is called with another: functions compiled ahead of time, converted closures, rules whose
-// results go back into the tree of an argument. Leaves that merely come in the same order are not the same leaves.
+// What was made for one tree and is called with another: functions compiled ahead of time, converted closures, rules
+// whose results go back into the tree of an argument. Leaves that merely come in the same order are not the same
+// leaves.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,7 +57,8 @@ TEST(OtherTrees, AreErrorsOfWhatWasMadeForOne) {
   expect_other(Maybe{x, {}}, Maybe{{}, x}, "argument 0, b is there, in the place of argument 0, a");
   expect_other(Maybe{x, y}, Maybe{{}, x}, "argument 0, b is there, in the place of argument 0, a");
   expect_other(Lists{{x, y}, {x}}, Lists{{x}, {y, x}}, "argument 0[1][0] is there, in the place of argument 0[0][1]");
-  expect_other(Lists{{x}}, Lists{{x}, {}}, "argument 0 is no array, and not the same");
+  expect_other(Lists{{x}}, Lists{{x}, {}},
+               "argument 0 has a container of another size, or a value that is not the same");
   expect_other(Net{x}, Net{x, 3}, "argument 0, n is no array, is 3 and was 2");
   expect_other(Net{x}, Net{x, 2, false}, "argument 0, training is no array, is false and was true");
   expect_other(Net{x}, Net{x, 2, true, "other"}, "argument 0, name is no array, is 'other' and was 'net'");
@@ -109,12 +111,53 @@ TEST(OtherTrees, AreErrorsOfRules) {
             std::string::npos);
 }
 
-// Numbers that a function without state reads of its surroundings become literals; it is traced at each call all the same.
+// A text that was compared with may be gone by then.
+struct Labelled {
+  Array w;
+  const char* label;
+};
+TEST(OtherTrees, TextsMayBeGone) {
+  const auto twice = [](const Labelled& l) { return 2 * l.w; };
+  auto text = std::make_unique<std::string>("first, and long enough to lie on the heap");
+  const std::string same = *text;
+  const auto compiled = jit(twice).compile(Labelled{ones(2), text->c_str()});
+  auto [converted, captured] = closure_convert(twice)(Labelled{ones(2), text->c_str()});
+  const auto& g = converted;
+  const Arrays none_captured = captured;
+  text.reset();
+  EXPECT_TRUE(array_equal(compiled(Labelled{ones(2), same.c_str()}), 2 * ones(2)));
+  EXPECT_TRUE(array_equal(g(Labelled{ones(2), same.c_str()}, none_captured), 2 * ones(2)));
+  const std::string difference = "argument 0 has a container of another size, or a value that is not the same";
+  EXPECT_NE(ERROR_OF((void)compiled(Labelled{ones(2), "other"})).find(difference), std::string::npos);
+  EXPECT_NE(ERROR_OF((void)g(Labelled{ones(2), "other"}, none_captured)).find(difference), std::string::npos);
+}
+
+int traces = 0;
+Array counted(Array x, Array rate) {
+  ++traces;
+  return x * rate;
+}
+TEST(OtherTrees, ArgumentsAreNoSurroundings) {
+  auto f = jit(counted);
+  traces = 0;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(f(ones(1), 0.5)[0].item(), 0.5);
+    EXPECT_EQ(f(2.0, i * 0.5).item(), i);
+  }
+  EXPECT_LE(traces, 2);
+}
+
+// Numbers that a function without state reads of its surroundings become literals; it is traced at each call all the
+// same.
 Array number = 2.0;
 struct Settings {
   Array a = 2.0;
 } settings;
 Array by_number(Array y) { return y * number; }
+Array scalar = asarray(2.0), converted = Array(2.0).astype(f32), zero_dim = full({}, 2.0);
+Array by_scalar(Array y) { return y * scalar; }
+Array by_converted(Array y) { return y * converted; }
+Array by_zero_dim(Array y) { return y * zero_dim; }
 Array by_field(Array y) { return y * settings.a; }
 Array inner(Array y) { return jit(by_number)(y); }
 
@@ -127,6 +170,14 @@ TEST(OtherTrees, NumbersOfTheSurroundingsMayChange) {
     return std::vector<double>{f(x)[0].item(), g(x)[0].item(), h(x)[0].item(), d(x)[0].item(),
                                returned(x).second.item()};
   };
+  auto by = std::tuple(jit(by_scalar), jit(by_converted), jit(by_zero_dim));
+  for (double v : {2.0, 3.0, 5.0}) {
+    scalar = asarray(v), converted = Array(v).astype(f32), zero_dim = full({}, v);
+    const Array x = ones(1);
+    EXPECT_EQ(std::get<0>(by)(x)[0].item(), v);
+    EXPECT_EQ(std::get<1>(by)(x)[0].item(), v);
+    EXPECT_EQ(std::get<2>(by)(x)[0].item(), v);
+  }
   number = 2.0, settings.a = 2.0;
   EXPECT_EQ(all(), (std::vector<double>{2, 2, 2, 4, 2}));
   EXPECT_EQ(all(), (std::vector<double>{2, 2, 2, 4, 2}));

@@ -1,6 +1,6 @@
-// A function that captures arrays is traced at each call and its code found by its Program. Functions of the user's in that
-// Program (rules, policies, callbacks) must not make it another one at each call: those without captures are known by
-// their types and the values of their static arguments; where one has captures, a warning says so.
+// A function that captures arrays is traced at each call and its code found by its Program. Functions of the user's in
+// that Program (rules, policies, callbacks) must not make it another one at each call: those without captures are known
+// by their types and the values of their static arguments; where one has captures, a warning says so.
 #include <anew/anew.h>
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // Smooth functions have smooth derivatives, also where a formula of theirs changes or has a kink inside: at 0, at whole
-// numbers, at the ends of series. Each derivative up to the third, forward and in reverse, of every elementwise function
-// of one operand, and of those of more operands by one of them, is held to differences of the one before it, taken
-// beside the point. A point is alone in its array: a loop that goes on until no element changes must not be led by
-// others.
+// numbers, at the ends of series. Each derivative up to the third, forward and in reverse, of every elementwise
+// function of one operand, and of those of more operands by one of them, is held to differences of the one before it,
+// taken beside the point. A point is alone in its array: a loop that goes on until no element changes must not be led
+// by others.
 #include <anew/anew.h>
 #include <fmt/format.h>
 
