@@ -44,25 +44,22 @@ struct StateCalls {
 void write_bytes(std::ostream& out, const void* data, std::size_t size);
 void read_bytes(std::istream& in, void* data, std::size_t size);
 
-// Whether the bytes are the same, but for those between members; where the compiler cannot tell these, they may be.
+// Whether the bytes are the same, but for those between members, where the compiler can tell them. Where it cannot
+// (clang 19), other bytes there are another state: to refuse a run that could go on is better than to go on with
+// another one.
 template <class State>
 bool same_bytes(const void* a, const void* b) {
   if (std::memcmp(a, b, sizeof(State)) == 0) return true;
 #ifdef __has_builtin
 #if __has_builtin(__builtin_clear_padding)
-#define ANEW_CLEARS_PADDING
-#endif
-#endif
-#ifdef ANEW_CLEARS_PADDING
-#undef ANEW_CLEARS_PADDING
   const auto x = std::make_unique<State>(*static_cast<const State*>(a));
   const auto y = std::make_unique<State>(*static_cast<const State*>(b));
   __builtin_clear_padding(x.get());
   __builtin_clear_padding(y.get());
   return std::memcmp(x.get(), y.get(), sizeof(State)) == 0;
-#else
-  return !std::has_unique_object_representations_v<State> && !std::is_floating_point_v<State>;
 #endif
+#endif
+  return false;
 }
 
 class CheckpointRun {
