@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "transforms/arguments.h"
 #include "transforms/jvp.h"
 #include "transforms/linearize.h"
 #include "transforms/remembered.h"
