@@ -143,6 +143,9 @@ flat::CallKey key_of_tree(const T& t) {
   if constexpr (describable<T>()) describe(t, key);
   return key;
 }
+// A function that was made for `like` is called with `given` as argument i.
+[[noreturn]] void other_tree(std::string_view op, std::size_t i, const std::vector<std::string>& given,
+                             const std::vector<std::string>& like, const ValueDifference& d, const Location& at);
 // Throws unless a function that was made for `like`, of which this was the key, takes `given` too, as argument i:
 // leaves that are the same, and the same static values as far as they can be compared.
 template <class T>

@@ -427,8 +427,7 @@ consteval bool holds_values() {
 // Where two trees differ in a static value. Its path grows from the inside out, so that equal trees cost none.
 class ValueDifference {
  public:
-  bool views =
-      true;  // whether texts that are views, or pointers, may be looked at: those of a tree that was kept may be gone
+  bool views = true;  // texts that are views, or pointers, may be looked at: those of a kept tree may be gone
   // Each is false.
   bool between(bool a, bool b);
   bool between(std::int64_t a, std::int64_t b);
@@ -531,9 +530,6 @@ void check_values(const T& got, const T& want, std::string_view op, std::string_
     if (!same_values(want, got, d)) values_differ(d, op, what, like, at);
   }
 }
-// A function that was made for `like` is called with `given` as argument i.
-[[noreturn]] void other_tree(std::string_view op, std::size_t i, const std::vector<std::string>& given,
-                             const std::vector<std::string>& like, const ValueDifference& d, const Location& at);
 // Of tree number i in a list.
 [[noreturn]] void values_differ(const ValueDifference& d, std::string_view op, std::size_t i, const Location& at);
 template <class T>

@@ -1,5 +1,6 @@
 // What happens at the leaves of a tree, the same for all types of trees: copying, taking and putting arrays, building
 // key paths, comparing structures. A `put` that runs out of arrays, or has some left, is a mistake of the library.
+#include <anew/call_key.h>
 #include <anew/tree.h>
 #include <fmt/format.h>
 
