@@ -75,7 +75,6 @@ class Blocks {
       if (!runs_again(i)) continue;
       again[(*group_)[i]].push_back(i);
       out.again.push_back({&p_.eqns[i], flops_of(p_, p_.eqns[i]), 1});
-      if (p_.eqns[i].primitive->facts.batched_dot) out.flops += out.again.back().flops;
     }
     out.program.eqns.resize(static_cast<std::size_t>(turn_));
     std::map<ir::Var, ir::Var> instead;

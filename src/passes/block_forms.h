@@ -18,7 +18,6 @@ struct BlockForm {
   };
   ir::Program program;
   std::vector<Again> again;
-  double flops = 0;  // of products among these, no more than will run
 };
 // Of a Program without calls: those that seem to take least memory for their time, of large Programs fewer. What has
 // one of these names is not made twice.

@@ -30,10 +30,6 @@ double turns_of(const ir::Eqn& e) {
     return loop->length < 0 ? unknown_turns : static_cast<double>(loop->length);
   return e.params->if_a<CondParams>() ? 1 : 0;
 }
-bool surely_runs(const ir::Eqn& e) {
-  const auto* loop = e.params->if_a<LoopParams>();
-  return loop && loop->length >= 0;
-}
 
 class Bodies {
  public:
@@ -52,7 +48,7 @@ class Bodies {
       made_.clear();
       out[k].program = p;
       put_forms(out[k].program);
-      weigh(p, 1, true, out[k]);
+      weigh(p, 1, out[k]);
     }
     return out;
   }
@@ -101,18 +97,15 @@ class Bodies {
     return made_[q] = form || changed ? std::make_shared<const ir::Program>(std::move(now)) : q;
   }
 
-  // What runs again in p, which runs so often; `surely`: no less often.
-  void weigh(const ir::Program& p, double times, bool surely, BlockForm& out) const {
+  // What runs again in p, which runs so often.
+  void weigh(const ir::Program& p, double times, BlockForm& out) const {
     for (const ir::Eqn& e : p.eqns) {
       const double turns = times * turns_of(e);
       if (turns == 0) continue;
-      const bool sure = surely && surely_runs(e);
       for (const ir::ProgramRef& q : ir::nested_programs(e)) {
-        if (const BlockForm* form = form_of(q)) {
+        if (const BlockForm* form = form_of(q))
           for (const BlockForm::Again& a : form->again) out.again.push_back({a.equation, a.flops, a.times * turns});
-          if (sure) out.flops += form->flops * turns;
-        }
-        weigh(*q, turns, sure, out);
+        weigh(*q, turns, out);
       }
     }
   }

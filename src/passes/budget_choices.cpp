@@ -56,7 +56,7 @@ std::optional<BudgetChoices::Choice> BudgetChoices::first_within(std::size_t byt
   if (plans(0).bytes(0) <= bytes) return Choice{};
   std::optional<Choice> best;
   for (std::size_t form = 0; form < form_count(); ++form) {
-    if (best && (least_form_time(form) >= seconds(*best) || least_seconds(form) >= seconds(*best))) continue;
+    if (best && least_seconds(form) >= seconds(*best)) continue;
     std::optional<std::size_t> plan;
     if (repeats_steps(form)) plan = plans(form).first_within(bytes);
     else if (plans(form).bytes(0) <= bytes) plan = 0;
@@ -99,11 +99,10 @@ double BudgetChoices::extra_time_bound(std::size_t bytes) {
     if (of_bodies_ > 0) return 0;  // other steps of these bodies might run again: nobody knows which
     double least = std::max(0.0, plans(0).extra_time_bound(bytes));
     for (std::size_t form = 1; form < form_count(); ++form) {
-      if (least_form_time(form) >= least) continue;
       const double as_it_is = plans(form).time() - plans(0).time();  // a form may take less than the plain one
       double here = as_it_is + plans(form).extra_time_bound(bytes);
       if (plans(form).bytes(0) <= bytes) here = std::min(here, as_it_is);  // where names are kept, its steps are others
-      least = std::clamp(here, least_form_time(form), least);
+      least = std::clamp(here, 0.0, least);
     }
     return least / plans(0).time();
   }
@@ -132,23 +131,15 @@ std::vector<BudgetChoices::Again> BudgetChoices::again(Choice c) {
   return out;
 }
 
-// A form is lowered only where it could be taken: products take time, however they are fused, and menus are not off by
-// more.
-double BudgetChoices::least_form_time(std::size_t form) {
-  constexpr double share_of_loops = 0.5, share_of_plain = 0.05, share = 0.75;
-  if (form < loop_forms())
-    return std::max(0.0, share_of_loops * forms().forms()[form].time - share_of_plain * plans(0).time());
-  return share * modelled_time_of_products(blocks()[form - loop_forms()].flops);
-}
 double BudgetChoices::form_time(std::size_t form) { return seconds({form, 0}); }
-double BudgetChoices::seconds(Choice c) { return beside_plain(c.form, plans(c.form).time(c.plan)); }
+double BudgetChoices::seconds(Choice c) { return beside_plain(plans(c.form).time(c.plan)); }
 double BudgetChoices::least_seconds(std::size_t form) {
-  return repeats_steps(form) ? beside_plain(form, plans(form).least_time()) : form_time(form);
+  return repeats_steps(form) ? beside_plain(plans(form).least_time()) : form_time(form);
 }
-double BudgetChoices::beside_plain(std::size_t form, double time) {
+double BudgetChoices::beside_plain(double time) {
   const double plain = plans(0).time(), more = time - plain;
   constexpr double rounding = 1e-12;
-  return std::max(least_form_time(form), more > rounding * plain ? more : 0);
+  return more > rounding * plain ? more : 0;
 }
 
 // The time that a form adds, shared out as menus have it. Some loops take none: their steps do nothing.

@@ -2,8 +2,7 @@
 // its loops and branches, and of each the
 // plan without repeats; of some forms also those in which steps run again, or values lie in a file meanwhile. The set
 // depends on the Program alone, and the choice is the one of least time that fits; so a smaller budget never has a
-// larger peak, and a larger one never takes more time. The time is that of the steps that will run, by the model; a
-// form is lowered only where it could take less than what was found.
+// larger peak, and a larger one never takes more time. The time is that of the steps that will run, by the model.
 #pragma once
 
 #include "passes/block_forms.h"
@@ -52,10 +51,10 @@ class BudgetChoices {
   std::size_t loop_forms() { return forms().forms().size(); }
   std::size_t form_count() { return loop_forms() + blocks().size(); }
   const std::vector<BlockForm>& blocks();
-  double least_form_time(std::size_t form), form_time(std::size_t form);
+  double form_time(std::size_t form);
   double seconds(Choice c);                // more than the plain plan
   double least_seconds(std::size_t form);  // of all plans of a form
-  double beside_plain(std::size_t form, double time);
+  double beside_plain(double time);
   void add_loops(std::size_t form, std::vector<Again>& again),
       add_equations(std::size_t form, std::vector<Again>& again);
   bool repeats_steps(std::size_t form);  // whether steps of this form may run again

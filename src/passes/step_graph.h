@@ -13,7 +13,6 @@ namespace anew::passes {
 // are; of a loop whose length nobody knows it is that of 100 steps.
 double modelled_time(const Body& body, const Step& step);
 double modelled_time(const Body& body);          // of all its steps
-double modelled_time_of_products(double flops);  // in four bytes
 // Of moving bytes to a file, or back.
 double modelled_time_to_write(std::size_t bytes);
 double modelled_time_to_read(std::size_t bytes);

@@ -95,7 +95,6 @@ double modelled_time(const Body& body, const Step& step) {
   return std::visit([&](const auto& work) { return work.time(body, step, nullptr); }, step.work);
 }
 double modelled_time(const Body& body) { return time_of(body); }
-double modelled_time_of_products(double flops) { return flops / product_flops; }
 double modelled_time_to_write(std::size_t bytes) { return file_start + static_cast<double>(bytes) / written_bytes; }
 double modelled_time_to_read(std::size_t bytes) { return file_start + static_cast<double>(bytes) / read_bytes; }
 
