@@ -1,7 +1,8 @@
 // The matrix product beside oneDNN's: GF/s for the forms NN, NT and TN, one and two threads, and the ratio of the two.
 // oneDNN counts with the better of dnnl_sgemm and its matmul primitive. Both sides read the same memory, in turns, and
 // the best of several rounds counts, so that a busy machine disturbs both alike.
-// f64 stands alone: oneDNN has no product of doubles. Usage: bench_product [filter of shapes, such as 64x256x256] ...
+// f64 stands alone: oneDNN has no product of doubles. Usage: bench_product [part of a name, or a shape such as
+// 64x256x256] ...
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -171,11 +172,18 @@ void table(const char* title, const std::vector<Case>& cases, const std::vector<
 
 int main(int argc, char** argv) {
   const std::vector<std::string> filters(argv + 1, argv + argc);
-  const std::vector<Case> cases = {
-      {1024, 1024, 1024}, {512, 512, 512}, {128, 1024, 1024}, {1024, 1024, 128}, {64, 256, 256},  {128, 128, 64, 64},
-      {32, 64, 64},       {37, 53, 71},    {8, 1024, 1024},   {1, 1024, 1024},   {1024, 1, 1024}, {1000, 10, 784},
-      {16, 16, 16},       {4, 4, 4},       {32, 1024, 256},   {32, 256, 1024},   {256, 1024, 32}, {32, 256, 256},
-      {256, 256, 32},     {1, 128, 128},   {1, 1000, 1000},   {24, 1024, 4096}};
+  std::vector<Case> cases = {{1024, 1024, 1024}, {512, 512, 512}, {128, 1024, 1024}, {1024, 1024, 128}, {64, 256, 256},
+                             {128, 128, 64, 64}, {32, 64, 64},    {37, 53, 71},      {8, 1024, 1024},   {1, 1024, 1024},
+                             {1024, 1, 1024},    {1000, 10, 784}, {16, 16, 16},      {4, 4, 4},         {32, 1024, 256},
+                             {32, 256, 1024},    {256, 1024, 32}, {32, 256, 256},    {256, 256, 32},    {1, 128, 128},
+                             {1, 1000, 1000},    {24, 1024, 4096}};
+  for (const std::string& f : filters) {  // other shapes
+    Case other{};
+    char more = 0;
+    const bool is_shape = std::sscanf(f.c_str(), "%ldx%ldx%ld%c", &other.m, &other.n, &other.k, &more) == 3;
+    if (is_shape && std::none_of(cases.begin(), cases.end(), [&](const Case& c) { return c.name() == other.name(); }))
+      cases.push_back(other);
+  }
   table<float>("f32", cases, filters);
   table<double>("f64", {{1024, 1024, 1024}, {64, 256, 256}, {1, 1024, 1024}, {4, 4, 4}}, filters);
 }

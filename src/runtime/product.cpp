@@ -1,5 +1,6 @@
-// How a product is cut: panels of a few rows, column panels of two vectors, k in blocks of 256; when operands are read
-// where they lie and when they are packed, what is fetched for that meanwhile; what the threads share out.
+// How a product is cut: panels of a few rows, column panels of two vectors (of fewer rows: more), k in blocks of 256;
+// when operands are read where they lie and when they are packed, what is fetched for that meanwhile; what the threads
+// share out.
 // Invariant: every element of c is made by the kernels in the order of product.h. All choices here are rules over
 // shape, strides, the second cache and the number of threads, never over time, and none of them can change a bit.
 #include "runtime/product.h"
@@ -25,8 +26,10 @@ namespace {
 using std::int64_t;
 
 constexpr int64_t block = product_block;
-constexpr int64_t slab_columns = 1024;        // of b, met by all rows before the next ones
-constexpr int64_t few_panels = 2;             // of rows, for which b is not packed
+constexpr int64_t slab_columns = 1024;  // of b, met by all rows before the next ones
+// Rows of a for which packing b does not pay: where rows of b share a set of the first cache, and where they do not.
+constexpr int64_t few_rows = 48, some_rows = 128;
+constexpr int64_t large_result = 4 << 20;     // bytes of c that its tiles fetch from afar
 constexpr int64_t parallel_work = 256 << 10;  // multiplications below which a second thread does not pay
 // The workspace of a thread: a column panel of b, then rows of a; or sums that wait.
 constexpr int64_t panel_bytes = 32 << 10;
@@ -102,22 +105,26 @@ class Product {
           bool parallel, bool onto, ProductEpilogue* epilogue = nullptr)
       : epilogue_(epilogue), kernels_(kernels), m_(m), n_(n), k_(k), a_(a), b_(b), c_(c), c_row_(c_row), onto_(onto) {
     parallel_ = parallel && m * n >= parallel_work / k && threads() > 1;
-    const int64_t b_bytes = n * k * int64_t{sizeof(T)};
+    const int64_t lanes = kernels.lanes;
+    const bool large = n * k * int64_t{sizeof(T)} > blocking_.in_place;
+    pack_b_ =
+        b.column_stride != 1 || (m > few_rows && (n < lanes || crowded(k, b.row_stride))) || (m > some_rows && large);
+    dot_ = m == 1 && b.row_stride == 1 && b.column_stride != 1;
+    stream_ = !pack_b_ && large;
+    int64_t vectors = n <= lanes ? 1 : 2;
     panels_ = ceil_div(m, kernels.rows);
+    if (!pack_b_ && m <= some_rows && n > 2 * lanes) {
+      // A vector of b that is read where it lies serves fewer rows of wider tiles; the threads' shares are cut evenly.
+      panels_ = ceil_div(m, kernels.rows_of(3));
+      const int64_t all = ceil_div(ceil_div(n, lanes), parallel_ ? threads() : 1);
+      vectors = ceil_div(all, ceil_div(all, kernels.vectors_of(ceil_div(m, panels_))));
+    }
     height_ = m / panels_;
     taller_ = m % panels_;
-    // Rows of b that are pages apart share one set of the first cache, with those of c, and drive each other out.
-    constexpr int64_t page = 4096, few_lines = 8;
-    const bool crowded = k > few_lines && b.row_stride != 0 && b.row_stride * int64_t{sizeof(T)} % page == 0;
-    pack_b_ = b.column_stride != 1 ||
-              (m > few_panels * kernels.rows && (b_bytes > blocking_.in_place || n < kernels.lanes || crowded));
-    dot_ = m == 1 && b.row_stride == 1 && b.column_stride != 1;
-    stream_ = !pack_b_ && b_bytes > blocking_.in_place;
-    const bool wide = !pack_b_ && m <= kernels.wide_rows && n > 2 * kernels.lanes;
-    constexpr int64_t most = Kernels<T>::max_vectors;
-    const bool one_row = m == 1 && (!parallel_ || n >= most * kernels.lanes * threads());  // a part for each thread
-    width_ = kernels.lanes * (wide ? one_row ? most : 4 : n <= kernels.lanes ? 1 : 2);
-    pack_a_ = pack_b_ && n > 2 * width_ && height_ >= kernels.fewest_packed(kernels.rows) && !dot_;
+    width_ = lanes * vectors;
+    blocked_ = pack_b_ && n > 2 * width_ && height_ >= kernels.fewest_packed(kernels.rows) && !dot_;
+    pack_a_ = blocked_ && (k > block || a.column_stride != 1 || m * n * int64_t{sizeof(T)} > large_result ||
+                           crowded(height_, a.row_stride));
   }
 
   void run() {
@@ -141,6 +148,12 @@ class Product {
     T* rows;
   };
 
+  // Lines whose addresses are pages apart share one set of the first cache, and drive each other out.
+  static bool crowded(int64_t lines, int64_t stride) {
+    constexpr int64_t page = 4096, few = 8;
+    return lines > few && stride != 0 && stride * int64_t{sizeof(T)} % page == 0;
+  }
+
   static T* workspace() { return reinterpret_cast<T*>(product_workspace()); }
   static T* packing() { return reinterpret_cast<T*>(product_workspace() + panel_bytes); }
 
@@ -153,7 +166,7 @@ class Product {
   // As many parts for each thread, of the least cost: what is multiplied, and what is packed for it.
   Grid cut() const {
     const int64_t column_panels = ceil_div(n_, width_), count = threads();
-    const int64_t fewest = pack_a_ ? ceil_div(panels_, most_panels()) : 1;
+    const int64_t fewest = blocked_ ? ceil_div(panels_, most_panels()) : 1;
     Grid best{1, 1};
     int64_t least = std::numeric_limits<int64_t>::max();
     for (int64_t r = fewest; r < fewest + count && r <= panels_; ++r) {
@@ -170,8 +183,8 @@ class Product {
   void part(int64_t first, int64_t last, int64_t begin, int64_t end) const {
     if (dot_) dot(begin, end);
     else if (stream_) stream(first, last, begin, end);
-    else if (!pack_a_) columns({first, last, 0, k_, nullptr}, begin, end);
-    else return packed_part(first, last, begin, end);
+    else if (!blocked_) columns({first, last, 0, k_, nullptr}, begin, end);
+    else return blocked_part(first, last, begin, end);
     finish(first, last, begin, end);
   }
 
@@ -179,9 +192,8 @@ class Product {
     if (epilogue_) epilogue_->tile(row_of(first), row_of(last) - row_of(first), begin, end - begin, n_);
   }
 
-  // The rows in blocks whose packed part of k stays in the second cache, the columns in slabs whose b may stay in the
-  // third.
-  void packed_part(int64_t first, int64_t last, int64_t begin, int64_t end) const {
+  // The rows in blocks whose part of k stays in the second cache, the columns in slabs whose b may stay in the third.
+  void blocked_part(int64_t first, int64_t last, int64_t begin, int64_t end) const {
     const int64_t row_panels = last - first, column_panels = ceil_div(end - begin, width_);
     const int64_t most = most_panels(), blocks = ceil_div(row_panels, most),
                   slabs = ceil_div(end - begin, slab_columns);
@@ -194,7 +206,7 @@ class Product {
         for (int64_t r = 0; r < blocks; ++r) {
           const Piece piece{first + row_panels * r / blocks, first + row_panels * (r + 1) / blocks,
                             k_blocks * f / phases * block, std::min(k_, k_blocks * (f + 1) / phases * block),
-                            to - from > 2 * width_ ? packing() : nullptr};
+                            pack_a_ && to - from > 2 * width_ ? packing() : nullptr};
           columns(piece, from, to);
           if (piece.k_end == k_) finish(piece.first, piece.last, from, to);
         }
@@ -288,7 +300,7 @@ class Product {
   // A few rows against a large b: some rows of b at a time, so that memory is read in order (one row of a reads no more
   // of them than a core fetches side by side); the chains wait in c or, from the second block on, in the workspace.
   void stream(int64_t first, int64_t last, int64_t begin, int64_t end) const {
-    const int64_t step = m_ == 1 ? 16 : 64;
+    const int64_t step = m_ == 1 ? 16 : block;
     const int64_t top = row_of(first), bottom = row_of(last);
     const int64_t most = workspace_bytes / int64_t{sizeof(T)} / (bottom - top) / width_ * width_;
     const int64_t run = std::min<int64_t>(2048, most), scratch_row = std::min(run, end - begin);
@@ -324,7 +336,7 @@ class Product {
   int64_t c_row_;
   int64_t panels_, height_, taller_;  // the first `taller_` row panels have one row more than `height_`
   int64_t width_;                     // columns of a column panel
-  bool dot_, stream_, pack_a_, pack_b_, parallel_;
+  bool dot_, stream_, blocked_, pack_a_, pack_b_, parallel_;
   Blocking blocking_ = blocking();
   bool onto_;  // c holds the sum of earlier k
 };

@@ -1,4 +1,4 @@
-// Kernels of the matrix product for AVX2 with FMA: tiles of 6 rows by two vectors, or 2 by four.
+// Kernels of the matrix product for AVX2 with FMA: tiles of 6 rows by two vectors, or as many registers otherwise.
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -78,11 +78,11 @@ struct F64 {
 
 template <>
 const Kernels<float>* avx2_kernels<float>() {
-  return make_kernels<F32, 6, 2>();
+  return make_kernels<F32, 6>();
 }
 template <>
 const Kernels<double>* avx2_kernels<double>() {
-  return make_kernels<F64, 6, 2>();
+  return make_kernels<F64, 6>();
 }
 
 }  // namespace anew

@@ -1,4 +1,5 @@
-// Kernels of the matrix product for AVX-512: tiles of 12 rows by two vectors, or 6 by four. Compiled for x86-64-v4.
+// Kernels of the matrix product for AVX-512: tiles of 12 rows by two vectors, or as many registers otherwise. Compiled
+// for x86-64-v4.
 #include <immintrin.h>
 
 #include "runtime/product_tiles.h"
@@ -82,11 +83,11 @@ struct F64 {
 
 template <>
 const Kernels<float>* avx512_kernels<float>() {
-  return make_kernels<F32, 12, 6>();
+  return make_kernels<F32, 12>();
 }
 template <>
 const Kernels<double>* avx512_kernels<double>() {
-  return make_kernels<F64, 12, 6>();
+  return make_kernels<F64, 12>();
 }
 
 }  // namespace anew

@@ -50,7 +50,15 @@ struct Kernels {
   using Copy = void (*)(std::int64_t columns, std::int64_t k, const T* from, std::int64_t from_k, T* to,
                         std::int64_t to_k);
 
-  int lanes, rows, wide_rows;  // elements of a vector; largest tiles of 1 and 2, of 3 and 4 vectors; of more: 1
+  int lanes, rows;  // elements of a vector; rows of the largest tiles of 1 and 2 vectors
+  // Of more vectors there are tiles of fewer rows, with as many registers.
+  static constexpr int rows_of(int rows, int vectors) {
+    return vectors <= 2 ? rows : 2 * rows < vectors ? 1 : 2 * rows / vectors;
+  }
+  int rows_of(int vectors) const { return rows_of(rows, vectors); }
+  std::int64_t vectors_of(std::int64_t height) const {
+    return 2 * rows < max_vectors * height ? 2 * rows / height : max_vectors;
+  }
   Tile tile[max_vectors + 1][2][max_rows + 1];  // [vectors][b has `vectors` whole vectors][rows]
   // Of panels that are packed: many rows are cut evenly, so those have at least half of the largest tile's.
   static constexpr int fewest_packed(int rows) { return rows / 2; }

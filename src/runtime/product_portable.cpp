@@ -57,20 +57,20 @@ struct Plain {
 
 // Where there is AVX2, only tests run these: few tiles, which are compiled in a third of the time.
 #if defined(__AVX2__)
-constexpr int largest_tile = 3, largest_wide_tile = 2;
+constexpr int largest_tile = 3;
 #else
-constexpr int largest_tile = 6, largest_wide_tile = 3;
+constexpr int largest_tile = 6;
 #endif
 
 }  // namespace
 
 template <>
 const Kernels<float>* portable_kernels<float>() {
-  return make_kernels<Plain<float>, largest_tile, largest_wide_tile>();
+  return make_kernels<Plain<float>, largest_tile>();
 }
 template <>
 const Kernels<double>* portable_kernels<double>() {
-  return make_kernels<Plain<double>, largest_tile, largest_wide_tile>();
+  return make_kernels<Plain<double>, largest_tile>();
 }
 
 }  // namespace anew

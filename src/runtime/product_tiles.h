@@ -277,19 +277,19 @@ struct FillWindows {
   }
 };
 
-template <class V, int rows, int wide_rows>
+// All tiles that are not packed.
+template <class V, int rows, int vectors = Kernels<typename V::Element>::max_vectors>
+void fill_tiles(Kernels<typename V::Element>& t) {
+  FillTiles<V, vectors, Kernels<typename V::Element>::rows_of(rows, vectors)>::run(t.tile[vectors]);
+  if constexpr (vectors > 1) fill_tiles<V, rows, vectors - 1>(t);
+}
+
+template <class V, int rows>
 const Kernels<typename V::Element>* make_kernels() {
   static const Kernels<typename V::Element> kernels = [] {
     Kernels<typename V::Element> t{};
-    t.lanes = V::lanes, t.rows = rows, t.wide_rows = wide_rows;
-    FillTiles<V, 1, rows>::run(t.tile[1]);
-    FillTiles<V, 2, rows>::run(t.tile[2]);
-    FillTiles<V, 3, wide_rows>::run(t.tile[3]);
-    FillTiles<V, 4, wide_rows>::run(t.tile[4]);
-    FillTiles<V, 5, 1>::run(t.tile[5]);
-    FillTiles<V, 6, 1>::run(t.tile[6]);
-    FillTiles<V, 7, 1>::run(t.tile[7]);
-    FillTiles<V, 8, 1>::run(t.tile[8]);
+    t.lanes = V::lanes, t.rows = rows;
+    fill_tiles<V, rows>(t);
     FillPacked<V, 1, Kernels<typename V::Element>::fewest_packed(rows), rows>::run(t);
     FillPacked<V, 2, Kernels<typename V::Element>::fewest_packed(rows), rows>::run(t);
     FillWindows<V, 1, rows>::run(t.window[1]);
