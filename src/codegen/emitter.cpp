@@ -110,6 +110,14 @@ void Emitter::for_lanes(Value* from, Value* to, int copies, FunctionRef<void(con
   const std::int64_t extent = layout.extents.back();
   while (copies > 1 && copies / 2 * width >= extent) copies /= 2;
   const int step = copies * width;
+  // With masks some machines read and write memory at half the rate, so whole vectors have none. Of a long body, which
+  // takes more time to compile than it waits for memory, there is one.
+  constexpr int long_body = 512;
+  if (extent >= step && !(masks && layout.work > long_body)) {
+    Value* whole = b.CreateAdd(from, b.CreateAnd(b.CreateSub(to, from), number(-step)));
+    loop(from, whole, step, [&](Value* i) { body({i, width, copies}); });
+    from = whole;
+  }
   if (masks)
     return loop(from, to, step, [&](Value* i) {
       Lanes lanes{i, width, copies};
@@ -118,11 +126,6 @@ void Emitter::for_lanes(Value* from, Value* to, int copies, FunctionRef<void(con
         lanes.masks.push_back(mask_of(c ? larger(b.CreateSub(present, number(c * width)), number(0)) : present));
       body(lanes);
     });
-  if (extent >= step) {
-    Value* whole = b.CreateAdd(from, b.CreateAnd(b.CreateSub(to, from), number(-step)));
-    loop(from, whole, step, [&](Value* i) { body({i, width, copies}); });
-    from = whole;
-  }
   loop(from, to, 1, [&](Value* i) { body({i, 1}); });
 }
 

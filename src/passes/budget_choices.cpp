@@ -106,7 +106,10 @@ double BudgetChoices::extra_time_bound(std::size_t bytes) {
     }
     return least / plans(0).time();
   }
-  return forms().least_time(static_cast<std::int64_t>(bytes + plans(0).donated_bytes())) / plans(0).time();
+  // A form's steps may be kernels that take less than those that its loops are counted by; a plan that fits says so.
+  const double least = forms().least_time(static_cast<std::int64_t>(bytes + plans(0).donated_bytes()));
+  const std::optional<Choice> fits = first_within(bytes);
+  return (fits ? std::min(least, seconds(*fits)) : least) / plans(0).time();
 }
 
 double BudgetChoices::price(Choice c, std::size_t bytes) {

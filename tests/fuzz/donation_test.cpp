@@ -311,6 +311,31 @@ out 6 ;
   EXPECT_EQ(check_donation(b, 481), "");
 }
 
+// The same of a form of loops whose steps take less than those that they were counted by.
+TEST(FuzzDonations, BoundOfLoopsWhoseStepsTakeLess) {
+  const Block b = parse(R"(
+in 1:f64[2,2,4] ;
+24 25 = scan[0,0,1,0] 1 1 {
+  in 2:f64[2,2,4] 3:f64[] ;
+  23 = tanh 2 ;
+  out 23 23 ;
+} ;
+54 55 56 = scan[0,0,0,0] 24 24 {
+  in 28:f64[2,2,4] 29:f64[2,4] ;
+  30 = atan 29 ;
+  52 53 = custom_vjp 30 30 25 {
+    in 40:f64[2,4] 41:f64[2,4] 42:f64[2,2,2,4] ;
+    43 = amin[1,0] 41 ;
+    44 = max 43 43 ;
+    out 44 44 ;
+  } ;
+  out 24 30 53 ;
+} ;
+out 56 ;
+)");
+  EXPECT_EQ(check_donation(b, 2988), "");
+}
+
 constexpr std::uint64_t shards = 4;
 class FuzzDonation : public testing::TestWithParam<std::uint64_t> {};
 
