@@ -110,14 +110,6 @@ void Emitter::for_lanes(Value* from, Value* to, int copies, FunctionRef<void(con
   const std::int64_t extent = layout.extents.back();
   while (copies > 1 && copies / 2 * width >= extent) copies /= 2;
   const int step = copies * width;
-  // With masks some machines read and write memory at half the rate, so whole vectors have none. Of a long body, which
-  // takes more time to compile than it waits for memory, there is one.
-  constexpr int long_body = 512;
-  if (extent >= step && !(masks && layout.work > long_body)) {
-    Value* whole = b.CreateAdd(from, b.CreateAnd(b.CreateSub(to, from), number(-step)));
-    loop(from, whole, step, [&](Value* i) { body({i, width, copies}); });
-    from = whole;
-  }
   if (masks)
     return loop(from, to, step, [&](Value* i) {
       Lanes lanes{i, width, copies};
@@ -126,12 +118,27 @@ void Emitter::for_lanes(Value* from, Value* to, int copies, FunctionRef<void(con
         lanes.masks.push_back(mask_of(c ? larger(b.CreateSub(present, number(c * width)), number(0)) : present));
       body(lanes);
     });
+  if (extent >= step) {
+    Value* whole = b.CreateAdd(from, b.CreateAnd(b.CreateSub(to, from), number(-step)));
+    loop(from, whole, step, [&](Value* i) { body({i, width, copies}); });
+    from = whole;
+  }
   loop(from, to, 1, [&](Value* i) { body({i, 1}); });
+}
+
+void Emitter::for_neighbours(Value* from, Value* to, FunctionRef<void(const Lanes&)> body) {
+  constexpr int long_body = 512;
+  if (masks && layout.extents.back() >= width && layout.work <= long_body) {
+    Value* whole = b.CreateAdd(from, b.CreateAnd(b.CreateSub(to, from), number(-width)));
+    loop(from, whole, width, [&](Value* i) { body({i, width}); });
+    from = whole;
+  }
+  for_lanes(from, to, 1, body);
 }
 
 void Emitter::walk(int first, Value* from, Value* to, FunctionRef<void(const Lanes&, Value*)> body) {
   const int inner = layout.inner();
-  if (first == inner) return for_lanes(from, to, 1, [&](const Lanes& lanes) { body(lanes, lanes.at); });
+  if (first == inner) return for_neighbours(from, to, [&](const Lanes& lanes) { body(lanes, lanes.at); });
   Value* extent = number(layout.extents[inner]);
   Value* rows = b.CreateUDiv(b.CreateAdd(to, b.CreateSub(extent, number(1))), extent);
   loop(b.CreateUDiv(from, extent), rows, 1, [&](Value* row) {
@@ -139,8 +146,8 @@ void Emitter::walk(int first, Value* from, Value* to, FunctionRef<void(const Lan
     Value* start = b.CreateMul(row, extent);
     move_flat(first, inner, row);
     emit(Level::row);
-    for_lanes(larger(b.CreateSub(from, start), number(0)), smaller(b.CreateSub(to, start), extent), 1,
-              [&](const Lanes& lanes) { body(lanes, b.CreateAdd(start, lanes.at)); });
+    for_neighbours(larger(b.CreateSub(from, start), number(0)), smaller(b.CreateSub(to, start), extent),
+                   [&](const Lanes& lanes) { body(lanes, b.CreateAdd(start, lanes.at)); });
     position_ = before;
   });
 }

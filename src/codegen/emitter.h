@@ -47,6 +47,9 @@ class Emitter {
   // The innermost iterations [from, to), `copies` (a power of two) vectors at a time; the last ones masked, or single
   // elements.
   void for_lanes(llvm::Value* from, llvm::Value* to, int copies, FunctionRef<void(const Lanes&)> body);
+  // The same one vector after the other, whole ones without masks: loads that have one teach some machines (Zen 5) no
+  // prefetching, so that memory is read at half the rate. A long body, which waits for arithmetic, is written once.
+  void for_neighbours(llvm::Value* from, llvm::Value* to, FunctionRef<void(const Lanes&)> body);
   // Iterations [from, to) of the dimensions first, ..., innermost, in order, with nodes of Level::row; `body` gets the
   // flat number of its first iteration too.
   void walk(int first, llvm::Value* from, llvm::Value* to, FunctionRef<void(const Lanes&, llvm::Value*)> body);
