@@ -49,7 +49,8 @@ class TurnedTiles {
       Value* whole = e_.smaller(e_.smaller(b_.CreateUDiv(b_.CreateSub(end, start), extent), e_.number(e_.width)), left);
       Value* count = b_.CreateSelect(b_.CreateICmpEQ(from, e_.number(0)), e_.larger(whole, e_.number(1)), e_.number(1));
       e_.move_flat(0, inner_, row);
-      e_.loop(from, to, e_.width, [&](Value* at) { tile(at, b_.CreateSub(to, at), count); });
+      Value* back = e_.larger(b_.CreateSub(e_.number(e_.width), left), e_.number(0));
+      e_.loop(from, to, e_.width, [&](Value* at) { tile(at, b_.CreateSub(to, at), count, back); });
       e_.set_position(before);
       return b_.CreateAdd(row, count);
     });
@@ -58,28 +59,38 @@ class TurnedTiles {
  private:
   Type* type_of(std::size_t stream) { return memory_type(b_.getContext(), layout_.streams[stream].dtype); }
 
-  // `count` rows from the position on, columns [at, at + present).
-  void tile(Value* at, Value* present, Value* count) {
+  // `count` rows from the position on, columns [at, at + present). Operands are read from `back` rows before it on, so
+  // that there is a whole vector of rows.
+  void tile(Value* at, Value* present, Value* count, Value* back) {
     const std::size_t stores = layout_.stores[0];
-    Value *row_mask = e_.mask_of(count), *mask = e_.mask_of(present);
     for (std::size_t s = 0; s < stores; ++s)
-      if (buffers_[s]) gather(s, at, present, row_mask);
+      if (buffers_[s]) gather(s, at, present, back);
+    Value* whole = b_.CreateICmpSGE(present, e_.number(e_.width));  // without masks, see Emitter::for_neighbours
+    e_.when(whole, [&] { rows({at, e_.width}, count, back); });
+    e_.when(b_.CreateNot(whole), [&] { rows({at, e_.width, 1, {e_.mask_of(present)}}, count, back); });
+    Value* row_mask = e_.mask_of(count);
+    for (std::size_t s = stores; s < buffers_.size(); ++s)
+      if (buffers_[s]) scatter(s, at, present, row_mask);
+  }
+
+  // The nodes of `count` rows, of these columns.
+  void rows(const Lanes& lanes, Value* count, Value* back) {
+    const std::size_t stores = layout_.stores[0];
     e_.loop(e_.number(0), count, 1, [&](Value* row) {
       const Emitter::Position before = e_.position();
       e_.move(inner_ - 1, row);
       for (std::size_t s = 0; s < buffers_.size(); ++s)
-        if (buffers_[s])
-          e_.replace(s,
-                     b_.CreateGEP(type_of(s), buffers_[s], b_.CreateSub(b_.CreateMul(row, e_.number(e_.width)), at)));
-      const Lanes lanes{at, e_.width, 1, {mask}};
+        if (buffers_[s]) {
+          Value* in_buffer = s < stores ? b_.CreateAdd(row, back) : row;
+          Value* first = b_.CreateSub(b_.CreateMul(in_buffer, e_.number(e_.width)), lanes.at);
+          e_.replace(s, b_.CreateGEP(type_of(s), buffers_[s], first));
+        }
       e_.emit(Level::row);
       e_.emit(Level::vector, lanes);
       for (std::size_t s = 0; s < layout_.stores.size(); ++s)
         e_.store(static_cast<int>(s), lanes, e_.value(layout_.kernel.stores[s].node, e_.width));
       e_.set_position(before);
     });
-    for (std::size_t s = stores; s < buffers_.size(); ++s)
-      if (buffers_[s]) scatter(s, at, present, row_mask);
   }
 
   Value* column(std::size_t s, Value* at, Value* number) {
@@ -90,12 +101,13 @@ class TurnedTiles {
     return b_.CreateGEP(type_of(s), buffers_[s], e_.number(row * e_.width));
   }
 
-  void gather(std::size_t s, Value* at, Value* present, Value* row_mask) {
+  void gather(std::size_t s, Value* at, Value* present, Value* back) {
     Values x;
     Value* last = b_.CreateSub(present, e_.number(1));
     for (int c = 0; c < e_.width; ++c) {  // columns that are not there repeat the last one
       Value* pointer = column(s, at, c ? e_.smaller(e_.number(c), last) : e_.number(0));
-      x.push_back(e_.load_dense(type_of(s), pointer, e_.width, row_mask, nullptr));
+      pointer = b_.CreateGEP(type_of(s), pointer, b_.CreateNeg(back));
+      x.push_back(e_.load_dense(type_of(s), pointer, e_.width, nullptr, nullptr));
     }
     x = turned(std::move(x));
     for (int r = 0; r < e_.width; ++r) e_.store_dense(x[r], row_of_buffer(s, r), nullptr);
