@@ -47,7 +47,9 @@ ir::Lowered lower_sort(const ir::Params& params, std::span<const Type> types, st
     for (const ir::Memory& m : out) to.push_back(strided(m));
     sort_lines(from, to, axis, keys, scratch);
   };
-  return ir::Lowered{.kernels = {}, .call = call, .scratch = sort_scratch(types[0].shape, q.dimension, q.num_keys)};
+  return ir::Lowered{.kernels = {},
+                     .call = call,
+                     .scratch = sort_scratch(types[0].shape, q.dimension, types[0].dtype, types.size(), q.num_keys)};
 }
 
 Primitive sorting_row() {
@@ -125,7 +127,7 @@ Primitive top_row() {
     auto call = [axis](std::span<const ir::Memory> in, std::span<const ir::Memory> out, std::byte* scratch) {
       top_k_lines(strided(in[0]), strided(out[0]), strided(out[1]), axis, scratch);
     };
-    return ir::Lowered{.kernels = {}, .call = call, .scratch = sort_scratch(types[0].shape, axis, 1)};
+    return ir::Lowered{.kernels = {}, .call = call, .scratch = top_k_scratch(types[0].shape, axis)};
   };
   p.jvp = [](const ir::JvpArgs& a) {
     return Arrays{take_along_axis(a.t[0], a.y[1], a.params->as<TopParams>().axis, "clip"), Array()};

@@ -1,7 +1,7 @@
 // Sorting. One operand is sorted by its keys, from which its numbers are made again. Several follow the first, whose
 // keys of 32 bits are words of 64 with their positions. Keys and words, all different or alike in all that matters, are
-// sorted by any means: short lines side by side by a network, long ones by their digits. Keys of 64 bits that others
-// follow, and several keys, are compared.
+// sorted by any means: with vectors where the processor has long ones, else short lines side by side by a network and
+// long ones by their digits. Keys of 64 bits that others follow, and several keys, are compared.
 #include "runtime/sort_lines.h"
 
 #include <algorithm>
@@ -12,7 +12,9 @@
 #include <utility>
 
 #include "base/dtype.h"
+#include "runtime/product.h"
 #include "runtime/sort_network.h"
+#include "runtime/sort_vectors.h"
 #include "runtime/workspace.h"
 
 namespace anew {
@@ -65,9 +67,13 @@ Way way_of(DType key, std::size_t operands, int keys, std::int64_t length) {
   return operands == 1 ? Way::keys : size_of(key) <= 4 ? Way::positions : Way::entries;
 }
 
-// What one line needs: its first keys with positions, and its other keys; or two times its words.
+// What one line needs: its first keys with positions, and its other keys; or two times its words, or its keys alone.
 Units units_of(const Lines& lines, int keys) {
   return {lines.count, scratch_bytes<Entry>(lines.length) + scratch_bytes<std::uint64_t>(lines.length * (keys - 1))};
+}
+template <class K>
+Units units_of_keys(const Lines& lines) {
+  return {lines.count, scratch_bytes<K>(2 * lines.length)};
 }
 
 // Signed keys of 32 bits where that is enough. Numbers have theirs alone but for zeros and nans.
@@ -155,6 +161,28 @@ W* sort_digits(std::int64_t n, int low, W* words, W* other) {
   return words;
 }
 
+// How this machine sorts a line with vectors, if it does.
+template <class K>
+SortLine<K> vector_sort() {
+#if defined(__x86_64__)
+  if (product_isa() == Isa::avx512) return sort_line_avx512;
+#endif
+  return nullptr;
+}
+// Twice as deep as halving goes.
+int depth_for(std::int64_t n) { return 2 * static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))); }
+
+// Words by bits 32 and up, or all of them; `words` and `other` have n each, and one has the result.
+template <class W>
+W* sort_words(std::int64_t n, int low, W* words, W* other) {
+  using K = std::make_signed_t<W>;
+  const SortLine<K> vectors = vector_sort<K>();
+  if (!vectors) return sort_digits(n, low, words, other);
+  K* line = reinterpret_cast<K*>(words);
+  vectors(n, line, line, reinterpret_cast<K*>(other), Words::without_sign, depth_for(n));
+  return words;
+}
+
 void copy_element(std::byte* to, std::int64_t t, const std::byte* from, std::int64_t f, std::size_t bytes) {
   std::memcpy(to + t * static_cast<std::int64_t>(bytes), from + f * static_cast<std::int64_t>(bytes), bytes);
 }
@@ -202,11 +230,15 @@ void sort_positions(std::span<const Strided> in, std::span<const Strided> out, c
   const std::int64_t n = lines.length, stride = in[0].strides[lines.axis];
   const auto position = [](auto word) { return static_cast<std::int64_t>(word & 0xffffffff); };
   if (!in_tiles<std::int64_t>(lines)) {
-    units_of(lines, 1).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
+    // Digits take passes by the bits of a key, partitions by the length of a line: they are for keys with many bits in
+    // lines that fit into a workspace.
+    const Units units = units_of(lines, 1);
+    const auto sort = units.pieces() == 0 && size_of(in[0].dtype) == 4 ? sort_words<Word> : sort_digits<Word>;
+    units.run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
       auto* words = reinterpret_cast<Word*>(own);
       each_key(in[0], lines.start(line, in[0].strides), stride, n,
                [&](std::int64_t i, Word key) { words[i] = key << 32 | static_cast<Word>(i); });
-      const Word* sorted = sort_digits(n, 32, words, words + n);
+      const Word* sorted = sort(n, 32, words, words + n);
       follow(in, out, lines, line, [&](std::int64_t i) { return position(sorted[i]); });
     });
     return;
@@ -250,6 +282,9 @@ void put_back(const T* x, std::int64_t stride, std::int64_t n, T* y, std::int64_
   }
 }
 
+// Of shorter ones a tile sorts more at a time.
+constexpr std::int64_t shortest_in_vectors = 6;
+
 // One operand: by its keys alone.
 template <class T>
 void sort_keys(const Strided& in, const Strided& out, const Lines& lines, std::byte* scratch) {
@@ -257,8 +292,22 @@ void sort_keys(const Strided& in, const Strided& out, const Lines& lines, std::b
   const std::int64_t n = lines.length, stride = in.strides[lines.axis], out_stride = out.strides[lines.axis];
   const auto* x = reinterpret_cast<const T*>(in.data);
   auto* y = reinterpret_cast<T*>(out.data);
+  const SortLine<K> vectors = vector_sort<K>();
+  if (vectors && sizeof(T) == sizeof(K) && stride == 1 && out_stride == 1 && n >= shortest_in_vectors) {
+    constexpr Words kind = !std::is_integral_v<T>  ? Words::floats
+                           : std::is_unsigned_v<T> ? Words::without_sign
+                                                   : Words::with_sign;
+    units_of_keys<K>(lines).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
+      const T* from = x + lines.start(line, in.strides);
+      T* to = y + lines.start(line, out.strides);
+      if (vectors(n, reinterpret_cast<const K*>(from), reinterpret_cast<K*>(to), reinterpret_cast<K*>(own), kind,
+                  depth_for(n)))
+        put_back(from, stride, n, to, out_stride);
+    });
+    return;
+  }
   if (!in_tiles<K>(lines)) {
-    units_of(lines, 1).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
+    units_of_keys<K>(lines).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
       using Word = std::make_unsigned_t<K>;
       auto* words = reinterpret_cast<Word*>(own);
       const T* from = x + lines.start(line, in.strides);
@@ -269,7 +318,7 @@ void sort_keys(const Strided& in, const Strided& out, const Lines& lines, std::b
         words[i] = static_cast<Word>(Keys<T>::of_bits(bits) ^ Keys<T>::least);
         lost |= Keys<T>::lost(bits);
       }
-      const Word* sorted = sort_digits(n, 0, words, words + n);
+      const Word* sorted = sort_words(n, 0, words, words + n);
       for (std::int64_t i = 0; i < n; ++i)
         to[i * out_stride] = Keys<T>::number(static_cast<K>(sorted[i]) ^ Keys<T>::least);
       if (lost) put_back(from, stride, n, to, out_stride);
@@ -313,9 +362,12 @@ std::uint64_t sort_key(const std::byte* data, DType dtype, std::int64_t offset) 
   });
 }
 
-std::size_t sort_scratch(const Shape& shape, int axis, int keys) {
-  return units_of(Lines(shape, axis), keys).scratch();
+std::size_t sort_scratch(const Shape& shape, int axis, DType first, std::size_t operands, int keys) {
+  const Lines lines(shape, axis);
+  if (way_of(first, operands, keys, lines.length) != Way::keys) return units_of(lines, keys).scratch();
+  return (size_of(first) <= 4 ? units_of_keys<std::int32_t>(lines) : units_of_keys<std::int64_t>(lines)).scratch();
 }
+std::size_t top_k_scratch(const Shape& shape, int axis) { return units_of(Lines(shape, axis), 1).scratch(); }
 
 void sort_lines(std::span<const Strided> in, std::span<const Strided> out, int axis, int keys, std::byte* scratch) {
   const Lines lines(in[0].shape, axis);

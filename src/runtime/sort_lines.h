@@ -15,7 +15,8 @@ void sort_lines(std::span<const Strided> in, std::span<const Strided> out, int a
 // The k largest, largest first, and their positions (i32); of equal ones the first.
 void top_k_lines(const Strided& in, const Strided& values, const Strided& positions, int axis, std::byte* scratch);
 // Bytes of scratch for either, where the lines of an array of this shape are too long for the workspaces of threads.
-std::size_t sort_scratch(const Shape& shape, int axis, int keys);
+std::size_t sort_scratch(const Shape& shape, int axis, DType first, std::size_t operands, int keys);
+std::size_t top_k_scratch(const Shape& shape, int axis);
 // For every v the number of elements of a that are less (or with `right` not greater). Leading axes of a, all but its
 // last, are leading axes of v too. Writes i32.
 void search_sorted(const Strided& a, const Strided& v, bool right, const Strided& out);
