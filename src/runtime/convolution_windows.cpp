@@ -265,71 +265,97 @@ class Rows {
   int64_t count_;
 };
 
-}  // namespace
+// Chooses a cut: all of k by as many lines as fit, else all rows, or pieces of their lines, by some of k at a time.
+class Cutting {
+ public:
+  Cutting(const ConvShape& s, std::size_t element, int threads)
+      : s_(s),
+        element_(static_cast<int64_t>(element)),
+        dims_(row_dims(s)),
+        order_(memory_order(dims_)),
+        inner_(inner_of(s, order_.back())),
+        depth_(kernel_depth(s)),
+        others_(s.groups),
+        least_tiles_(threads) {
+    for (std::size_t back = 3; back < order_.size(); ++back) others_ *= extent(back);
+  }
 
-WindowCut cut_windows(const ConvShape& s, std::size_t element, int threads) {
-  const std::vector<RowDim> dims = row_dims(s);
-  const std::vector<std::size_t> order = memory_order(dims);
-  const Inner inner = inner_of(s, order.back());
-  const int64_t depth = kernel_depth(s);
-  const auto size_of = [&](std::size_t back) {
-    return back < order.size() ? dims[order[order.size() - 1 - back]].size : 1;
-  };
-  WindowCut cut{1, 1, size_of(0), depth};
-  int64_t others = s.groups;  // tiles beside those of the last three dimensions
-  for (std::size_t back = 3; back < order.size(); ++back) others *= size_of(back);
-  if (inner == Inner::none || s.out_feature != 1 || s.features < 2 || cut.line < shortest_line || depth == 0) return {};
-  const bool gathers = view_kernel(s, element).form == KernelForm::copied_or_gathered;
-  // Every tile gathers the kernel again: then a few large ones.
-  const int64_t least = (gathers ? 1 : 4) * threads;
-  const int64_t limit = box_bytes / static_cast<int64_t>(element);
-  const auto size = [&](const WindowCut& c) {
+  WindowCut best() {
+    WindowCut cut{1, 1, extent(0), depth_};
+    if (inner_ == Inner::none || s_.out_feature != 1 || s_.features < 2 || cut.line < shortest_line || depth_ == 0)
+      return {};
+    // Every tile gathers such a kernel again: then a few large ones.
+    if (view_kernel(s_, static_cast<std::size_t>(element_)).form == KernelForm::copied_or_gathered) return some_of_k();
+    least_tiles_ *= 4;
+    while (!fits(cut) && cut.line > enough_rows) cut.line = ceil_div(cut.line, 2);
+    return fits(cut) ? all_of_k(cut) : some_of_k();
+  }
+
+ private:
+  static int64_t rows(const WindowCut& c) { return c.third * c.second * c.line; }
+  int64_t extent(std::size_t back) const {
+    return back < order_.size() ? dims_[order_[order_.size() - 1 - back]].size : 1;
+  }
+  int64_t size(const WindowCut& c) const {
     std::array<Span, most_dims> ranges;
     const std::array<int64_t, 3> pieces{c.line, c.second, c.third};
-    for (std::size_t back = 0; back < order.size(); ++back)
-      ranges[order[order.size() - 1 - back]] = {0, back < pieces.size() ? pieces[back] : 1};
-    return WindowBox(s, dims, inner, ranges, longest_reach(s, dims, c.depth)).size();
-  };
-  const auto rows = [](const WindowCut& c) { return c.third * c.second * c.line; };
-  const auto fits = [&](const WindowCut& c) { return size(c) <= limit; };
+    for (std::size_t back = 0; back < order_.size(); ++back)
+      ranges[order_[order_.size() - 1 - back]] = {0, back < pieces.size() ? pieces[back] : 1};
+    return WindowBox(s_, dims_, inner_, ranges, longest_reach(s_, dims_, c.depth)).size();
+  }
+  bool fits(const WindowCut& c) const { return size(c) <= box_bytes / element_; }
   // Strides may leave more out than windows share.
-  const auto saves = [&](const WindowCut& c) { return size(c) < rows(c) * c.depth; };
-  const auto tiles = [&](const WindowCut& c) {
-    return others * ceil_div(size_of(0), c.line) * ceil_div(size_of(1), c.second) * ceil_div(size_of(2), c.third);
-  };
-  if (!gathers)
-    while (!fits(cut) && cut.line > enough_rows) cut.line = ceil_div(cut.line, 2);
-  if (!gathers && fits(cut)) {
-    // All of k: as many lines as fit.
+  bool saves(const WindowCut& c) const { return size(c) < rows(c) * c.depth; }
+  int64_t tiles(const WindowCut& c) const {
+    return others_ * ceil_div(extent(0), c.line) * ceil_div(extent(1), c.second) * ceil_div(extent(2), c.third);
+  }
+
+  WindowCut all_of_k(WindowCut cut) const {
     const auto grow = [&](int64_t& piece, int64_t most) {
       for (int64_t n = 1; n <= most; ++n) {
         const int64_t before = std::exchange(piece, ceil_div(most, n));
-        if (fits(cut) && (tiles(cut) >= least || rows(cut) <= enough_rows)) return n == 1;
+        if (fits(cut) && (tiles(cut) >= least_tiles_ || rows(cut) <= enough_rows)) return n == 1;
         piece = before;
       }
       return false;
     };
-    if (grow(cut.second, size_of(1))) grow(cut.third, size_of(2));
-    const bool large = depth * s.features * static_cast<int64_t>(element) > conv_tile_bytes;
+    if (grow(cut.second, extent(1))) grow(cut.third, extent(2));
+    const bool large = depth_ * s_.features * element_ > conv_tile_bytes;
     return saves(cut) && (!large || rows(cut) >= many_rows) ? cut : WindowCut{};
   }
-  // All rows, or pieces of their lines, by some of k at a time.
-  cut = {size_of(2), size_of(1), size_of(0), std::min(depth, product_block)};
-  const auto halve = [&] {
-    int64_t& piece = cut.line >= 2 * fewest_in_piece ? cut.line : cut.third > 1 ? cut.third : cut.second;
-    return piece > 1 && (piece = ceil_div(piece, 2), true);
-  };
-  while (!fits(cut))
-    if (!halve()) return {};
-  if (!saves(cut)) return {};
-  while (tiles(cut) < least && halve()) continue;
-  while (cut.depth < std::min(depth, most_depth)) {
-    const int64_t before = std::exchange(cut.depth, std::min(depth, cut.depth + product_block));
-    if (fits(cut)) continue;
-    cut.depth = before;
-    break;
+  WindowCut some_of_k() const {
+    WindowCut cut{extent(2), extent(1), extent(0), std::min(depth_, product_block)};
+    const auto halve = [&] {
+      int64_t& piece = cut.line >= 2 * fewest_in_piece ? cut.line : cut.third > 1 ? cut.third : cut.second;
+      return piece > 1 && (piece = ceil_div(piece, 2), true);
+    };
+    while (!fits(cut))
+      if (!halve()) return {};
+    if (!saves(cut)) return {};
+    while (tiles(cut) < least_tiles_ && halve()) continue;
+    while (cut.depth < std::min(depth_, most_depth)) {
+      const int64_t before = std::exchange(cut.depth, std::min(depth_, cut.depth + product_block));
+      if (fits(cut)) continue;
+      cut.depth = before;
+      break;
+    }
+    return cut;
   }
-  return cut;
+
+  const ConvShape& s_;
+  const int64_t element_;
+  const std::vector<RowDim> dims_;
+  const std::vector<std::size_t> order_;
+  const Inner inner_;
+  const int64_t depth_;
+  int64_t others_;  // tiles beside those of the last three dimensions
+  int64_t least_tiles_;
+};
+
+}  // namespace
+
+WindowCut cut_windows(const ConvShape& s, std::size_t element, int threads) {
+  return Cutting(s, element, threads).best();
 }
 
 template <class T>
