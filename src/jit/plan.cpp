@@ -66,7 +66,8 @@ void collect_offloaded(const passes::Body& body, const std::string& inside, cons
     const passes::Call* call = s.as<passes::Call>();
     for (passes::ValueId v : s.out) {
       const passes::Storage& storage = body.storage_of(v);
-      if (!storage.on_disk() || !known.insert(body.values[v].storage).second) continue;
+      const bool outside = storage.kind == passes::Storage::Kind::output && !inside.empty();  // listed there
+      if (!storage.on_disk() || outside || !known.insert(body.values[v].storage).second) continue;
       const passes::ValueId of = call && call->moves == passes::Call::Moves::out ? s.in[0] : v;
       const passes::Value& value = body.values[of];
       out.push_back(

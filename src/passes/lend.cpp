@@ -5,6 +5,7 @@
 // pieces of one lender that live at one step are disjoint, and all of them live between the last reader of a donated
 // input and the first writer of the output there.
 #include <algorithm>
+#include <atomic>
 
 #include "passes/lowered.h"
 #include "plan/offsets.h"
@@ -13,6 +14,8 @@ namespace anew::passes {
 namespace {
 
 using plan::rounded;
+
+std::atomic<std::size_t> least_lent{1024};  // bytes of memory that is lent: less is not worth looking for
 
 // Pieces of an output's memory that temporaries have.
 class Lender {
@@ -102,7 +105,6 @@ class Lending {
   }
 
  private:
-  static constexpr std::size_t least = 1024;  // less is not worth looking for
   std::size_t bytes(StorageId storage) const { return b_.storages[storage].bytes; }
   // Donated inputs, from their last reader to the output that takes their place, if one does.
   void add_donated() {
@@ -118,7 +120,7 @@ class Lending {
         lenders_.emplace_back(s, read[s], written[s], bytes(s));
   }
   // In a loop an output is a row of a stack: only rows of such sizes are aligned.
-  bool lends(StorageId s) const { return bytes(s) >= least && bytes(s) % plan::alignment == 0; }
+  bool lends(StorageId s) const { return bytes(s) >= least_lent && bytes(s) % plan::alignment == 0; }
   void add(const Span& s, std::ptrdiff_t bytes) {
     for (int i = s.first; i <= s.last; ++i) live_[i] += bytes;
   }
@@ -136,6 +138,8 @@ class Lending {
 };
 
 }  // namespace
+
+std::size_t set_least_lent(std::size_t bytes) { return least_lent.exchange(bytes); }
 
 void lend(Body& body) {
   if (!body.steps.empty()) Lending(body).run();

@@ -234,7 +234,17 @@ class Verifier {
         require(s.kernel().operands[k] == value(k < s.in.size() ? s.in[k] : s.out[k - s.in.size()]).type,
                 "operand {} of step {} has another type", k, i);
     }
+    check_disk(s);
     for (const auto& body : s.bodies) Verifier(*body, s.is<Tiles>()).check();
+  }
+  // Memory that is an address on disk is no one's to compute in.
+  void check_disk(const Step& s) const {
+    const Call* call = s.as<Call>();
+    const bool moves = (call && call->moves != Call::Moves::no) || s.is<Loop>() || s.is<Branch>() || s.is<Unwind>();
+    auto on_disk = [&](ValueId v) { return b_.storage_of(v).on_disk(); };
+    require(
+        moves || (std::none_of(s.in.begin(), s.in.end(), on_disk) && std::none_of(s.out.begin(), s.out.end(), on_disk)),
+        "a step computes where a value on disk is");
   }
 
   const Body& b_;

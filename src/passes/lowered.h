@@ -47,9 +47,10 @@ struct Storage {
   int index = -1;
   ir::Literal literal = {};
   std::size_t bytes = 0;
-  bool donated = false;     // an input whose memory is the Body's once it has been read
-  bool moved = false;       // of the outermost Body: an input or output that may lie on disk; set by `offload`
-  bool gaps = false;        // an output of a tile, between whose elements those of other tiles lie
+  bool donated = false;  // an input whose memory is the Body's once it has been read
+  bool moved =
+      false;          // an output that lies on disk; of the outermost Body one, or an input, that may; set by `offload`
+  bool gaps = false;  // an output of a tile, between whose elements those of other tiles lie
   std::string folder = {};  // of one on disk: where a budget was given one; empty: that of policies
   bool on_disk() const { return kind == Kind::disk || (kind == Kind::output && moved); }
 };
@@ -308,6 +309,7 @@ void spill(Body& body);
 // large arena; offsets of temporaries and scratch in one arena. `plan_memory` (pipeline.h) does all of it.
 void count_scratch(Body& body);
 void lend(Body& body);
+std::size_t set_least_lent(std::size_t bytes);  // as for tests of small arrays; returns the former number
 constexpr std::size_t small_arena = std::size_t{16} << 20;
 void spare_scratch(Body& body, std::size_t small = small_arena);
 bool spares_scratch(const Body& body, const Step& step);  // could do without

@@ -94,8 +94,22 @@ class Offloading {
   std::vector<Offloading> nested_;  // of the step at hand
 };
 
+// What a loop or a branch gives to a file is no memory for its bodies either: nothing else may lie there meanwhile.
+void mark_nested(Body& body) {
+  for (Step& s : body.steps)
+    for (const auto& nested : s.bodies) {
+      if (s.is<Loop>() || s.is<Branch>())
+        for (std::size_t k = 0; k < std::min(s.out.size(), nested->outputs.size()); ++k)
+          if (body.storage_of(s.out[k]).on_disk()) nested->storage_of(nested->outputs[k]).moved = true;
+      mark_nested(*nested);
+    }
+}
+
 }  // namespace
 
-void offload(Body& body) { Offloading(body).mark_outermost(); }
+void offload(Body& body) {
+  Offloading(body).mark_outermost();
+  mark_nested(body);
+}
 
 }  // namespace anew::passes

@@ -37,11 +37,12 @@ std::string failure_of(F check) {
   return "";
 }
 
-// While it lives small arrays too are cut into tiles and for threads.
+// While it lives small arrays too are cut into tiles and for threads, and lie in the memory of outputs.
 class SmallPieces {
  public:
   SmallPieces() = default;
   ~SmallPieces() {
+    passes::set_least_lent(least_);
     passes::set_tile_limits(limits_);
     loops::set_thread_threshold(threshold_);
   }
@@ -50,6 +51,7 @@ class SmallPieces {
  private:
   double threshold_ = loops::set_thread_threshold(0);
   passes::TileLimits limits_ = passes::set_tile_limits({4, 2, 8, 1, 1});
+  std::size_t least_ = passes::set_least_lent(1);
 };
 
 // One of several tests that take turns at the seeds. The first failure ends it.

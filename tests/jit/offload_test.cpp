@@ -392,6 +392,44 @@ TEST(Offload, UnderABudget) {
   }
 }
 
+// Layers whose kernels are cut into tiles, which want memory: what lies on disk has none to lend, in loops and branches.
+TEST(Offload, NobodyComputesOnDisk) {
+  Warnings quiet;
+  auto layer = [](Array w, Array x) { return sin(matmul(x - mean(x, 1, true), w)); };
+  auto in_branch = [=](Array w, Array x) {
+    return cond(sum(x) < 1e9, [=](Array w, Array x) { return layer(w, x); }, [](Array, Array x) { return x; }, w, x);
+  };
+  auto loss = [](auto f, ScanOptions options, bool times_two) {
+    return [=](Array ws, Array x) {
+      auto turn = [=](Array x, Array w) { return std::pair(times_two ? f(w, f(w, x)) : f(w, x), none); };
+      return sum(scan(turn, x, ws, options).first);
+    };
+  };
+  const Policy offloads = offload_dot_with_no_batch_dims();
+  for (std::int64_t rows : {16, 256})
+    for (bool two : {false, true}) {
+      const Array ws = eye(64) * ones({3, 64, 64}),
+                  x = reshape(arange(64.0 * static_cast<double>(rows)), {rows, 64}) * 1e-3;
+      auto check = [&](auto f, auto offloading) {
+        const auto want = grad<0, 1>(loss(f, {}, two))(ws, x);
+        for (const ScanOptions& options : {ScanOptions{}, ScanOptions{.memory = 1 << 20}, ScanOptions{.unroll = 2}}) {
+          auto g = grad<0, 1>(loss(offloading, options, two));
+          const auto got = jit(g)(ws, x);
+          EXPECT_TRUE(same_bits(std::get<0>(got), std::get<0>(want)) && same_bits(std::get<1>(got), std::get<1>(want)))
+              << rows;
+        }
+        const auto many = jit(vmap(grad<0, 1>(loss(offloading, {}, two)), {.in_axes = {none, 0}}))(ws, stack({x, x}));
+        EXPECT_TRUE(same_bits(std::get<0>(many)[1], std::get<0>(want))) << rows;
+      };
+      check(layer, checkpoint(layer, offloads));
+      check(in_branch, checkpoint(in_branch, offloads));
+      check(in_branch, [=](Array w, Array x) {
+        auto inside = [=](Array w, Array x) { return checkpoint(layer, offloads)(w, x); };
+        return cond(sum(x) < 1e9, inside, [](Array, Array x) { return x; }, w, x);
+      });
+    }
+}
+
 // ---- faults
 
 // Offloaded arrays lie in it.
