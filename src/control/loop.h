@@ -73,6 +73,8 @@ struct UnwindParams : ir::ParamsOf<UnwindParams> {
   bool backward = false;  // from the last step to the first
   Shape budget;           // as that of the loop that recorded
   std::string disk;
+  // Of some steps, where they fit: these are gone through forward once more, then back.
+  bool keeps_residuals() const { return backward && budget.ndim() > 0 && carries > 0; }
   static auto fields() {
     return std::tuple{ir::field("advance", &UnwindParams::advance),
                       ir::field("backward", &UnwindParams::backward),

@@ -12,7 +12,7 @@ namespace {
 
 class Inliner {
  public:
-  explicit Inliner(const Callee& callee) : callee_(callee) {}
+  Inliner(const Callee& callee, const Stays& stays) : callee_(callee), stays_(stays) {}
 
   // Nothing where p has no call, and holds none.
   std::optional<Program> run(const Program& p) {
@@ -73,6 +73,7 @@ class Inliner {
     std::vector<ProgramRef> programs = nested_programs(e);
     bool changed = false;
     for (ProgramRef& q : programs) {
+      if (stays_ && stays_(e, q)) continue;
       const ProgramRef& now = rewritten(q);
       changed = changed || now != q;
       q = now;
@@ -87,6 +88,7 @@ class Inliner {
   }
 
   const Callee& callee_;
+  const Stays& stays_;
   std::unordered_map<ProgramRef, ProgramRef> done_;
 };
 
@@ -111,8 +113,8 @@ bool holds_functions(const Eqn& e) {
 
 }  // namespace
 
-Program inline_calls(const Program& p, const Callee& callee) {
-  if (auto changed = Inliner(callee).run(p)) return std::move(*changed);
+Program inline_calls(const Program& p, const Callee& callee, const Stays& stays) {
+  if (auto changed = Inliner(callee, stays).run(p)) return std::move(*changed);
   return p;
 }
 

@@ -1,8 +1,10 @@
 // Calls become their equations, where they stand: program order is kept, so what a checkpoint recomputes stays as late
 // as the checkpoint was. Rows say by a fact that they may be inlined (jit, checkpoint, custom rules, softmax). A row
-// that holds no Program is made of other rows: its run is staged.
+// that holds no Program is made of other rows: its run is staged. A step that an unwind keeps residuals of stays as it
+// is: what is kept is decided by its checkpoints, when `lower` cuts it.
 #include <fmt/format.h>
 
+#include "control/loop.h"
 #include "ir/inline.h"
 #include "passes/passes.h"
 #include "trace/trace.h"
@@ -25,10 +27,14 @@ ir::Program expanded(const ir::Eqn& e, std::span<const ir::Type> in) {
 }  // namespace
 
 ir::Program inline_calls(const ir::Program& p) {
-  return ir::inline_calls(p, [](const ir::Eqn& e, std::span<const ir::Type> in) -> ir::ProgramRef {
+  auto callee = [](const ir::Eqn& e, std::span<const ir::Type> in) -> ir::ProgramRef {
     if (!e.primitive->facts.inlines) return nullptr;
     if (std::vector<ir::ProgramRef> programs = ir::nested_programs(e); programs.size() == 1) return programs[0];
     return std::make_shared<const ir::Program>(expanded(e, in));
+  };
+  return ir::inline_calls(p, callee, [](const ir::Eqn& e, const ir::ProgramRef& nested) {
+    const auto* unwind = e.params->if_a<UnwindParams>();
+    return unwind && unwind->keeps_residuals() && nested == unwind->step;
   });
 }
 

@@ -252,7 +252,6 @@ class Menus {
                                 &checkpoint_policies::nothing_saveable};
     const auto steps = static_cast<double>(scan.length());
     std::int64_t kept = -1;  // by the policies before, at least
-    double again = 0;
     for (const Policy* policy : policies) {
       const ScanBack b = scan_back(scan.p, scan.pair, whole, *policy);
       const bool first = kept < 0;
@@ -264,9 +263,7 @@ class Menus {
         scan.step = b.recorded.empty() ? scan.forward : cost_of(b.unwind.advance);
         floor.step = std::min({floor.step, scan.step.time, scan.recording.time});
       }
-      Parts parts = parts_of(scan, b);
-      if (first) again = parts.again;
-      parts.again = again;  // what is taken back at once has no policy
+      const Parts parts = parts_of(scan, b);
       floor.inside.push_back({steps * parts.kept, b.carry, b.least});
       add_within(scan, inner, b, {.policy = *policy}, parts, disk, points);
       if (!first) continue;

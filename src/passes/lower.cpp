@@ -11,6 +11,7 @@
 #include "ops/device_put.h"
 #include "passes/lowered.h"
 #include "passes/passes.h"
+#include "passes/pipeline.h"
 #include "trace/trace.h"
 
 namespace anew::passes {
@@ -315,8 +316,9 @@ class Lowering {
       const int first = p.constants + std::ssize(strides[Role::carries]) + p.xs + p.linear_constants;
       s.bodies.push_back(passes::lower(program, strides.merge(step.takes), first, p.linear_carries));
     };
-    if (!p.backward || p.budget.ndim() == 0 || p.carries == 0) return linear_step(*step.program);
-    const TapedStep taped = taped_step(p, s.at);
+    if (!p.keeps_residuals()) return linear_step(*step.program);
+    TapedStep taped = taped_step(p, s.at);
+    for (ir::Program* half : {&taped.tape, &taped.back}) *half = prepare(*half);  // its calls are still there
     // The next state is that of the loops and branches that keep residuals.
     const auto tape = passes::lower(eliminate_parts(eliminate_common(taped.tape)), strides.merge(advance.takes));
     const Types made = taped.tape.output_types();

@@ -133,21 +133,48 @@ TEST(Within, OtherLoops) {
   }
 }
 
-// What is kept of a loop without xs and ys: arguments, results and a few states more than what was said.
+// What is kept of a loop without xs and ys: arguments, results and a few states more than what was said, compiled and
+// with steps in a checkpoint too, of whatever policy.
 TEST(Within, KeepsNoMoreThanThat) {
-  auto loss = [](ScanOptions o) {
-    return [o](Array u) {
-      auto body = [](Array u, none_t) { return std::pair(u + 0.1 * sin(u), none); };
-      return sum(scan(body, u, none, o).first);
-    };
+  const Warnings quiet;
+  auto step = [](Array u) {
+    for (int i = 0; i < 4; ++i) u = u + 0.1 * checkpoint_name(sin(u * checkpoint_name(cos(u), "cosine")), "sine");
+    return u;
   };
-  const Array u = ones(1024);
-  std::size_t before = jit(grad(loss({.length = 300}))).plan(u).peak_bytes;
-  for (std::size_t memory : {400, 200, 100, 50, 20, 10, 8}) {
-    const std::size_t peak = jit(grad(loss({.length = 300, .memory = memory * 1024}))).plan(u).peak_bytes;
-    EXPECT_LE(peak, before) << memory;
-    EXPECT_LE(peak, (memory + 8 * 4) * 1024) << memory;
-    before = peak;
+  std::vector<std::function<Array(Array)>> steps{[](Array u) { return u + 0.1 * sin(u); }, step};
+  for (const Policy& policy :
+       {checkpoint_policies::nothing_saveable, checkpoint_policies::save_only_these_names({"sine"}),
+        checkpoint_policies::save_only_these_names({"sine", "cosine"})})
+    steps.emplace_back([=](Array u) { return checkpoint(step, policy)(u); });
+  using Loop = std::function<Array(Array, std::size_t)>;
+  for (const auto& f : steps) {
+    SCOPED_TRACE(&f - steps.data());
+    const Loop loops[] = {[&](Array u, std::size_t memory) {
+                            auto body = [&](Array u, none_t) { return std::pair(f(u), none); };
+                            return sum(scan(body, u, none, {.length = 200, .memory = memory}).first);
+                          },
+                          [&](Array u, std::size_t memory) {
+                            return sum(fori_loop(0, 200, [&](Array, Array u) { return f(u); }, u, {.memory = memory}));
+                          },
+                          [&](Array u, std::size_t memory) {
+                            auto goes_on = [](std::pair<Array, Array> c) { return c.first < 200; };
+                            auto body = [&](std::pair<Array, Array> c) { return std::pair(c.first + 1, f(c.second)); };
+                            return sum(while_loop(goes_on, body, std::pair(array(0), u), {.memory = memory}).second);
+                          }};
+    for (const Loop& loop : loops) {
+      SCOPED_TRACE(&loop - loops);
+      const Array u = linspace(0.1, 1, 1024);
+      auto slope = [&](std::size_t memory) { return grad([&loop, memory](Array u) { return loop(u, memory); }); };
+      const Array want = jit(slope(1 << 30))(u);
+      std::size_t before = jit(slope(1 << 30)).plan(u).peak_bytes;
+      for (std::size_t memory : {200, 70}) {
+        auto within = jit(slope(memory * 1024)).compile(u);
+        EXPECT_LE(within.plan().peak_bytes, before + 4096) << memory;
+        EXPECT_LE(within.plan().peak_bytes, (memory + 20 * 4) * 1024) << memory;
+        same(within(u), want);
+        before = within.plan().peak_bytes;
+      }
+    }
   }
 }
 
