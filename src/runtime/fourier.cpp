@@ -124,26 +124,26 @@ FourierSteps<T>::~FourierSteps() = default;
 
 template <class T>
 void FourierSteps<T>::add_step(int radix, std::int64_t parts, std::int64_t stride) {
-  const std::int64_t repeat = stride < fourier_narrow ? stride : 1, length = parts * radix;
-  std::vector<T> cos, sin;
-  for (std::int64_t k = 1; k < radix && parts > 1; ++k)
-    for (std::int64_t p = 0; p < parts; ++p) {
-      const auto [c, s] = root_of_unity(p * k % length, length);
-      cos.insert(cos.end(), static_cast<std::size_t>(repeat), static_cast<T>(c));
-      sin.insert(sin.end(), static_cast<std::size_t>(repeat), static_cast<T>(-s));
+  const bool narrow = stride < fourier_narrow && stride != 8;
+  const std::int64_t repeat = narrow ? stride : 1, beside = narrow ? fourier_lanes<T> : 1, length = parts * radix;
+  const std::int64_t count = parts > 1 ? parts * repeat : 0;
+  const auto place = [&](std::int64_t i) { return (i - i % beside) * 2 * (radix - 1) + i % beside; };
+  std::vector<T> factors(static_cast<std::size_t>(place((count + beside - 1) / beside * beside)));
+  for (std::int64_t i = 0; i < count; ++i)
+    for (std::int64_t k = 1; k < radix; ++k) {
+      const auto [c, s] = root_of_unity(i / repeat * k % length, length);
+      const auto at = static_cast<std::size_t>(place(i) + (2 * k - 2) * beside);
+      factors[at] = static_cast<T>(c), factors[at + static_cast<std::size_t>(beside)] = static_cast<T>(-s);
     }
-  const auto count = static_cast<std::int64_t>(cos.size());
-  cos.insert(cos.end(), sin.begin(), sin.end());
-  factors_.push_back(std::move(cos));
+  factors_.push_back(std::move(factors));
   std::vector<double> roots(static_cast<std::size_t>(2 * radix));
   for (int k = 0; k < radix; ++k) {
     const auto [c, s] = root_of_unity(k, radix);
     roots[static_cast<std::size_t>(k)] = c, roots[static_cast<std::size_t>(radix + k)] = s;
   }
   unit_roots_.push_back(std::move(roots));
-  const T* f = factors_.back().data();
   const double* u = unit_roots_.back().data();
-  steps_.push_back({radix, parts, stride, repeat, f, f + count, u, u + radix});
+  steps_.push_back({radix, parts, stride, repeat, beside, factors_.back().data(), u, u + radix});
 }
 
 template <class T>

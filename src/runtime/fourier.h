@@ -52,7 +52,7 @@ class FourierSteps {
 
   std::int64_t n_;
   std::vector<FourierStep<T>> steps_;
-  std::vector<std::vector<T>> factors_;          // of each step: cos, then sin
+  std::vector<std::vector<T>> factors_;          // of each step
   std::vector<std::vector<double>> unit_roots_;  // of each radix that is not known to the kernels: cos, then sin
   std::unique_ptr<Chirp> chirp_;
 };

@@ -9,19 +9,21 @@ namespace anew {
 
 constexpr int fourier_most_radix = 61;
 // Signals that are transformed side by side: a line of the cache of each of their points. A step of a signal alone
-// whose stride is less than that has its factors repeated, one for every element of a vector.
+// whose stride is less than that and not 8 has its factors repeated, one for every element of a vector.
 template <class T>
 constexpr std::int64_t fourier_lanes = 64 / sizeof(T);
 constexpr std::int64_t fourier_narrow = 16;
 
 // One step of Stockham's form: radix * parts points, `stride` apart, become `radix` interleaved transforms of `parts`
-// points. The factor of output k of part p is cos, sin[(k - 1) * parts * repeat + p * repeat]. The roots of the radix
-// itself, exp(2 pi i k / radix), are for odd radices.
+// points. The factors of a part are read together, so they lie together: `beside` of them side by side, a line of the
+// cache where vectors of them are read, else 1; first the cosines of output 1 of so many parts, then their sines, then
+// those of output 2. So that of output 1 for element i of parts * repeat is at (i - i % beside) * 2 * (radix - 1) +
+// i % beside. The roots of the radix itself, exp(2 pi i k / radix), are for odd radices.
 template <class T>
 struct FourierStep {
   int radix;
-  std::int64_t parts, stride, repeat;
-  const T *cos, *sin;
+  std::int64_t parts, stride, repeat, beside;
+  const T* factors;
   const double *root_cos, *root_sin;
 };
 

@@ -254,8 +254,11 @@ struct StepOf {
   // Neighbours of one part at a time, from `begin` on, with its factors for all of them.
   template <int n, bool turned>
   [[gnu::noinline, gnu::flatten]] void wide(std::int64_t begin) const {
-    const std::int64_t parts = step.parts, count = lanes * step.stride, end = begin + (count - begin) / n * n;
-    for (std::int64_t p = 0; p < parts; ++p)
+    const std::int64_t parts = step.parts, count = lanes * step.stride, end = begin + (count - begin) / n * n,
+                       beside = step.beside;
+    for (std::int64_t p = 0; p < parts; ++p) {
+      const std::int64_t i = p * step.repeat, i_beside = i & (beside - 1);
+      const T* const w = turned ? step.factors + (i - i_beside) * (2 * radix() - 2) + i_beside : nullptr;
       for (std::int64_t q = begin; q < end; q += n) {
         Points<n> z;
         each<r>(step.radix, [&](int j) {
@@ -265,14 +268,15 @@ struct StepOf {
         transform<n>(z);
         each<r>(step.radix, [&](int k) {
           if (turned && k > 0) {
-            const std::int64_t w = ((k - 1) * parts + p) * step.repeat;
-            turn<n>(z.x[k], z.y[k], all_lanes<n>(step.cos[w]), all_lanes<n>(step.sin[w]));
+            const T* const f = w + (2 * k - 2) * beside;
+            turn<n>(z.x[k], z.y[k], all_lanes<n>(f[0]), all_lanes<n>(f[beside]));
           }
           const std::int64_t at = q + count * (radix() * p + k);
           store_lanes<n>(to_re + at, z.x[k]);
           store_lanes<n>(to_im + at, z.y[k]);
         });
       }
+    }
     if (end == count) return;
     if constexpr (bytes > 16) rest(end);
     else if constexpr (n > 1) wide<1, turned>(end);
@@ -281,9 +285,11 @@ struct StepOf {
     fourier_kernels<T, bytes / 2>()->step(step, lanes, re, im, distance, to_re, to_im, begin);
   }
 
-  // One signal whose stride is small: neighbours of several parts, with factors for each of them.
-  template <int n>
+  // One signal whose stride is small: neighbours of several parts, with factors for each of them; or, where parts are
+  // `whole` vectors (the stride is 8), of one part.
+  template <int n, bool whole>
   [[gnu::noinline, gnu::flatten]] void narrow(std::int64_t i) const {
+    constexpr std::int64_t beside = whole ? 1 : fourier_lanes<T>;
     const std::int64_t count = step.parts * step.stride;
     for (; i + n <= count; i += n) {
       Points<n> z;
@@ -292,17 +298,19 @@ struct StepOf {
         z.y[j] = load_lanes<n>(im + i + j * count);
       });
       transform<n>(z);
+      const T* const w = step.factors + (whole ? i / 8 : i & -beside) * (2 * radix() - 2) + i % beside;
       each<r>(step.radix, [&](int k) {
         if (k == 0) return;
-        const std::int64_t w = (k - 1) * count + i;
-        turn<n>(z.x[k], z.y[k], load_lanes<n>(step.cos + w), load_lanes<n>(step.sin + w));
+        const T* const f = w + (2 * k - 2) * beside;
+        if constexpr (whole) turn<n>(z.x[k], z.y[k], all_lanes<n>(f[0]), all_lanes<n>(f[beside]));
+        else turn<n>(z.x[k], z.y[k], load_lanes<n>(f), load_lanes<n>(f + beside));
       });
       put<n>(z.x, i, to_re);
       put<n>(z.y, i, to_im);
     }
     if (i == count) return;
     if constexpr (bytes > 16) rest(i);
-    else if constexpr (n > 1) narrow<1>(i);
+    else if constexpr (n > 1) narrow<1, whole>(i);
   }
   template <int n>
   void put(Lanes<T, n>* x, std::int64_t i, T* to) const {
@@ -327,7 +335,8 @@ struct StepOf {
   void narrow_aligned(std::int64_t begin) const {  // vectors that end where a part ends, if they can
     if constexpr (bytes > 16 && widest * sizeof(T) > 16)
       if (step.stride > 1 && step.stride % widest != 0 && step.stride % (widest / 2) == 0) return rest(begin);
-    narrow<widest>(begin);
+    if (step.beside == 1) return narrow<widest, true>(begin);
+    narrow<widest, false>(begin);
   }
 
   void run(std::int64_t begin) const {
