@@ -1,7 +1,7 @@
 // Sorting. One operand is sorted by its keys, from which its numbers are made again. Several follow the first, whose
-// keys of 32 bits are words of 64 with their positions. Keys and words, all different or alike in all that matters, are
-// sorted by any means: with vectors where the processor has long ones, else short lines side by side by a network and
-// long ones by their digits. Keys of 64 bits that others follow, and several keys, are compared.
+// keys of 32 bits are words of 64 with their positions; keys of 64 bits are so twice, by their upper and lower halves.
+// Keys and words, all different or alike in all that matters, are sorted by any means: with vectors where the processor
+// has long ones, else short lines side by side by a network and long ones by their digits. Several keys are compared.
 #include "runtime/sort_lines.h"
 
 #include <algorithm>
@@ -60,14 +60,27 @@ struct Lines {
   std::int64_t grain() const { return std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(1, length)); }
 };
 
-// How lines are sorted: by words of 32 bits of key and 32 of position, by keys alone, or by comparing entries.
-enum class Way { positions, keys, entries };
+// How this machine sorts a line with vectors, if it does.
+template <class K>
+SortLine<K> vector_sort() {
+#if defined(__x86_64__)
+  if (product_isa() == Isa::avx512) return sort_line_avx512;
+#endif
+  return nullptr;
+}
+// So many words with positions, or keys of 64 bits, are sorted sooner by comparing them.
+bool few(std::int64_t n) { return n <= (vector_sort<std::int64_t>() ? 16 : 200); }
+
+// How lines are sorted: by words of 32 bits of key and 32 of position, by such words of both halves of a key, by keys
+// alone, or by comparing entries.
+enum class Way { positions, halves, keys, entries };
 Way way_of(DType key, std::size_t operands, int keys, std::int64_t length) {
   if (keys > 1 || length > std::numeric_limits<std::int32_t>::max()) return Way::entries;
-  return operands == 1 ? Way::keys : size_of(key) <= 4 ? Way::positions : Way::entries;
+  return operands == 1 ? Way::keys : size_of(key) <= 4 ? Way::positions : few(length) ? Way::entries : Way::halves;
 }
 
-// What one line needs: its first keys with positions, and its other keys; or two times its words, or its keys alone.
+// What one line needs: its first keys with positions, and its other keys; or two times its words, which is as much, or
+// its keys alone.
 Units units_of(const Lines& lines, int keys) {
   return {lines.count, scratch_bytes<Entry>(lines.length) + scratch_bytes<std::uint64_t>(lines.length * (keys - 1))};
 }
@@ -161,14 +174,6 @@ W* sort_digits(std::int64_t n, int low, W* words, W* other) {
   return words;
 }
 
-// How this machine sorts a line with vectors, if it does.
-template <class K>
-SortLine<K> vector_sort() {
-#if defined(__x86_64__)
-  if (product_isa() == Isa::avx512) return sort_line_avx512;
-#endif
-  return nullptr;
-}
 // Twice as deep as halving goes.
 int depth_for(std::int64_t n) { return 2 * static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n))); }
 
@@ -180,6 +185,15 @@ W* sort_words(std::int64_t n, int low, W* words, W* other) {
   if (!vectors) return sort_digits(n, low, words, other);
   K* line = reinterpret_cast<K*>(words);
   vectors(n, line, line, reinterpret_cast<K*>(other), Words::without_sign, depth_for(n));
+  return words;
+}
+
+// Words that are all different, since they have positions in their lower halves. Digits take passes by the bits of a
+// key, partitions by the length of a line: they are for lines that fit into a workspace.
+std::uint64_t* sort_with_positions(std::int64_t n, std::uint64_t* words, std::uint64_t* other) {
+  if (2 * scratch_bytes<std::uint64_t>(n) > workspace_half) return sort_digits(n, 32, words, other);
+  if (!few(n)) return sort_words(n, 32, words, other);
+  std::sort(words, words + n);
   return words;
 }
 
@@ -261,6 +275,38 @@ void sort_positions(std::span<const Strided> in, std::span<const Strided> out, c
     sort_tile(n, words);
     for (int l = 0; l < present; ++l)
       follow(in, out, lines, first + l, [&](std::int64_t i) { return position(words[i * some + l]); });
+  });
+}
+
+// By a key of 64 bits and the position: first by the upper half of what keys are above the least, counted from the
+// highest bit that these have, then what is alike in it by the rest, which is no more than 32 bits.
+template <class T>
+void sort_halves(std::span<const Strided> in, std::span<const Strided> out, const Lines& lines, std::byte* scratch) {
+  using Word = std::uint64_t;
+  const std::int64_t n = lines.length, stride = in[0].strides[lines.axis];
+  units_of(lines, 1).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
+    const T* x = reinterpret_cast<const T*>(in[0].data) + lines.start(line, in[0].strides);
+    const auto key = [&](std::int64_t i) { return static_cast<Word>(Keys<T>::of(x + i * stride) ^ Keys<T>::least); };
+    auto *words = reinterpret_cast<Word*>(own), *other = words + n;
+    Word least = ~Word{0}, most = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      other[i] = key(i);
+      least = std::min(least, other[i]), most = std::max(most, other[i]);
+    }
+    const int low = std::max(0, static_cast<int>(std::bit_width(most - least)) - 32);
+    for (std::int64_t i = 0; i < n; ++i) words[i] = (other[i] - least) >> low << 32 | static_cast<Word>(i);
+    Word* const sorted = sort_with_positions(n, words, other);
+    const auto position = [&](std::int64_t i) { return static_cast<std::int64_t>(sorted[i] & 0xffffffff); };
+    for (std::int64_t i = 0, end; low > 0 && i < n; i = end) {
+      end = i + 1;
+      while (end < n && sorted[end] >> 32 == sorted[i] >> 32) ++end;
+      if (end == i + 1) continue;
+      for (std::int64_t j = i; j < end; ++j)
+        sorted[j] = (key(position(j)) - least) << (64 - low) >> (64 - low) << 32 | static_cast<Word>(position(j));
+      Word* const alike = sort_with_positions(end - i, sorted + i, (sorted == words ? other : words) + i);
+      if (alike != sorted + i) std::copy_n(alike, end - i, sorted + i);
+    }
+    follow(in, out, lines, line, position);
   });
 }
 
@@ -374,6 +420,10 @@ void sort_lines(std::span<const Strided> in, std::span<const Strided> out, int a
   if (lines.length == 0 || lines.count == 0) return;
   const Way way = way_of(in[0].dtype, in.size(), keys, lines.length);
   if (way == Way::positions) return sort_positions(in, out, lines, scratch);
+  if (way == Way::halves)
+    return visit(in[0].dtype, [&]<class T>(std::type_identity<T>) {
+      if constexpr (sizeof(T) == 8) sort_halves<T>(in, out, lines, scratch);
+    });
   if (way == Way::keys)
     return visit(in[0].dtype, [&]<class T>(std::type_identity<T>) { sort_keys<T>(in[0], out[0], lines, scratch); });
   units_of(lines, keys).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include "base/dtype.h"
@@ -42,11 +46,12 @@ Strided view(std::vector<T>& x, DType dtype, const Shape& shape, const Shape& st
 }
 
 template <class T>
-void expect_sorted_here(DType dtype, std::int64_t n, bool alone, std::int64_t count) {
+void expect_sorted_here(DType dtype, std::int64_t n, bool alone, std::int64_t count,
+                        std::vector<T> (*make)(std::int64_t)) {
   for (int axis : {0, 1}) {
     const Shape shape = axis == 1 ? Shape{count, n} : Shape{n, count}, rows = row_major(shape), columns{1, shape[0]};
     for (const Shape& strides : {rows, columns}) {
-      std::vector<T> x = numbers<T>(count * n), y = x;
+      std::vector<T> x = make(count * n), y = x;
       std::vector<std::int32_t> p(x.size()), q = p;
       std::iota(p.begin(), p.end(), 0);
       std::vector<Strided> in{view(x, dtype, shape, strides)}, out{view(y, dtype, shape, rows)};
@@ -79,11 +84,12 @@ void expect_sorted_here(DType dtype, std::int64_t n, bool alone, std::int64_t co
 }
 // With long vectors, where this machine has them, and without.
 template <class T>
-void expect_sorted(DType dtype, std::int64_t n, bool alone, std::int64_t count = 9) {
+void expect_sorted(DType dtype, std::int64_t n, bool alone, std::int64_t count = 9,
+                   std::vector<T> (*make)(std::int64_t) = numbers<T>) {
   const Isa best = product_isa();
   for (Isa isa : {Isa::portable, best}) {
     set_product_isa(isa);
-    expect_sorted_here<T>(dtype, n, alone, count);
+    expect_sorted_here<T>(dtype, n, alone, count, make);
   }
   set_product_isa(best);
 }
@@ -115,6 +121,36 @@ TEST(SortLines, AreStableInTilesAndByDigits) {
         expect_sorted<double>(f64, n, alone, count);
         expect_sorted<std::uint8_t>(u8, n, alone, count);
       }
+}
+
+// Keys of 64 bits whose upper halves are one, three, or few with lower ones that are alike too, or all different.
+template <class T, int pattern>
+std::vector<T> halves(std::int64_t n) {
+  std::vector<T> x;
+  std::mt19937_64 random(static_cast<std::uint64_t>(n + pattern));
+  for (std::int64_t i = 0; i < n; ++i) {
+    const std::uint64_t r = random(), high = pattern == 0   ? 0x4001'0203
+                                             : pattern == 1 ? std::array{0x4001'0203, 0x1, 0x7fe0'0000}[r % 991 % 3]
+                                             : pattern == 2 ? 0x8000'0000 * (r % 2) + 0x3ff0'0000 + r % 7
+                                                            : r >> 32;
+    const std::uint64_t low = pattern == 2 && r % 5 == 0 ? r >> 60 : random() & 0xffff'ffff;
+    x.push_back(std::bit_cast<T>(high << 32 | low));
+  }
+  return x;
+}
+template <class T, int pattern>
+void expect_halves_sorted(DType dtype) {
+  for (std::int64_t n : {2, 16, 17, 150, 200, 201, 700, 9000, 40000})
+    expect_sorted<T>(dtype, n, false, n < 9000 ? 3 : 1, halves<T, pattern>);
+}
+TEST(SortLines, AreStableByHalvesOfKeys) {
+  const auto each = [&]<int... patterns>(std::integer_sequence<int, patterns...>) {
+    (expect_halves_sorted<double, patterns>(f64), ...);
+    (expect_halves_sorted<std::int64_t, patterns>(i64), ...);
+    (expect_halves_sorted<std::uint64_t, patterns>(u64), ...);
+  };
+  each(std::make_integer_sequence<int, 4>());
+  for (std::int64_t n : {3000, 40000}) expect_sorted<double>(f64, n, false, 2);
 }
 
 // Numbers of 16 bits are sorted as the floats that they are.

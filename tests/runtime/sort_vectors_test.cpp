@@ -119,6 +119,7 @@ TEST_F(SortVectors, Scratch) {
   EXPECT_EQ(sort_scratch(shape, 0, u8, 1, 1), std::size_t{8} << 20);
   EXPECT_EQ(sort_scratch(shape, 0, f64, 1, 1), std::size_t{16} << 20);
   EXPECT_EQ(sort_scratch(shape, 0, f32, 2, 1), std::size_t{16} << 20);
+  EXPECT_EQ(sort_scratch(shape, 0, f64, 2, 1), std::size_t{16} << 20);
   EXPECT_EQ(sort_scratch(shape, 0, f32, 2, 2), std::size_t{24} << 20);
   EXPECT_EQ(top_k_scratch(shape, 0), std::size_t{16} << 20);
 }
