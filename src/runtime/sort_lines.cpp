@@ -331,46 +331,55 @@ void put_back(const T* x, std::int64_t stride, std::int64_t n, T* y, std::int64_
 // Of shorter ones a tile sorts more at a time.
 constexpr std::int64_t shortest_in_vectors = 6;
 
-// One operand: by its keys alone.
+// One operand, by its keys alone: where they lie.
+template <class T, class K>
+void sort_dense(SortLine<K> vectors, const Strided& in, const Strided& out, const Lines& lines, std::byte* scratch) {
+  constexpr Words kind = !std::is_integral_v<T>  ? Words::floats
+                         : std::is_unsigned_v<T> ? Words::without_sign
+                                                 : Words::with_sign;
+  const std::int64_t n = lines.length;
+  units_of_keys<K>(lines).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
+    const std::byte* from = in.data + lines.start(line, in.strides) * std::int64_t{sizeof(T)};
+    std::byte* to = out.data + lines.start(line, out.strides) * std::int64_t{sizeof(T)};
+    if (vectors(n, reinterpret_cast<const K*>(from), reinterpret_cast<K*>(to), reinterpret_cast<K*>(own), kind,
+                depth_for(n)))
+      put_back(reinterpret_cast<const T*>(from), 1, n, reinterpret_cast<T*>(to), 1);
+  });
+}
+
+// The same of long lines, as words that lie together.
+template <class T>
+void sort_long(const Strided& in, const Strided& out, const Lines& lines, std::byte* scratch) {
+  using K = typename Keys<T>::K;
+  using Word = std::make_unsigned_t<K>;
+  const std::int64_t n = lines.length, stride = in.strides[lines.axis], out_stride = out.strides[lines.axis];
+  units_of_keys<K>(lines).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
+    auto* words = reinterpret_cast<Word*>(own);
+    const T* from = reinterpret_cast<const T*>(in.data) + lines.start(line, in.strides);
+    T* to = reinterpret_cast<T*>(out.data) + lines.start(line, out.strides);
+    bool lost = false;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const K bits = Keys<T>::bits(from + i * stride);
+      words[i] = static_cast<Word>(Keys<T>::of_bits(bits) ^ Keys<T>::least);
+      lost |= Keys<T>::lost(bits);
+    }
+    const Word* sorted = sort_words(n, 0, words, words + n);
+    for (std::int64_t i = 0; i < n; ++i)
+      to[i * out_stride] = Keys<T>::number(static_cast<K>(sorted[i]) ^ Keys<T>::least);
+    if (lost) put_back(from, stride, n, to, out_stride);
+  });
+}
+
 template <class T>
 void sort_keys(const Strided& in, const Strided& out, const Lines& lines, std::byte* scratch) {
   using K = typename Keys<T>::K;
   const std::int64_t n = lines.length, stride = in.strides[lines.axis], out_stride = out.strides[lines.axis];
+  const SortLine<K> vectors = vector_sort<K>();
+  if (vectors && sizeof(T) == sizeof(K) && stride == 1 && out_stride == 1 && n >= shortest_in_vectors)
+    return sort_dense<T>(vectors, in, out, lines, scratch);
+  if (!in_tiles<K>(lines)) return sort_long<T>(in, out, lines, scratch);
   const auto* x = reinterpret_cast<const T*>(in.data);
   auto* y = reinterpret_cast<T*>(out.data);
-  const SortLine<K> vectors = vector_sort<K>();
-  if (vectors && sizeof(T) == sizeof(K) && stride == 1 && out_stride == 1 && n >= shortest_in_vectors) {
-    constexpr Words kind = !std::is_integral_v<T>  ? Words::floats
-                           : std::is_unsigned_v<T> ? Words::without_sign
-                                                   : Words::with_sign;
-    units_of_keys<K>(lines).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
-      const T* from = x + lines.start(line, in.strides);
-      T* to = y + lines.start(line, out.strides);
-      if (vectors(n, reinterpret_cast<const K*>(from), reinterpret_cast<K*>(to), reinterpret_cast<K*>(own), kind,
-                  depth_for(n)))
-        put_back(from, stride, n, to, out_stride);
-    });
-    return;
-  }
-  if (!in_tiles<K>(lines)) {
-    units_of_keys<K>(lines).run(lines.grain(), scratch, [&](std::int64_t line, std::byte* own) {
-      using Word = std::make_unsigned_t<K>;
-      auto* words = reinterpret_cast<Word*>(own);
-      const T* from = x + lines.start(line, in.strides);
-      T* to = y + lines.start(line, out.strides);
-      bool lost = false;
-      for (std::int64_t i = 0; i < n; ++i) {
-        const K bits = Keys<T>::bits(from + i * stride);
-        words[i] = static_cast<Word>(Keys<T>::of_bits(bits) ^ Keys<T>::least);
-        lost |= Keys<T>::lost(bits);
-      }
-      const Word* sorted = sort_words(n, 0, words, words + n);
-      for (std::int64_t i = 0; i < n; ++i)
-        to[i * out_stride] = Keys<T>::number(static_cast<K>(sorted[i]) ^ Keys<T>::least);
-      if (lost) put_back(from, stride, n, to, out_stride);
-    });
-    return;
-  }
   constexpr int some = tile_lines<K>;
   each_tile<K>(lines, scratch, [&](std::int64_t, auto starts, int present, K* keys) {
     T* elements = reinterpret_cast<T*>(reinterpret_cast<std::byte*>(keys + n * some) - n * some * sizeof(T));
