@@ -76,6 +76,8 @@ bool as_by_hand(const Form& f) {
   return !f.levels.empty() && (f.levels.back().second.states || f.levels.back().second.whole);
 }
 
+bool on_disk(const Form& f) { return !f.levels.empty() && !f.levels.back().second.disk.empty(); }
+
 // Whether a form takes the last steps back from their residuals, and the others as an unwind.
 bool in_parts(const Form& f) {
   return !f.levels.empty() && !f.levels.back().second.states && !f.levels.back().second.as_one;
@@ -83,12 +85,12 @@ bool in_parts(const Form& f) {
 
 // By rising time: only what no other beats in both, behind the first, which is the loop as it is; the price of a byte
 // rises as less is kept. Bytes are estimates, so what one would write by hand stays where it is beaten by less than
-// `slack`. Of a loop that stacks rows nobody knows whether its parts, put together, take memory of their own or lie in
-// that of a result: forms in parts are counted without it, and beat only their like.
+// `slack`, and so does what lies in a file. Of a loop that stacks rows nobody knows whether its parts, put together,
+// take memory of their own or lie in that of a result: forms in parts are counted without it, and beat only their like.
 Menu front(Menu points, double slack, bool stacks) {
   auto beats = [&](const Form& a, const Form& b) {
     if (stacks && in_parts(a) && !in_parts(b)) return false;
-    const double more = as_by_hand(b) && !as_by_hand(a) ? slack : 0;
+    const double more = as_by_hand(b) || (on_disk(b) && !on_disk(a)) ? slack : 0;
     return a.time <= b.time && a.bytes + more <= b.bytes && (a.time < b.time || a.bytes < b.bytes || &a < &b);
   };
   Menu out{points[0]};
@@ -220,7 +222,7 @@ class Menus {
     for (int k = 0; k < loop.carries; ++k)
       state += static_cast<double>(p.type(p.eqns[pair.first].outputs[static_cast<std::size_t>(k)]).bytes());
     for (Form& f : points) f.bytes += static_cast<double>(floor.back);
-    return {front(std::move(points), 2 * state, stacks_rows(scan)), std::move(floor)};
+    return {front(std::move(points), 3 * state, stacks_rows(scan)), std::move(floor)};
   }
 
   // A scan, and what a step of it takes: there, back, there where states are kept, and there again for a state.

@@ -57,6 +57,30 @@ TEST_P(DiskBudgets, AreKept) {
 INSTANTIATE_TEST_SUITE_P(Programs, DiskBudgets, testing::Range(std::size_t{0}, plan_programs().size()),
                          [](const auto& info) { return plan_programs()[info.param].name; });
 
+// A folder makes no plan worse, by the model: of loops too, whose states may lie there.
+TEST(DiskBudget, NeverTakesMoreTimeThanWithout) {
+  const Warnings quiet;
+  auto stages = [](Array u) {
+    auto step = [](Array u, none_t) {
+      for (int i = 0; i < 6; ++i) u = u + 0.01 * sin(u * 1.1 + 0.1 * cos(u));
+      return std::pair(u, none);
+    };
+    return sum(scan(step, u, none, {.length = 60}).first);
+  };
+  auto layers = [](Array u) {
+    auto layer = [](Array x, Array w) { return std::pair(x + matmul(sin(matmul(x, w)), w), none); };
+    return sum(scan(layer, reshape(u, {64, 32}), numbers({12, 32, 32}, 3)).first);
+  };
+  const std::function<Array(Array)> losses[] = {stages, layers};
+  for (const auto& loss : losses) {
+    const Array u = numbers({2048}, 1);
+    for (const BudgetPoint& p : jit(grad(loss)).budget_curve(u)) {
+      const double with = jit(grad(loss), {.memory_budget = p.peak_bytes, .disk = anywhere()}).plan(u).extra_time;
+      EXPECT_LE(with, p.extra_time + 0.01) << p.peak_bytes << " of loss " << &loss - losses;
+    }
+  }
+}
+
 TEST(DiskBudget, OfANetwork) {
   FlatFunction f = [](std::span<const Array> x) {
     auto [l, g] = value_and_grad<0, 1>(network)(x[0], x[1]);

@@ -256,6 +256,23 @@ Array layers(Leaves x, const Looped& l) {
   auto layer = [](Array y, Array w) { return std::pair(y + nn::gelu(matmul(y, w)), none); };
   return mean(square(scan(checked(l, layer), x[1], x[0], l.options).first));
 }
+// Of two steps: a checkpoint of the body keeps half.
+Array two_steps(Leaves x, const Looped& l) {
+  auto step = [](Array y, none_t) { return std::pair(tanh(nn::softmax(y)), none); };
+  ScanOptions o = l.options;
+  o.length = 2;
+  return sum(scan(checked(l, step), x[0], none, o).first);
+}
+// Steps with many residuals: between those of all steps and states alone there is much room.
+Array stages(Leaves x, const Looped& l) {
+  auto step = [](Array u, none_t) {
+    for (int i = 0; i < 6; ++i) u = u + 0.01 * sin(u * 1.1 + 0.1 * cos(u));
+    return std::pair(u, none);
+  };
+  ScanOptions o = l.options;
+  o.length = 60;
+  return sum(scan(checked(l, step), x[0], none, o).first);
+}
 Array newton(Leaves x, const Looped& l) {
   auto more = [](const std::pair<Array, Array>& c) { return max(abs(c.second)) > 1e-3; };
   auto step = [&](const std::pair<Array, Array>& c) {
@@ -289,6 +306,8 @@ const std::vector<Model>& models() {
       loops("nested", nested, {numbers({16, 16}, 0.5), numbers({24, 4, 16})}),
       loops("by_xs", pendulum, {numbers({64}), numbers({96, 64})}, {22_KiB, 20_KiB, 16_KiB, 12_KiB, 8_KiB, 6_KiB}),
       loops("layers", layers, {numbers({24, 32, 32}, 0.1), numbers({128, 32})}, {1600_KiB, 1200_KiB, 800_KiB, 400_KiB}),
+      loops("two_steps", two_steps, {numbers({64, 64})}),
+      loops("stages", stages, {numbers({2000})}, {4000_KiB, 2000_KiB, 1000_KiB, 400_KiB, 250_KiB, 150_KiB}),
       loops("mapped_wave", wave, {numbers({64}, 0.3), numbers({8, 64})}, {}, true),
       loops("mapped_lstm", lstm,
             {numbers({16, 128}, 0.1), numbers({32, 128}, 0.1), numbers({128}), numbers({4, 48, 8, 16})}, {}, true),
