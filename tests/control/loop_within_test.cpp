@@ -66,6 +66,30 @@ TEST(Within, EqualsPlainScan) {
   }
 }
 
+// One array as the first carry, by rows more than once, and as a constant: its cotangents have one order.
+TEST(Within, OneArrayInManyPlaces) {
+  const Array x = sin(arange(8.0, f64));
+  for (bool reverse : {false, true})
+    for (bool constant : {false, true}) {
+      auto slope = [&](std::size_t memory) {
+        return grad([&, memory](Array x) {
+          auto body = [&](Array c, std::tuple<Array, Array, Array> e) {
+            auto [p, q, r] = e;
+            Array s = tanh(p * 1.1 + q * q) * sin(r);
+            return std::pair(constant ? c * 0.9 + s * x : c + s, s);
+          };
+          auto [c, ys] = scan(body, x, std::tuple(x, x, x), {.reverse = reverse, .memory = memory});
+          return sum(c * c) + sum(ys * sin(arange(8.0, f64)));
+        });
+      };
+      const Array want = slope(1 << 20)(x);
+      for (std::size_t memory : {260, 300, 400, 600}) {
+        same(slope(memory)(x), want);
+        same(jit(slope(memory))(x), want);
+      }
+    }
+}
+
 TEST(Within, EveryTransformation) {
   const Arrays x{a, w, xs};
   const FlatFunction plain = scanned({});

@@ -12,6 +12,18 @@ struct Regression {
   std::uint64_t seed = 1;  // of the numbers it is run on
 };
 const std::vector<Regression> regressions = {
+    // Cotangents of an array that a loop within bytes reads as a carry and twice by rows were added in another order.
+    {"LoopWithinBytesOfOneArray", R"(
+in 0:f64[2] ;
+19 20 21 = scan[0,0,0,0] 0 0 0 {
+  in 3:f64[2] 4:f64[] 5:f64[] ;
+  11 = stack[0] 4 5 ;
+  14 = tanh 11 ;
+  out 3 5 14 ;
+} ;
+out 21 19 ;
+)",
+     7552},
     // The eager loop gave a number, the staged one an array: the report named a residual that was not kept.
     {"ScanOfANumber", R"(
 in 0:f64[] ;
