@@ -195,6 +195,7 @@ template <class F, class... Rules>
 struct RulePerArgument {
   F f;
   std::tuple<Rules...> rules;
+  Location at;
 
   template <class... P, class... T>
   auto operator()(const std::tuple<P...>& primals, const std::tuple<T...>& tangents) const {
@@ -211,10 +212,10 @@ struct RulePerArgument {
     (add_one(t, std::get<I>(rules), std::get<I>(tangents), y, primals), ...);
   }
   template <class Y, class Rule, class T, class P>
-  static void add_one(Y& t, const Rule& rule, const T& tangent, const Y& y, const P& primals) {
+  void add_one(Y& t, const Rule& rule, const T& tangent, const Y& y, const P& primals) const {
     if constexpr (!std::same_as<Rule, none_t> && !std::same_as<T, none_t>) {
       const Y part = std::apply([&](const auto&... x) { return static_cast<Y>(rule(tangent, y, x...)); }, primals);
-      check_structure(part, t, "defjvps", "tangent of a rule", "output", Location{});
+      check_structure(part, t, "defjvps", "tangent of a rule", "output", at);
       t = map_leaves([](const Array& a, const Array& b) { return a + b; }, t, part);
     }
   }
@@ -226,7 +227,7 @@ struct RulePerArgument {
 // of the output has of that argument's; none: the output does not depend on it.
 template <class F = detail::Elementwise, class... Rules>
 [[nodiscard]] auto defjvps(F f, std::tuple<Rules...> rules, const Location& at = Location::current()) {
-  return custom_jvp(f, detail::RulePerArgument<F, Rules...>{f, std::move(rules)}, {}, at);
+  return custom_jvp(f, detail::RulePerArgument<F, Rules...>{f, std::move(rules), at}, {}, at);
 }
 
 }  // namespace anew

@@ -13,6 +13,31 @@ struct ArgNames {
 };
 
 namespace detail {
+template <class T>
+concept Argument = !std::same_as<T, ArgNames>;
+}
+// Behind any number of arguments C++ has no room for the line of the call: calls of up to four are functions of their
+// own, which have it. work(f, names, arguments...) does what `name` does.
+#define ANEW_CALLS_WITH_LINE(attributes, name, work)                                                        \
+  template <class F = detail::Elementwise, detail::Argument A>                                              \
+  attributes auto name(F f, const A& a, const Location& at = Location::current()) {                         \
+    return work(f, ArgNames({}, at), a);                                                                    \
+  }                                                                                                         \
+  template <class F = detail::Elementwise, detail::Argument A, class B>                                     \
+  attributes auto name(F f, const A& a, const B& b, const Location& at = Location::current()) {             \
+    return work(f, ArgNames({}, at), a, b);                                                                 \
+  }                                                                                                         \
+  template <class F = detail::Elementwise, detail::Argument A, class B, class C>                            \
+  attributes auto name(F f, const A& a, const B& b, const C& c, const Location& at = Location::current()) { \
+    return work(f, ArgNames({}, at), a, b, c);                                                              \
+  }                                                                                                         \
+  template <class F = detail::Elementwise, detail::Argument A, class B, class C, class D>                   \
+  attributes auto name(F f, const A& a, const B& b, const C& c, const D& d,                                 \
+                       const Location& at = Location::current()) {                                          \
+    return work(f, ArgNames({}, at), a, b, c, d);                                                           \
+  }
+
+namespace detail {
 
 // One name per argument: "2", "3", ... of those behind the ones in `text`, and of all where it has too many.
 std::vector<std::string> argument_names(std::string_view text, std::size_t count);
@@ -171,6 +196,7 @@ template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto vjp(F f, ArgNames names, const T&... args) {
   return detail::vjp_named(f, names, args...);
 }
+ANEW_CALLS_WITH_LINE([[nodiscard]], vjp, detail::vjp_named)
 // auto [y, f_lin] = linearize(f, args...)
 template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto linearize(F f, const T&... args) {
@@ -180,6 +206,7 @@ template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto linearize(F f, ArgNames names, const T&... args) {
   return detail::linearize_named(f, names, args...);
 }
+ANEW_CALLS_WITH_LINE([[nodiscard]], linearize, detail::linearize_named)
 
 namespace detail {
 

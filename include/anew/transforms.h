@@ -222,15 +222,22 @@ template <class F = detail::Elementwise>
   return MakeProgram<F>(std::move(f), at);
 }
 
+namespace detail {
+template <class F, class... T>
+auto eval_shape_at(const F& f, const ArgNames& names, const T&... args) {
+  using For = whole_call<F, T...>;
+  if constexpr (For::valid) {
+    typename For::type c(f, args...);
+    return c.rebuild(flat::eval_shape(c.flat(), c.leaves(), names.at));
+  }
+}
+}  // namespace detail
 // The result of f with abstract leaves; nothing is computed.
 template <class F = detail::Elementwise, class... T>
 [[nodiscard]] auto eval_shape(F f, const T&... args) {
-  using For = detail::whole_call<F, T...>;
-  if constexpr (For::valid) {
-    typename For::type c(f, args...);
-    return c.rebuild(flat::eval_shape(c.flat(), c.leaves(), Location{}));
-  }
+  return detail::eval_shape_at(f, ArgNames(), args...);
 }
+ANEW_CALLS_WITH_LINE([[nodiscard]], eval_shape, detail::eval_shape_at)
 
 }  // namespace anew
 

@@ -50,8 +50,8 @@ Arrays unravel_leaves(const Array& v, const std::vector<ShapeDtype>& types, cons
 std::vector<ShapeDtype> types_of(const LeafView& x, std::string_view op, const Location& at);
 template <class T>
 void check_pair(const T& second, const T& first, std::string_view op, const Location& at) {
-  check_structure(second, first, op, "second tree", "first", at);
-  check_values(second, first, op, "second tree", "first", at);
+  check_structure(second, first, op, "second tree", "first tree", at);
+  check_values(second, first, op, "second tree", "first tree", at);
 }
 [[noreturn]] void no_trees(std::string_view op, const Location& at);
 [[noreturn]] void no_leaves(std::string_view op, const Location& at);
@@ -73,20 +73,36 @@ std::string tree_str(const T& t) {
   return detail::leaves_text(detail::view_leaves(t));
 }
 
-// fn(path, leaf, leaf of each other tree...) for every leaf; static values are the same in all trees.
-template <class Fn, Tree T, std::same_as<T>... Ts>
-T tree_map_with_path(Fn&& fn, const T& first, const Ts&... rest) {
+namespace detail {
+template <class Fn, class T, class... Ts>
+T map_trees_with_path(const Location& at, Fn&& fn, const T& first, const Ts&... rest) {
   static_assert(std::is_invocable_r_v<Array, Fn&, const std::string&, const Array&,
                                       std::conditional_t<true, const Array&, Ts>...>,
                 "anew::tree_map_with_path: the function takes a path and one Array per tree, and returns an Array");
-  detail::check_function<std::remove_cvref_t<Fn>>(fn);
-  const std::vector<std::string> paths = detail::leaf_paths(first, "");
+  check_function<std::remove_cvref_t<Fn>>(fn, at);
+  const std::vector<std::string> paths = leaf_paths(first, "");
   std::size_t i = 0;
-  return tree_map(
+  return map_trees(
+      at,
       [&](const Array& leaf, const std::conditional_t<true, Array, Ts>&... others) -> Array {
         return fn(paths[i++], leaf, others...);
       },
       first, rest...);
+}
+}  // namespace detail
+// fn(path, leaf, leaf of each other tree...) for every leaf; static values are the same in all trees.
+template <class Fn, Tree T, std::same_as<T>... Ts>
+T tree_map_with_path(Fn&& fn, const T& first, const Ts&... rest) {
+  return detail::map_trees_with_path({}, fn, first, rest...);
+}
+template <class Fn, Tree T, std::same_as<T> U>
+T tree_map_with_path(Fn&& fn, const T& first, const U& second, const Location& at = Location::current()) {
+  return detail::map_trees_with_path(at, fn, first, second);
+}
+template <class Fn, Tree T, std::same_as<T> U, std::same_as<T> V>
+T tree_map_with_path(Fn&& fn, const T& first, const U& second, const V& third,
+                     const Location& at = Location::current()) {
+  return detail::map_trees_with_path(at, fn, first, second, third);
 }
 
 namespace detail {

@@ -199,6 +199,10 @@ void check_operand(const Array& x, const Location& at) {
     throw Error("uninitialised Array used as an operand" + leaf_name(x, ": "), at,
                 "`Array x;` is no array yet, one that was moved from is none any more: assign one first");
   if (v->literal) NumbersRead::note(x);
+  if (v->abstract && !checked_bytes(v->type.shape, v->type.dtype))
+    throw Error(
+        fmt::format("an array of type {} is too large (or has a negative size){}", v->type.str(), leaf_name(x, ": ")),
+        at, "no array can have it: give the shape of one that can be made");
   if (v->trace && v->trace->took)
     throw Error(fmt::format("an array of type {} is used that was donated to the function jitted at {}: its memory "
                             "belongs to a result now, or went with a call that did not end",

@@ -56,13 +56,20 @@ void compare_paths(const std::vector<std::string>& got, const std::vector<std::s
   std::size_t same = 0;
   while (same < got.size() && same < want.size() && got[same] == want[same]) ++same;
   if (same == got.size() && same == want.size()) return;
-  auto leaf = [&](const std::string& path) { return what == "carry" ? Carried(op).path(path) : path; };
+  const Carried c(op);
+  const bool carried = what == "carry";
+  auto leaf = [&](const std::string& path) {
+    return carried ? c.path(path) : path.empty() ? std::string("the array") : path;
+  };
+  // Both lists of paths begin with `what`; this one belongs to the other tree.
+  auto other = [&](const std::string& path) {
+    return carried || what.empty() || !path.starts_with(what) ? leaf(path)
+                                                              : fmt::format("{}{}", like, path.substr(what.size()));
+  };
   std::string difference = same == want.size() ? fmt::format("{} is too much", leaf(got[same]))
                            : same == got.size()
                                ? fmt::format("{} is missing", leaf(want[same]))
-                               : fmt::format("{} stands in the place of {}", leaf(got[same]), leaf(want[same]));
-  const Carried c(op);
-  const bool carried = what == "carry";
+                               : fmt::format("{} stands in the place of {}", leaf(got[same]), other(want[same]));
   throw Error(fmt::format("[{}] {} has {} leaves and {} has {}, which do not correspond: {}", op,
                           carried ? c.what : fmt::format("the {}", what), got.size(),
                           carried ? c.like : fmt::format("the {}", like), want.size(), difference),

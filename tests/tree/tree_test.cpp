@@ -2,6 +2,8 @@
 #include <anew/tree.h>
 #include <gtest/gtest.h>
 
+#include "support/support.h"
+
 #include <functional>
 #include <list>
 #include <memory>
@@ -283,14 +285,14 @@ TEST(Errors, TreesThatDoNotCorrespond) {
   using V = std::vector<Array>;
   using M = std::map<std::string, Array>;
   auto first = [](Array x, Array) { return x; };
-  EXPECT_EQ(text_of_error([&] { tree_map(first, V{1, 2}, V{1}); }),
+  EXPECT_EQ(ERROR_OF(tree_map(first, V{1, 2}, V{1})),
             "[tree_map] the tree has 1 leaves and the first tree has 2, which do not correspond: tree[1] is missing");
-  EXPECT_EQ(text_of_error([&] { tree_map(first, V{1}, V{1, 2}); }),
+  EXPECT_EQ(ERROR_OF(tree_map(first, V{1}, V{1, 2})),
             "[tree_map] the tree has 2 leaves and the first tree has 1, which do not correspond: tree[1] is too much");
   EXPECT_EQ(
-      text_of_error([&] { tree_map(first, M{{"a", 1}, {"b", 2}}, M{{"a", 1}, {"c", 2}}); }),
+      ERROR_OF(tree_map(first, M{{"a", 1}, {"b", 2}}, M{{"a", 1}, {"c", 2}})),
       "[tree_map] the tree has 2 leaves and the first tree has 2, which do not correspond: tree['c'] stands in the "
-      "place of tree['b']");
+      "place of first tree['b']");
 }
 
 TEST(Errors, WrongNumberOfLeaves) {
