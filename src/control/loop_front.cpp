@@ -206,10 +206,10 @@ Arrays while_as(std::string_view loop, const LoopCondition& condition, const Fla
   detail::check_function(condition, at);
   detail::check_function(body, at);
   LoopParams p;
-  set_kept(p, loop, options, at);
-  if (!options.disk.empty())
+  if (!options.disk.empty())  // before the hints of set_kept, which say what to give beside it
     throw Error(fmt::format("[{}] .disk needs a number of steps that is known before the loop runs", loop), at,
                 "use scan, or fori_loop with static bounds");
+  set_kept(p, loop, options, at);
   Arrays start = init;
   auto step = [&](std::span<const Array> in) {
     Arrays out = body(in);

@@ -152,9 +152,13 @@ Arrays transpose_scan(const LoopParams& p, const ir::TransposeArgs& a) {
 // ---- reverse over reverse
 
 [[noreturn]] void no_reverse_over_reverse(const Location& at) {
-  throw Error("[while_loop] reverse-mode differentiation of reverse-mode differentiation is not available", at,
-              "differentiate the gradient in forward mode (jvp, hvp, jacfwd of grad), or use scan or a fori_loop with "
-              "static bounds");
+  throw Error(
+      "[while_loop] reverse-mode differentiation of reverse-mode differentiation is not available; odeint has such a "
+      "loop inside",
+      at,
+      "differentiate the gradient in forward mode (jvp, hvp, jacfwd of grad), or, in place of a while_loop of your "
+      "own, "
+      "use scan or a fori_loop with static bounds");
 }
 
 // Rows [begin, begin + 1) of a stack.

@@ -115,9 +115,9 @@ TEST(While, ForwardOverReverse) {
 TEST(While, ReverseOverReverseIsAnError) {
   auto f = [](In x) { return Arrays{sum(gradient(sines(5), Arrays(x.begin(), x.end()))[0])}; };
   EXPECT_EQ(ERROR_OF(flat::grad(f, Arrays{a, w})),
-            "[while_loop] reverse-mode differentiation of reverse-mode differentiation is not available; hint: "
-            "differentiate the gradient in forward mode (jvp, hvp, jacfwd of grad), or use scan or a fori_loop with "
-            "static bounds");
+            "[while_loop] reverse-mode differentiation of reverse-mode differentiation is not available; odeint has "
+            "such a loop inside; hint: differentiate the gradient in forward mode (jvp, hvp, jacfwd of grad), or, in "
+            "place of a while_loop of your own, use scan or a fori_loop with static bounds");
 }
 
 TEST(While, Checkpointed) {

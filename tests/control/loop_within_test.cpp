@@ -302,6 +302,10 @@ TEST(Within, Errors) {
             "\"...\"}");
   auto less = [](Array c) { return sum(c) < 3; };
   EXPECT_EQ(
+      ERROR_OF((void)while_loop(less, [](Array c) { return c * 2; }, a, {.disk = "."})),
+      "[while_loop] .disk needs a number of steps that is known before the loop runs; hint: use scan, or fori_loop "
+      "with static bounds");
+  EXPECT_EQ(
       ERROR_OF((void)while_loop(less, [](Array c) { return c * 2; }, a, {.memory = 1000, .disk = "."})),
       "[while_loop] .disk needs a number of steps that is known before the loop runs; hint: use scan, or fori_loop "
       "with static bounds");
