@@ -155,7 +155,9 @@ Array arange(const ArrayLike& start, const ArrayLike& stop, const ArrayLike& ste
   auto n = static_cast<std::int64_t>(std::max(0.0, count));
   PinLine pin(start.at);
   Array x = lax::iota({n}, 0, d);
-  if (by != 1) x = x * coerce(step.value, d, start.at);
+  if (by < 0 && is_integer(d) && is_known_number(step.value) && !is_float(type_of(step.value).dtype))
+    x = x * literal_integer(d, step.value.value()->integer);  // unsigned numbers go down by one that wraps around
+  else if (by != 1) x = x * coerce(step.value, d, start.at);
   return from == 0 ? x : x + coerce(start.value, d, start.at);
 }
 

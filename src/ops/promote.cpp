@@ -81,9 +81,7 @@ void check_range(T v, DType to, const Location& at) {
   if (!is_integer(to)) return;
   visit(to, [&]<class E>(std::type_identity<E>) {
     if constexpr (std::is_integral_v<E> && !std::is_same_v<E, bool>)
-      // Bits of an unsigned integer may be written as a negative number.
-      if (std::cmp_less(v, std::numeric_limits<std::make_signed_t<E>>::min()) ||
-          std::cmp_greater(v, std::numeric_limits<E>::max()))
+      if (std::cmp_less(v, std::numeric_limits<E>::min()) || std::cmp_greater(v, std::numeric_limits<E>::max()))
         no_fit(std::to_string(v), to, at);
   });
 }

@@ -2,6 +2,7 @@
 #include <anew/anew.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "base/dtype.h"
@@ -123,7 +124,44 @@ TEST(Integers, ElementsOfEveryType) {
   const std::string hint = "; hint: give the dtype i64, or convert the array beside it with astype(x, i64)";
   EXPECT_EQ(error_of([] { (void)(ones({2}, i8) + 128); }), "[array] the number 128 does not fit i8" + hint);
   EXPECT_EQ(error_of([] { (void)array({256}, u8); }), "[array] the number 256 does not fit u8" + hint);
-  EXPECT_EQ(array({-1}, u64).item<std::uint64_t>(), ~0ull);
+}
+
+// A number that an unsigned dtype does not hold, on either side, wherever numbers become elements.
+TEST(Integers, NegativeOnesDoNotFitUnsignedTypes) {
+  const std::string hint = "; hint: give the dtype i64, or convert the array beside it with astype(x, i64)";
+  for (DType d : {u8, u16, u32, u64}) {
+    const Array x = array({0, 1, 200}, d);
+    const auto text = [&](std::string_view op) {
+      return "[" + std::string(op) + "] the number -1 does not fit " + std::string(name_of(d)) + hint;
+    };
+    const std::pair<std::string_view, std::function<Array()>> calls[] = {
+        {"array", [&] { return x > -1; }},
+        {"array", [&] { return -1 == x; }},
+        {"array", [&] { return x + (-1); }},
+        {"array", [&] { return x - (-1); }},
+        {"array", [&] { return x * -1; }},
+        {"array", [&] { return maximum(x, -1); }},
+        {"array", [&] { return minimum(-1, x); }},
+        {"array", [&] { return floor_divide(x, -1); }},
+        {"array", [&] { return array({1, -1}, d); }},
+        {"array", [&] { return array(std::vector<int>{1, -1}, d); }},
+        {"full", [&] { return full({2}, -1, d); }},
+        {"full_like", [&] { return full_like(x, -1); }},
+        {"arange", [&] { return arange(-1, 3, 1, d); }},
+        {"array", [&] { return where(x > 0, x, -1); }},
+        {"clip", [&] { return clip(x, -1, 100); }},
+        {"array", [&] { return x.at(0).set(-1); }},
+        {"array", [&] { return x.at(0).add(-1); }},
+        {"array", [&] { return searchsorted(x, -1); }},
+        {"array", [&] { return pad(x, 1, -1); }},
+    };
+    for (const auto& [op, call] : calls)
+      EXPECT_EQ(error_of([&] { (void)call(); }), text(op)) << op << " " << name_of(d);
+    EXPECT_EQ(error_of([&] { (void)jit([](Array y) { return y + (-1); })(x); }), text("array"));
+    test::expect_values(arange(3, -1, -1, d), {3, 2, 1, 0});
+  }
+  test::expect_values(arange(254, 258, 1, u8), {254, 255, 0, 1});  // as JAX counts
+  EXPECT_EQ(array(~0ull, u64).item<std::uint64_t>(), ~0ull);
 }
 
 TEST(Integers, OfNarrowTypesIndexLongAxes) {
