@@ -62,7 +62,7 @@ Schedule piecewise_constant_schedule(double init_value,
 Schedule join_schedules(const std::vector<Schedule>& schedules, const std::vector<std::int64_t>& boundaries,
                         const Location& at = Location::current());
 
-// ---- optimizers
+// ---- optimizers. A rate or a decay that is out of range is an Error where the optimizer is made.
 using State = std::map<std::string, Array>;
 
 class Optimizer;
@@ -164,13 +164,14 @@ struct SgdOptions {
   std::optional<double> momentum = {};
   bool nesterov = false;
 };
-Optimizer sgd(const Schedule& learning_rate, const SgdOptions& options = {});
+Optimizer sgd(const Schedule& learning_rate, const SgdOptions& options = {}, const Location& at = Location::current());
 struct AdamOptions {
   double b1 = 0.9, b2 = 0.999, eps = 1e-8, eps_root = 0;
   bool nesterov = false;
   std::optional<DType> mu_dtype = {};  // of the first moment; absent: that of the parameter
 };
-Optimizer adam(const Schedule& learning_rate, const AdamOptions& options = {});
+Optimizer adam(const Schedule& learning_rate, const AdamOptions& options = {},
+               const Location& at = Location::current());
 struct AdamwOptions {
   double b1 = 0.9, b2 = 0.999, eps = 1e-8, eps_root = 0;
   Schedule weight_decay = 1e-4;
@@ -178,14 +179,16 @@ struct AdamwOptions {
   bool nesterov = false;
   std::optional<DType> mu_dtype = {};
 };
-Optimizer adamw(const Schedule& learning_rate, const AdamwOptions& options = {});
+Optimizer adamw(const Schedule& learning_rate, const AdamwOptions& options = {},
+                const Location& at = Location::current());
 struct LionOptions {
   double b1 = 0.9, b2 = 0.99;
   Schedule weight_decay = 1e-3;
   Mask mask = {};
   std::optional<DType> mu_dtype = {};
 };
-Optimizer lion(const Schedule& learning_rate, const LionOptions& options = {});
+Optimizer lion(const Schedule& learning_rate, const LionOptions& options = {},
+               const Location& at = Location::current());
 struct AdafactorOptions {
   std::int64_t min_dim_size_to_factor = 128;
   double decay_rate = 0.8;
@@ -198,32 +201,37 @@ struct AdafactorOptions {
   bool factored = true;
   Mask weight_decay_mask = {};
 };
-Optimizer adafactor(const std::optional<Schedule>& learning_rate = {}, const AdafactorOptions& options = {});
+Optimizer adafactor(const std::optional<Schedule>& learning_rate = {}, const AdafactorOptions& options = {},
+                    const Location& at = Location::current());
 struct RmspropOptions {
   double decay = 0.9, eps = 1e-8, initial_scale = 0;
   bool eps_in_sqrt = true, centered = false;
   std::optional<double> momentum = {};
   bool nesterov = false, bias_correction = false;
 };
-Optimizer rmsprop(const Schedule& learning_rate, const RmspropOptions& options = {});
+Optimizer rmsprop(const Schedule& learning_rate, const RmspropOptions& options = {},
+                  const Location& at = Location::current());
 struct AdagradOptions {
   double initial_accumulator_value = 0.1, eps = 1e-7;
 };
-Optimizer adagrad(const Schedule& learning_rate, const AdagradOptions& options = {});
+Optimizer adagrad(const Schedule& learning_rate, const AdagradOptions& options = {},
+                  const Location& at = Location::current());
 
 // ---- parts
 Optimizer clip(const Array& max_delta);                // each element to [-max_delta, max_delta]
 Optimizer clip_by_global_norm(const Array& max_norm);  // all of them by one factor
-Optimizer add_decayed_weights(const Schedule& weight_decay = 0.0, const Mask& mask = {});
+Optimizer add_decayed_weights(const Schedule& weight_decay = 0.0, const Mask& mask = {},
+                              const Location& at = Location::current());
 Optimizer scale(const Array& factor);
 Optimizer scale_by_schedule(const Schedule& factor);
-Optimizer scale_by_learning_rate(const Schedule& learning_rate);  // by its negative: updates are added
-Optimizer scale_by_adam(const AdamOptions& options = {});
-Optimizer scale_by_lion(const LionOptions& options = {});
-Optimizer scale_by_rms(const RmspropOptions& options = {});
-Optimizer scale_by_rss(const AdagradOptions& options = {});
-Optimizer scale_by_factored_rms(const AdafactorOptions& options = {});
-Optimizer trace(double decay, bool nesterov = false);
+Optimizer scale_by_learning_rate(const Schedule& learning_rate,
+                                 const Location& at = Location::current());  // by its negative: updates are added
+Optimizer scale_by_adam(const AdamOptions& options = {}, const Location& at = Location::current());
+Optimizer scale_by_lion(const LionOptions& options = {}, const Location& at = Location::current());
+Optimizer scale_by_rms(const RmspropOptions& options = {}, const Location& at = Location::current());
+Optimizer scale_by_rss(const AdagradOptions& options = {}, const Location& at = Location::current());
+Optimizer scale_by_factored_rms(const AdafactorOptions& options = {}, const Location& at = Location::current());
+Optimizer trace(double decay, bool nesterov = false, const Location& at = Location::current());
 Optimizer set_to_zero();
 // The inner optimizer sees only leaves that the mask chooses; the others pass unchanged. What is frozen:
 // chain(opt, masked(set_to_zero(), frozen)).

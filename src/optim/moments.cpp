@@ -40,7 +40,10 @@ void check_moment(std::string_view name, const std::string& path, const Array& g
 
 }  // namespace
 
-Optimizer scale_by_adam(const AdamOptions& o) {
+Optimizer scale_by_adam(const AdamOptions& o, const Location& at) {
+  const PinLine pin(at);
+  check_chosen({{".b1", o.b1, Range::decay}, {".b2", o.b2, Range::decay}, {".eps", o.eps}, {".eps_root", o.eps_root}},
+               at);
   auto init = [o](const Parameters& params, Slots& state) {
     state.set("count", array(0, i32));
     set_moments("mu", params, state, 0, o.mu_dtype);
@@ -70,7 +73,9 @@ Optimizer scale_by_adam(const AdamOptions& o) {
   return {"scale_by_adam", init, update};
 }
 
-Optimizer scale_by_lion(const LionOptions& o) {
+Optimizer scale_by_lion(const LionOptions& o, const Location& at) {
+  const PinLine pin(at);
+  check_chosen({{".b1", o.b1, Range::fraction}, {".b2", o.b2, Range::fraction}}, at);
   auto init = [o](const Parameters& params, Slots& state) {
     state.set("count", array(0, i32));
     set_moments("mu", params, state, 0, o.mu_dtype);
@@ -89,7 +94,9 @@ Optimizer scale_by_lion(const LionOptions& o) {
   return {"scale_by_lion", init, update};
 }
 
-Optimizer scale_by_rms(const RmspropOptions& o) {
+Optimizer scale_by_rms(const RmspropOptions& o, const Location& at) {
+  const PinLine pin(at);
+  check_chosen({{".decay", o.decay, Range::decay}, {".eps", o.eps}, {".initial_scale", o.initial_scale}}, at);
   auto init = [o](const Parameters& params, Slots& state) {
     if (o.bias_correction) state.set("count", array(0, i32));
     if (o.centered) set_moments("mu", params, state);
@@ -122,7 +129,9 @@ Optimizer scale_by_rms(const RmspropOptions& o) {
   return {"scale_by_rms", init, update};
 }
 
-Optimizer scale_by_rss(const AdagradOptions& o) {
+Optimizer scale_by_rss(const AdagradOptions& o, const Location& at) {
+  const PinLine pin(at);
+  check_chosen({{".initial_accumulator_value", o.initial_accumulator_value}, {".eps", o.eps}}, at);
   auto init = [o](const Parameters& params, Slots& state) {
     set_moments("sum_of_squares", params, state, o.initial_accumulator_value);
   };
@@ -139,7 +148,9 @@ Optimizer scale_by_rss(const AdagradOptions& o) {
   return {"scale_by_rss", init, update};
 }
 
-Optimizer trace(double decay, bool nesterov) {
+Optimizer trace(double decay, bool nesterov, const Location& at) {
+  const PinLine pin(at);
+  check_chosen({{"the momentum", decay, Range::fraction}}, at);
   auto init = [](const Parameters& params, Slots& state) { set_moments("trace", params, state); };
   auto update = [decay, nesterov](const Arrays& gradients, const Parameters& params, Slots& state) {
     Arrays out;
@@ -192,41 +203,48 @@ Optimizer apply_every(std::int64_t k, const Location& at) {
 }
 
 // ---- combined
-Optimizer sgd(const Schedule& learning_rate, const SgdOptions& o) {
+Optimizer sgd(const Schedule& learning_rate, const SgdOptions& o, const Location& at) {
+  const PinLine pin(at);
   std::vector<Part> parts;
   if (o.momentum) parts.push_back({"", trace(*o.momentum, o.nesterov)});
   parts.push_back({"schedule", scale_by_learning_rate(learning_rate)});
   return combined("sgd", std::move(parts));
 }
 
-Optimizer adam(const Schedule& learning_rate, const AdamOptions& o) {
+Optimizer adam(const Schedule& learning_rate, const AdamOptions& o, const Location& at) {
+  const PinLine pin(at);
   return combined("adam", {{"", scale_by_adam(o)}, {"schedule", scale_by_learning_rate(learning_rate)}});
 }
 
-Optimizer adamw(const Schedule& learning_rate, const AdamwOptions& o) {
+Optimizer adamw(const Schedule& learning_rate, const AdamwOptions& o, const Location& at) {
+  const PinLine pin(at);
   return combined("adamw", {{"", scale_by_adam({.b1 = o.b1,
                                                 .b2 = o.b2,
                                                 .eps = o.eps,
                                                 .eps_root = o.eps_root,
                                                 .nesterov = o.nesterov,
-                                                .mu_dtype = o.mu_dtype})},
+                                                .mu_dtype = o.mu_dtype},
+                                               at)},
                             {"decay", add_decayed_weights(o.weight_decay, o.mask)},
                             {"schedule", scale_by_learning_rate(learning_rate)}});
 }
 
-Optimizer lion(const Schedule& learning_rate, const LionOptions& o) {
+Optimizer lion(const Schedule& learning_rate, const LionOptions& o, const Location& at) {
+  const PinLine pin(at);
   return combined("lion", {{"", scale_by_lion(o)},
                            {"decay", add_decayed_weights(o.weight_decay, o.mask)},
                            {"schedule", scale_by_learning_rate(learning_rate)}});
 }
 
-Optimizer rmsprop(const Schedule& learning_rate, const RmspropOptions& o) {
+Optimizer rmsprop(const Schedule& learning_rate, const RmspropOptions& o, const Location& at) {
+  const PinLine pin(at);
   std::vector<Part> parts{{"", scale_by_rms(o)}, {"schedule", scale_by_learning_rate(learning_rate)}};
   if (o.momentum) parts.push_back({"momentum", trace(*o.momentum, o.nesterov)});
   return combined("rmsprop", std::move(parts));
 }
 
-Optimizer adagrad(const Schedule& learning_rate, const AdagradOptions& o) {
+Optimizer adagrad(const Schedule& learning_rate, const AdagradOptions& o, const Location& at) {
+  const PinLine pin(at);
   return combined("adagrad", {{"", scale_by_rss(o)}, {"schedule", scale_by_learning_rate(learning_rate)}});
 }
 

@@ -65,6 +65,23 @@ void check_shape_of_state(std::string_view name, const std::string& path, const 
          "a state belongs to the parameters that init was given");
 }
 
+std::optional<double> known(const Schedule& s) {
+  if (!s.constant() || !is_known_number(s.value())) return {};
+  return s.value().item<double>();
+}
+
+void check_chosen(std::initializer_list<Chosen> options, const Location& at) {
+  for (const Chosen& o : options) {
+    if (!o.value) continue;
+    const double v = *o.value;
+    if (v >= 0 && (o.range == Range::size || v < 1 || (o.range == Range::fraction && v == 1))) continue;  // not a NaN
+    fail("optim", at, fmt::format("{} is {}", o.name, v),
+         o.range == Range::size       ? "give a number that is not negative"
+         : o.range == Range::fraction ? "give a number from 0 to 1"
+                                      : "give a number from 0 to less than 1");
+  }
+}
+
 Optimizer combined(std::string name, std::vector<Part> parts) {
   auto init = [parts](const Parameters& params, Slots& state) {
     for (const Part& part : parts) {
@@ -125,7 +142,9 @@ Optimizer scale_by_schedule(const Schedule& factor) {
   return {"scale_by_schedule", init, update};
 }
 
-Optimizer scale_by_learning_rate(const Schedule& rate) {
+Optimizer scale_by_learning_rate(const Schedule& rate, const Location& at) {
+  const PinLine pin(at);
+  check_chosen({{"the learning rate", known(rate)}}, at);
   if (rate.constant())
     return per_leaf("scale_by_learning_rate", [value = rate.value()](const Array& g, const Location& at) {
       return -factor_of(value, g, at) * g;
@@ -133,7 +152,9 @@ Optimizer scale_by_learning_rate(const Schedule& rate) {
   return scale_by_schedule(Schedule([rate](const Array& count) { return -rate(count); }));
 }
 
-Optimizer add_decayed_weights(const Schedule& weight_decay, const Mask& mask) {
+Optimizer add_decayed_weights(const Schedule& weight_decay, const Mask& mask, const Location& at) {
+  const PinLine pin(at);
+  check_chosen({{"the weight decay", known(weight_decay)}}, at);
   auto init = [weight_decay](const Parameters&, Slots& state) {
     if (!weight_decay.constant()) state.set("count", array(0, i32));
   };
@@ -155,7 +176,9 @@ Optimizer add_decayed_weights(const Schedule& weight_decay, const Mask& mask) {
   return {"add_decayed_weights", init, update};
 }
 
-Optimizer scale_by_factored_rms(const AdafactorOptions& o) {
+Optimizer scale_by_factored_rms(const AdafactorOptions& o, const Location& at) {
+  const PinLine pin(at);
+  check_chosen({{".decay_rate", o.decay_rate}, {".eps", o.eps}}, at);
   auto init = [o](const Parameters& params, Slots& state) {
     state.set("count", array(0, i32));
     for (std::size_t i = 0; i < params.leaves.size(); ++i) {
@@ -204,7 +227,10 @@ Optimizer scale_by_factored_rms(const AdafactorOptions& o) {
   return {"scale_by_factored_rms", init, update};
 }
 
-Optimizer adafactor(const std::optional<Schedule>& learning_rate, const AdafactorOptions& o) {
+Optimizer adafactor(const std::optional<Schedule>& learning_rate, const AdafactorOptions& o, const Location& at) {
+  const PinLine pin(at);
+  if (learning_rate) check_chosen({{"the learning rate", known(*learning_rate)}}, at);
+  check_chosen({{".clipping_threshold", o.clipping_threshold}, {"the momentum", o.momentum, Range::fraction}}, at);
   std::vector<Part> parts{{"", scale_by_factored_rms(o)}};
   if (o.clipping_threshold)
     parts.push_back(

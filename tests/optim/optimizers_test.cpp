@@ -156,6 +156,56 @@ TEST(Optimizers, TakeNumbers) {
   EXPECT_NEAR(optim::apply_updates(2.0, opt.update(3.0, state).first).item(), 1.7, 1e-6);
 }
 
+// Every rate and every decay, where the optimizer is made.
+TEST(Optimizers, OptionsOutOfRange) {
+  const std::string size = "give a number that is not negative", fraction = "give a number from 0 to 1",
+                    decay = "give a number from 0 to less than 1";
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  struct Case {
+    std::function<optim::Optimizer()> make;
+    std::string name, what, hint;
+  };
+  using namespace optim;
+  const Case cases[] = {
+      {[] { return adam(-1.0); }, "adam", "the learning rate is -1", size},
+      {[] { return sgd(-0.5); }, "sgd", "the learning rate is -0.5", size},
+      {[&] { return sgd(nan); }, "sgd", "the learning rate is nan", size},
+      {[] { return adamw(-1); }, "adamw", "the learning rate is -1", size},
+      {[] { return lion(-1); }, "lion", "the learning rate is -1", size},
+      {[] { return rmsprop(-1); }, "rmsprop", "the learning rate is -1", size},
+      {[] { return adagrad(-1); }, "adagrad", "the learning rate is -1", size},
+      {[] { return adafactor(-1); }, "adafactor", "the learning rate is -1", size},
+      {[] { return scale_by_learning_rate(-1); }, "scale_by_learning_rate", "the learning rate is -1", size},
+      {[] { return sgd(1, {.momentum = 1.5}); }, "sgd", "the momentum is 1.5", fraction},
+      {[] { return optim::trace(-0.1); }, "trace", "the momentum is -0.1", fraction},
+      {[] { return adam(1, {.b1 = 2.0}); }, "adam", ".b1 is 2", decay},
+      {[] { return adam(1, {.b2 = 1.0}); }, "adam", ".b2 is 1", decay},
+      {[&] { return adam(1, {.b2 = nan}); }, "adam", ".b2 is nan", decay},
+      {[] { return adam(1, {.eps = -1e-8}); }, "adam", ".eps is -1e-08", size},
+      {[] { return adam(1, {.eps_root = -1}); }, "adam", ".eps_root is -1", size},
+      {[] { return adamw(1, {.b1 = -1}); }, "adamw", ".b1 is -1", decay},
+      {[] { return adamw(1, {.weight_decay = -1}); }, "adamw", "the weight decay is -1", size},
+      {[] { return add_decayed_weights(-1); }, "add_decayed_weights", "the weight decay is -1", size},
+      {[] { return lion(1, {.b1 = 1.1}); }, "lion", ".b1 is 1.1", fraction},
+      {[] { return lion(1, {.b2 = 1.1}); }, "lion", ".b2 is 1.1", fraction},
+      {[] { return adafactor(1, {.decay_rate = -1}); }, "adafactor", ".decay_rate is -1", size},
+      {[] { return adafactor(1, {.clipping_threshold = -1}); }, "adafactor", ".clipping_threshold is -1", size},
+      {[] { return adafactor(1, {.momentum = 2}); }, "adafactor", "the momentum is 2", fraction},
+      {[] { return adafactor(1, {.weight_decay_rate = -1}); }, "adafactor", "the weight decay is -1", size},
+      {[] { return adafactor(1, {.eps = -1}); }, "adafactor", ".eps is -1", size},
+      {[] { return rmsprop(1, {.decay = 1.5}); }, "rmsprop", ".decay is 1.5", decay},
+      {[] { return rmsprop(1, {.eps = -1}); }, "rmsprop", ".eps is -1", size},
+      {[] { return rmsprop(1, {.initial_scale = -1}); }, "rmsprop", ".initial_scale is -1", size},
+      {[] { return rmsprop(1, {.momentum = 2}); }, "rmsprop", "the momentum is 2", fraction},
+      {[] { return adagrad(1, {.initial_accumulator_value = -1}); }, "adagrad", ".initial_accumulator_value is -1",
+       size},
+      {[] { return adagrad(1, {.eps = -1}); }, "adagrad", ".eps is -1", size},
+  };
+  for (const Case& c : cases) EXPECT_EQ(ERROR_OF((void)c.make()), "[" + c.name + "] " + c.what + "; hint: " + c.hint);
+  (void)adam(0.0, {.b1 = 0, .b2 = 0});
+  (void)sgd(1, {.momentum = 1});
+}
+
 TEST(Optimizers, DtypesOfParametersAreKept) {
   for (const auto& [name, opt] : optimizers())
     for (DType dtype : {bf16, f16}) {
