@@ -56,7 +56,10 @@ namespace anew::detail {
 std::vector<int> donated_leaves(const std::vector<int>& arguments, std::span<const std::size_t> leaves,
                                 const Location& at) {
   std::vector<int> out;
-  for (int argument : arguments) {
+  for (auto it = arguments.begin(); it != arguments.end(); ++it) {
+    const int argument = *it;
+    if (std::find(arguments.begin(), it, argument) != it)
+      throw Error(fmt::format("[jit] .donate names argument {} twice", argument), at, "name each argument once");
     if (argument < 0 || static_cast<std::size_t>(argument) >= leaves.size())
       throw Error(fmt::format("[jit] .donate names argument {} of {}", argument, leaves.size()), at,
                   "arguments are counted from 0");
@@ -66,8 +69,7 @@ std::vector<int> donated_leaves(const std::vector<int>& arguments, std::span<con
     if (count == 0)
       throw Error(fmt::format("[jit] .donate names argument {}, which holds no arrays", argument), at,
                   "donate arguments that hold arrays");
-    for (int i = first; i < first + count; ++i)
-      if (std::find(out.begin(), out.end(), i) == out.end()) out.push_back(i);
+    for (int i = first; i < first + count; ++i) out.push_back(i);
   }
   return out;
 }

@@ -15,6 +15,7 @@
 #include "jit/donate.h"
 #include "ops/promote.h"
 #include "runtime/pool.h"
+#include "runtime/state_files.h"
 #include "trace/remember.h"
 #include "trace/watch.h"
 #include "transforms/nested.h"
@@ -86,8 +87,9 @@ void check_options(const JitOptions& o, std::size_t arrays, std::string_view op,
   if (o.threads < 0) throw Error(fmt::format("[jit] .threads is {}", o.threads), at, "0 means all of them");
 }
 
-// Arrays behind so many constants.
-compiled::PlanOptions plan_options(const JitOptions& o, std::size_t constants) {
+// Of what is compiled now: arrays behind so many constants. The folder is there, whether or not this plan needs it.
+compiled::PlanOptions plan_options(const JitOptions& o, std::size_t constants, const Location& at) {
+  if (!o.disk.empty()) check_folder({"jit", o.disk, at});
   compiled::PlanOptions out{o.memory_budget, o.donate, o.disk};
   for (int& i : out.donated) i += static_cast<int>(constants);
   return out;
@@ -230,7 +232,7 @@ Arrays call(const FlatFunction& f, std::span<const Array> x, const JitCache& cac
     compiled = true;
     count_compilation(state, s.program, at);
     const std::size_t constants = inputs.size() - x.size();
-    t = compile_traced(share(std::move(s.program)), std::move(lie), constants, plan_options(options, constants));
+    t = compile_traced(share(std::move(s.program)), std::move(lie), constants, plan_options(options, constants, at));
     std::list<std::shared_ptr<const Traced>> gone;
     std::lock_guard lock(state.guard);
     gone = state.traced.add(h, t);
@@ -440,7 +442,7 @@ std::shared_ptr<Compiled::State> planned(const FlatFunction& f, std::span<const 
   Prepared p = prepared(f, x, options, std::move(paths), op, at);
   const StopScope stop(options.stop);
   Compiled::State& s = *p.state;
-  s.program = compiled::find_compiled(p.program, p.inputs, plan_options(options, s.constants.size()));
+  s.program = compiled::find_compiled(p.program, p.inputs, plan_options(options, s.constants.size(), at));
   s.plan = s.program->plan();
   for (std::vector<LiveValue>* list : {&s.plan.live, &s.plan.offloaded})
     for (LiveValue& v : *list) v.path = compiled::path_of(v.leaf, v.backward, s.paths);
@@ -468,7 +470,7 @@ std::vector<BudgetPoint> budget_curve(const FlatFunction& f, std::span<const Arr
   return with_line("budget_curve", at, [&] {
     const Prepared p = prepared(f, x, options, {}, "budget_curve", at);
     compiled::check_countable(*p.program);
-    return compiled::budget_curve(*p.program, p.inputs, plan_options(options, p.state->constants.size()));
+    return compiled::budget_curve(*p.program, p.inputs, plan_options(options, p.state->constants.size(), at));
   });
 }
 

@@ -142,10 +142,27 @@ TEST(DiskBudget, PlansSayWhatLiesThere) {
 }
 
 TEST(DiskBudget, RoomyOnesTouchNothing) {
-  const MemoryPlan plan = within(512_MiB, "/nowhere").plan(weight(), batch());
+  const Folder folder;
+  const MemoryPlan plan = within(512_MiB, folder.path).plan(weight(), batch());
   EXPECT_EQ(plan.str(), jit(value_and_grad<0, 1>(network)).plan(weight(), batch()).str());
-  EXPECT_EQ(within(512_MiB, "/nowhere")(weight(), batch()).first.item<float>(),
+  EXPECT_EQ(within(512_MiB, folder.path)(weight(), batch()).first.item<float>(),
             network(weight(), batch()).item<float>());
+}
+
+// Whether or not a plan needs it.
+TEST(DiskBudget, FoldersThatAreNone) {
+  const auto text = [](std::string folder, std::string why) {
+    return "[jit] cannot open a file in " + folder + ": " + why +
+           "; hint: give a folder that exists and may be written to";
+  };
+  for (const auto& [folder, why] :
+       {std::pair("/nowhere", "No such file or directory"), std::pair("/etc/passwd", "Not a directory")}) {
+    const auto roomy = within(512_MiB, folder);
+    EXPECT_EQ(ERROR_OF((void)roomy.plan(weight(), batch())), text(folder, why));
+    EXPECT_EQ(ERROR_OF((void)roomy.compile(weight(), batch())), text(folder, why));
+    EXPECT_EQ(ERROR_OF((void)roomy.budget_curve(weight(), batch())), text(folder, why));
+    EXPECT_EQ(ERROR_OF((void)roomy(weight(), batch())), text(folder, why));
+  }
 }
 
 Array products(Array w, Array x) {

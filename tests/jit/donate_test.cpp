@@ -276,6 +276,8 @@ TEST(DonateErrors, OfNumbersThatNameNothing) {
             "[jit] .donate names argument -1 of 2; hint: arguments are counted from 0");
   EXPECT_EQ(ERROR_OF((void)jit(f, {.donate = {1}})(ones({2}), 3)),
             "[jit] .donate names argument 1, which holds no arrays; hint: donate arguments that hold arrays");
+  EXPECT_EQ(ERROR_OF((void)jit(f, {.donate = {0, 0}})(ones({2}), 3)),
+            "[jit] .donate names argument 0 twice; hint: name each argument once");
   const Arrays one{ones({2})};
   EXPECT_EQ(ERROR_OF((void)flat::plan([](std::span<const Array> x) { return Arrays{x[0]}; }, one, {.donate = {1}})),
             "[jit] .donate names array 1 of 1; hint: arrays are counted from 0");
