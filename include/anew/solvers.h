@@ -90,9 +90,8 @@ consteval bool check_equation() {
   }
   return false;
 }
-// Compilers print its name.
 template <class T>
-concept is_an_array_and_no_number = !Number<T>;
+concept NotNumber = !Number<T>;
 // What is solved for: the type of f's parameter where that is known.
 template <class F, class T>
 using unknown_t = argument_t<F, 0, T, traced_numbers>;
@@ -349,12 +348,18 @@ std::pair<X, SolveInfo> run_root(bool fixed, const F& f, X x0, const RootOptions
 // x of f(x) = 0 near x0, an array or a tree, by Newton's method, and how it went. Of a plain number it would hide a
 // newton(f, Array) of the user's own: write array(x0).
 template <class F = detail::Elementwise, class T>
-  requires detail::is_an_array_and_no_number<T>
+  requires detail::NotNumber<T>
 [[nodiscard]] auto newton(const F& f, const T& x0, const RootOptions& options = {},
                           const Location& at = Location::current()) {
   using X = detail::unknown_t<F, T>;
   if constexpr (detail::check_equation<F, X>())
     return detail::run_root<F, X>(false, f, static_cast<X>(x0), options, at);
+}
+// A plain number arrives here only where nobody has a newton that takes it.
+template <class F>
+std::pair<Array, SolveInfo> newton(const F&, ...) {
+  static_assert(!sizeof(F), "anew::newton: x0 is an array or a tree; for a number, write newton(f, array(x0))");
+  return {};
 }
 // x of x = f(x), by x0, f(x0), f(f(x0)) and so on, and how it went.
 template <class F = detail::Elementwise, class T>

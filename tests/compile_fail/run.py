@@ -13,6 +13,7 @@ HEADERS = """#include <anew/batching.h>
 #include <anew/control.h>
 #include <anew/effects.h>
 #include <anew/inspect.h>
+#include <anew/solvers.h>
 #include <anew/transforms.h>
 #include <memory>
 #include <variant>
