@@ -74,7 +74,9 @@ TEST(DiskBudget, NeverTakesMoreTimeThanWithout) {
   const std::function<Array(Array)> losses[] = {stages, layers};
   for (const auto& loss : losses) {
     const Array u = numbers({2048}, 1);
-    for (const BudgetPoint& p : jit(grad(loss)).budget_curve(u)) {
+    const std::vector<BudgetPoint> curve = jit(grad(loss)).budget_curve(u);
+    for (std::size_t i = 0; i < curve.size(); i += 4) {
+      const BudgetPoint& p = curve[i];
       const double with = jit(grad(loss), {.memory_budget = p.peak_bytes, .disk = anywhere()}).plan(u).extra_time;
       EXPECT_LE(with, p.extra_time + 0.01) << p.peak_bytes << " of loss " << &loss - losses;
     }
