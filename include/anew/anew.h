@@ -37,4 +37,5 @@
 #include <anew/transforms.h>
 #include <anew/tree.h>
 #include <anew/tree_functions.h>
+#include <anew/tree_map.h>
 #include <anew/version.h>

@@ -12,7 +12,7 @@ namespace anew::passes {
 // What a step takes on one core, in seconds, by a roofline (step_time.cpp). A model, the same everywhere, so that plans
 // are; of a loop whose length nobody knows it is that of 100 steps.
 double modelled_time(const Body& body, const Step& step);
-double modelled_time(const Body& body);          // of all its steps
+double modelled_time(const Body& body);  // of all its steps
 // Of moving bytes to a file, or back.
 double modelled_time_to_write(std::size_t bytes);
 double modelled_time_to_read(std::size_t bytes);

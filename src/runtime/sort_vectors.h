@@ -9,8 +9,8 @@ namespace anew {
 // as any nan, and -0 is before 0: who wants them as they were puts them back.
 enum class Words { with_sign, without_sign, floats };
 
-// Sorts n words from `from`, which is `to` or apart from it, into `to`; `spare` has room for as many. Gives back whether
-// there was a nan or -0. After `depth` partitions of one word it does without vectors, which a test asks for.
+// Sorts n words from `from`, which is `to` or apart from it, into `to`; `spare` has room for as many. Gives back
+// whether there was a nan or -0. After `depth` partitions of one word it does without vectors, which a test asks for.
 template <class K>
 using SortLine = bool (*)(std::int64_t n, const K* from, K* to, K* spare, Words words, int depth);
 

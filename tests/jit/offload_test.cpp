@@ -392,7 +392,8 @@ TEST(Offload, UnderABudget) {
   }
 }
 
-// Layers whose kernels are cut into tiles, which want memory: what lies on disk has none to lend, in loops and branches.
+// Layers whose kernels are cut into tiles, which want memory: what lies on disk has none to lend, in loops and
+// branches.
 TEST(Offload, NobodyComputesOnDisk) {
   Warnings quiet;
   auto layer = [](Array w, Array x) { return sin(matmul(x - mean(x, 1, true), w)); };
