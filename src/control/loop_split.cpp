@@ -312,8 +312,9 @@ Arrays split_in_two(const LoopParams& p, const LoopForm& f, std::int64_t cut, co
   second.memory = 0;
   second.disk.clear();
   Lists<Array> in = f.operands.partition(a.in), of_second = in;
+  const std::size_t stacks = in[Role::xs].size();
   // The last first: cotangents come back through these cuts in the order of the operands then, as those of one loop do.
-  for (std::size_t i = in [Role::xs].size(); i-- > 0;) {
+  for (std::size_t i = stacks; i-- > 0;) {
     const Array x = in[Role::xs][i];
     const std::int64_t border = p.reverse ? p.length - cut : cut;
     const Array low = part_of_rows(x, 0, border, a.at), high = part_of_rows(x, border, p.length, a.at);

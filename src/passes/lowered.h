@@ -47,10 +47,9 @@ struct Storage {
   int index = -1;
   ir::Literal literal = {};
   std::size_t bytes = 0;
-  bool donated = false;  // an input whose memory is the Body's once it has been read
-  bool moved =
-      false;          // an output that lies on disk; of the outermost Body one, or an input, that may; set by `offload`
-  bool gaps = false;  // an output of a tile, between whose elements those of other tiles lie
+  bool donated = false;     // an input whose memory is the Body's once it has been read
+  bool moved = false;       // an output on disk; of the outermost Body one, or an input, that may be; set by `offload`
+  bool gaps = false;        // an output of a tile, between whose elements those of other tiles lie
   std::string folder = {};  // of one on disk: where a budget was given one; empty: that of policies
   bool on_disk() const { return kind == Kind::disk || (kind == Kind::output && moved); }
 };
